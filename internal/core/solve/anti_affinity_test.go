@@ -99,7 +99,7 @@ func TestLimitsOfEveryResourceHold(t *testing.T) {
 	}
 }
 
-// TestStartedNodesComeFirstThenNames starts from every order of four nodes that would all do.
+// TestStartedNodesComeFirstThenNames tries every order of four nodes on which the pod fits.
 func TestStartedNodesComeFirstThenNames(t *testing.T) {
 	t.Attr("covers", "L178")
 	node := func(name string, initialized bool) *model.Node {

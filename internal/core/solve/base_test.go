@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// fleet is n nodes of the pool "default" in three zones with a few pods each, some of which keep apart or near.
+// fleet is n nodes of the pool "default" in three zones with a few pods each, some of which have affinity or anti-affinity.
 func fleet(n, perNode int, topological bool, random *rand.Rand) Problem {
 	p := mixedProblem(0, 40, 1)
 	p.Pools[0].Limits = map[int]int64{resource.CPU: int64(n+4) * 8000}
@@ -65,7 +65,7 @@ func fleet(n, perNode int, topological bool, random *rand.Rand) Problem {
 	return p
 }
 
-// all is every pod that could have to move.
+// all is every pod that may have to move.
 func all(p Problem) []*model.Pod {
 	var out []*model.Pod
 	for _, n := range p.Nodes {
@@ -74,7 +74,7 @@ func all(p Problem) []*model.Pod {
 	return out
 }
 
-// without is p where some nodes are gone and their pods wait.
+// without is p without some nodes, whose pods are pending.
 func without(p Problem, gone []*model.Node) Problem {
 	out := p
 	out.Nodes, out.Pods = nil, nil
@@ -94,7 +94,7 @@ func without(p Problem, gone []*model.Node) Problem {
 	return out
 }
 
-// look is what a plan says, for comparison.
+// look renders a plan for comparison.
 func look(p Plan) []string {
 	var out []string
 	for _, c := range p.NodeClaims {
@@ -117,7 +117,7 @@ func look(p Plan) []string {
 	return out
 }
 
-func TestAWhatIfAnswersAsAProblemOfItsOwn(t *testing.T) {
+func TestAWhatIfHasTheResultOfASeparateProblem(t *testing.T) {
 	for seed := range uint64(12) {
 		for _, topological := range []bool{false, true} {
 			t.Run(fmt.Sprintf("seed %d, topology %t", seed, topological), func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestAWhatIfAnswersAsAProblemOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestABaseForgetsWhatGrows(t *testing.T) {
+func TestABaseReleasesStates(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test
 	p := fleet(6, 5, false, random)
 	base := NewBase(p, all(p))
@@ -170,7 +170,7 @@ func BenchmarkWhatIf(b *testing.B) {
 	}
 }
 
-func TestWhatIsKeptIsTakenForGranted(t *testing.T) {
+func TestCommittedWhatIfsAreAssumed(t *testing.T) {
 	for seed := range uint64(8) {
 		random := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // a test
 		p := fleet(12, 4, true, random)
@@ -182,7 +182,7 @@ func TestWhatIsKeptIsTakenForGranted(t *testing.T) {
 		if !base.Commit() {
 			t.Fatal("nothing was kept")
 		}
-		// The same in a problem where it has happened; what is on order takes no pods.
+		// The same problem after the commit; requested nodes take no pods.
 		moved := p
 		moved.Nodes = nil
 		for _, n := range p.Nodes {
@@ -236,6 +236,6 @@ func TestClosedNodesTakeExemptPodsOnly(t *testing.T) {
 	p.Cordoned, p.CordonExempt = map[string]bool{p.Nodes[0].ID: true}, map[string]bool{p.Pods[1].UID: true}
 	plan := Solve(p)
 	if len(plan.Placements) != 1 || len(plan.Placements[0].Pods) != 1 || plan.Placements[0].Pods[0] != p.Pods[1] || unschedulablePods(plan) != 1 {
-		t.Errorf("got %v, want the exempt pod on the node and the other one refused", look(plan))
+		t.Errorf("got %v, want the exempt pod on the node and the second pod rejected", look(plan))
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
 )
 
-// ladder is n types of growing size.
+// ladder is n types of increasing size.
 func ladder(n int) catalog.Catalog {
 	out := make(catalog.Catalog, n)
 	for i := range out {
@@ -22,8 +22,8 @@ func ladder(n int) catalog.Catalog {
 	return out
 }
 
-// TestColumnsHoldWhatTypesSay reads everything back from the columns of types that differ in keys, values and offerings.
-func TestColumnsHoldWhatTypesSay(t *testing.T) {
+// TestColumnsMatchTypes reads everything back from the columns of types that differ in keys, values and offerings.
+func TestColumnsMatchTypes(t *testing.T) {
 	types := ladder(70)
 	types[3].Requirements = types[3].Requirements.Without(archKey)
 	types[4].Requirements = types[4].Requirements.Add(requirement.New("example.com/gpu", requirement.In, "1")).
@@ -56,7 +56,7 @@ func TestColumnsHoldWhatTypesSay(t *testing.T) {
 	if len(c.Kinds) != 3 {
 		t.Fatalf("there are %d kinds of offerings, want 3", len(c.Kinds))
 	}
-	// Zones are kinds 0, 1 and 2; type 5 has two columns, and sells the second in zone 1 only.
+	// Zones are kinds 0, 1 and 2; type 5 has two columns, and offers the second in zone 1 only.
 	for _, offered := range []struct {
 		kind, column int
 		want         bool
@@ -85,12 +85,12 @@ func TestEveryColumnReservesTheDaemonsThatRunOnIt(t *testing.T) {
 		},
 	})
 	tmpl := s.Templates[0]
-	for column, want := range []struct{ cpu, room, ports int64 }{
+	for column, want := range []struct{ cpu, left, ports int64 }{
 		{2800, 0, 2}, {2500, 0, 1}, {2800, 100, 2}, {2800, 1100, 2}, {2800, 2100, 2}, {300, 5600, 1},
 	} {
-		cpu, room, ports := tmpl.Daemons[column].At(resource.CPU), tmpl.Room[column].At(resource.CPU), int64(len(tmpl.DaemonPorts[column]))
-		if cpu != want.cpu || room != want.room || ports != want.ports {
-			t.Errorf("column %d: daemons take %dm of CPU and %d ports and leave %dm; want %+v", column, cpu, ports, room, want)
+		cpu, left, ports := tmpl.Daemons[column].At(resource.CPU), tmpl.Room[column].At(resource.CPU), int64(len(tmpl.DaemonPorts[column]))
+		if cpu != want.cpu || left != want.left || ports != want.ports {
+			t.Errorf("column %d: daemons take %dm of CPU and %d ports and leave %dm; want %+v", column, cpu, ports, left, want)
 		}
 	}
 }

@@ -40,12 +40,12 @@ func inZone(s *device.Slice, zone string) *device.Slice {
 	return s
 }
 
-// from selects the devices of a driver.
+// from is a selector of the devices of a driver.
 type from string
 
 func (f from) Matches(d *device.Device) (bool, error) { return d.Origin == string(f), nil }
 
-// wants is a claim for one device of each driver.
+// wants is a ResourceClaim for one device of each driver.
 func wants(name string, drivers ...string) *model.DeviceClaim {
 	c := &model.DeviceClaim{Claim: &device.Claim{Name: "default/" + name}}
 	for _, driver := range drivers {
@@ -56,7 +56,7 @@ func wants(name string, drivers ...string) *model.DeviceClaim {
 	return c
 }
 
-// user is a pod of one core that uses claims.
+// user is a pod of one core that uses ResourceClaims.
 func user(name string, claims ...string) *model.Pod {
 	p := pods(1, shape(1000, gi))[0]
 	p.UID, p.Name, p.UsesDevices = name, name, len(claims) > 0
@@ -66,7 +66,7 @@ func user(name string, claims ...string) *model.Pod {
 	return p
 }
 
-// known is what drivers publish and claims want.
+// known is published devices and ResourceClaims.
 func known(slices []*device.Slice, claims ...*model.DeviceClaim) *model.Devices {
 	var s model.Editor[*device.Slice]
 	var c model.Editor[*model.DeviceClaim]
@@ -79,7 +79,7 @@ func known(slices []*device.Slice, claims ...*model.DeviceClaim) *model.Devices 
 	return &model.Devices{Slices: s.Publish(), Claims: c.Publish()}
 }
 
-// heldFor says that a claim has a device for a pod.
+// heldFor is the usage of a device that a ResourceClaim has for a pod.
 func heldFor(d *model.Devices, claim, pod string, id device.ID) {
 	var u model.Editor[*device.Usage]
 	u.Put(id.String(), &device.Usage{Device: id, Shares: []device.Share{{Claim: "default/" + claim, Pods: []string{pod}, PodsOnly: true}}})
@@ -95,7 +95,7 @@ func existing(name string) *model.Node {
 	}
 }
 
-// coming is a node on its way that may become of several types of a pool.
+// coming is a requested node that may become one of several types of a pool.
 func coming(name, pool string, types ...string) *model.Node {
 	n := existing(name)
 	n.NodeName, n.ClaimName, n.Pool, n.Managed, n.Launched, n.Initialized = "", name, pool, true, len(types) == 1, false
@@ -103,7 +103,7 @@ func coming(name, pool string, types ...string) *model.Node {
 	return n
 }
 
-// outline is a plan in short: nodes with their types, pods, drivers and devices; then what was refused.
+// outline renders a plan: nodes with their types, pods, drivers and devices; then the unschedulable pods.
 func outline(p Plan) string {
 	var out []string
 	got := func(list []device.Outcome) string {
@@ -446,7 +446,7 @@ func TestNodesWithDevicesAreSplitByPrice(t *testing.T) {
 	}
 }
 
-// TestASearchThatTakesTooLongFailsItsPodOnly: the time for one search is not the time for the run.
+// TestASearchThatTakesTooLongFailsItsPodOnly: the timeout of one search does not end the run.
 func TestASearchThatTakesTooLongFailsItsPodOnly(t *testing.T) {
 	t.Attr("covers", "L128")
 	p := problem([]*model.Pod{user("hard", "many"), user("easy", "one"), user("none")}, pool("default", brings(instanceType("gpu", 8, 32, 1), gpuDriver, 40)))

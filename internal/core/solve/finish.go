@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
 )
 
-// newPlan turns what was placed into a value.
+// newPlan returns the plan of what was placed.
 func newPlan(s *place.Placer) Plan {
 	var p Plan
 	for _, t := range s.Targets.List {

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// listening is a small pod shape that claims ports of its node.
+// listening is a small pod shape with host ports.
 func listening(ports ...model.HostPort) *model.Shape {
 	s := shape(100, gi/8)
 	s.HostPorts = ports
@@ -18,7 +18,7 @@ func listening(ports ...model.HostPort) *model.Shape {
 
 func tcp(port int32) model.HostPort { return model.HostPort{Port: port, Protocol: "TCP"} }
 
-func TestPodsThatWantTheSamePortGetNodesOfTheirOwn(t *testing.T) {
+func TestPodsWithTheSamePortGetSeparateNodes(t *testing.T) {
 	t.Attr("covers", "L181")
 	p := pool("default", instanceType("small", 4, 16, 0.10))
 	for name, c := range map[string]struct {

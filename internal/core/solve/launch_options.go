@@ -23,7 +23,7 @@ type launchOptions struct {
 	// requirements bind the launch, labels are those that the node carries for the pods.
 	requirements requirement.Set
 	labels       map[string]string
-	// daemons is what daemons will take on whatever candidate is launched: the minimum over the candidates.
+	// daemons is the capacity that daemons take on any candidate: the minimum over the candidates.
 	daemons resource.Vector
 
 	priceOverlaid, capacityOverlaid bool
@@ -32,7 +32,7 @@ type launchOptions struct {
 // defaultMaxInstanceTypes is how many instance types a NodeClaim lists unless the options say otherwise.
 const defaultMaxInstanceTypes = 600
 
-// launchOptionsCache remembers them.
+// launchOptionsCache caches launch options.
 type launchOptionsCache struct {
 	limit  int
 	custom func(string) bool
@@ -41,7 +41,7 @@ type launchOptionsCache struct {
 	lists map[listKey]list
 	// allNames are the names of instance types, by columns, for the first state that needed them, cheapest first.
 	allNames map[*index.Columns][]string
-	// said and text are used again: for what a state says, and for the text of a mask.
+	// requirements, names and text are scratch memory: for those of a state, and for the text of a mask.
 	requirements requirement.Set
 	names        []string
 	text         []byte
@@ -109,8 +109,8 @@ func (ms *launchOptionsCache) of(on *compile.OpenNode) *launchOptions {
 	return m
 }
 
-// list is what there is to say about a mask; names are those of its instance types, cheapest first. Where the same mask has another
-// order, because other offerings count, it gets a list anew.
+// list returns the list of a mask; names are those of its instance types, cheapest first. Where the same mask has another
+// order, because other offerings count, it gets a new list.
 func (ms *launchOptionsCache) list(t *compile.Template, st *compile.State, mask bitset.Set, names []string) list {
 	ms.text = mask.AppendText(ms.text[:0])
 	l, ok := ms.lists[listKey{t.Columns, string(ms.text)}]

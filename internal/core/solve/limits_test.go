@@ -61,7 +61,7 @@ func TestUsageOfExistingNodesCounts(t *testing.T) {
 	}
 }
 
-// onItsWay is a node that was asked for, of which only the request and the requirements are known.
+// onItsWay is a requested node, of which only the requests and the requirements are known.
 func onItsWay(zones ...string) *model.Node {
 	return &model.Node{
 		ID: "nodeclaim/a", Name: "a", ClaimName: "a", Managed: true, Pool: "default",

@@ -20,7 +20,7 @@ import (
 // Market is what the pods of a plan could have been placed on, in plain numbers: every way to buy a node, and the existing
 // nodes. It leaves out what only makes plans more expensive: limits and minValues of pools, preferences, what pods of
 // different kinds require together of labels other than those of the offering, and topology other than that of hosts. So
-// whatever can place the pods under all rules can do so on the market, at the same price or less.
+// any set of nodes that can hold the pods under all rules can do so on the market, at the same price or less.
 type Market struct {
 	// Lots are the pods of the plan that have a place, in lots of pods with the same requirements.
 	Lots []Lot
@@ -28,7 +28,7 @@ type Market struct {
 	BinTypes []BinType
 	// Supplies are how many nodes can be bought that draw on the same reservation.
 	Supplies []int
-	// Nodes are there and cost nothing.
+	// Nodes are the existing nodes, which cost nothing.
 	Nodes []ExistingNode
 	// Accepts are sets of demands; bin types and nodes refer to them by index.
 	Accepts []Accepts
@@ -48,7 +48,7 @@ type Lot struct {
 type BinType struct {
 	// Price is in dollars an hour.
 	Price float64
-	// Room is what daemons leave for pods.
+	// The capacity that daemons leave for pods.
 	Room resource.Vector
 	// Accepts is which demands are met.
 	Accepts int
@@ -56,13 +56,13 @@ type BinType struct {
 	Supply int
 }
 
-// ExistingNode is a node that is there or on its way.
+// ExistingNode is a node that exists or was requested.
 type ExistingNode struct {
 	Room    resource.Vector
 	Accepts int
 }
 
-// Accepts tells for every demand, by number, whether it is met. At least one is.
+// Accepts is whether each demand, by number, is met. At least one is.
 type Accepts []bool
 
 // PodCap is the most pods of the listed lots, taken together, that one node may hold.
@@ -71,7 +71,7 @@ type PodCap struct {
 	Max  int
 }
 
-// NewMarket looks at what p had to offer to the pods that plan placed.
+// NewMarket is the market of p for the pods that plan placed.
 func NewMarket(p Problem, plan Plan) Market {
 	p.Pods = placed(plan)
 	r := compile.NewRun(p)
@@ -94,7 +94,7 @@ func NewMarket(p Problem, plan Plan) Market {
 	return b.market
 }
 
-// placed are the pods of the plan that have a place.
+// placed are the pods that the plan places.
 func placed(plan Plan) []*model.Pod {
 	var out []*model.Pod
 	for _, c := range plan.NodeClaims {
@@ -110,7 +110,7 @@ type marketBuilder struct {
 	*compile.Run
 	market Market
 	lots   map[lotKey]int
-	// faces are what the lots' pods look like.
+	// faces are the labels and namespaces of the lots' pods.
 	keys []lotKey
 	// forms are the demands.
 	forms   []demand
@@ -173,8 +173,8 @@ func (d demand) tolerates(taints []model.Taint) bool {
 	return !repelled
 }
 
-// addBinTypes lists what t sells. A kind of offering of a column takes the demands that it meets on its own; of ways to buy the
-// same room for the same demands the cheapest is enough.
+// addBinTypes lists the bin types of t. A kind of offering of a column accepts the demands that it meets by itself; of bin types
+// with the same capacity for the same demands the cheapest is sufficient.
 func (b *marketBuilder) addBinTypes(t *compile.Template) {
 	met := make([][]bitset.Set, len(t.Columns.Kinds)) // by kind and demand: columns
 	for n, d := range b.forms {
@@ -361,7 +361,7 @@ func hostRules(face lotKey) []rule {
 	return out
 }
 
-// counted reports whether a rule counts pods that look like face.
+// counted reports whether a rule counts pods with the labels of face.
 func (b *marketBuilder) counted(r rule, face lotKey) bool {
 	labels := face.labels
 	if labels == nil || !r.selector.Matches(labels.Values) {

@@ -14,12 +14,12 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// marketFor is the market for pods that all have a place.
+// marketFor is the market for pods that are all placed.
 func marketFor(p Problem) Market {
 	return NewMarket(p, Plan{NodeClaims: []NodeClaim{{Pods: p.Pods}}})
 }
 
-// capsOf renders the caps of a market: the lots and the most of them.
+// capsOf renders the caps of a market: the lots and the maximum number of their pods.
 func capsOf(m Market) string {
 	var out []string
 	for _, c := range m.Caps {
@@ -29,7 +29,7 @@ func capsOf(m Market) string {
 	return strings.Join(out, " ")
 }
 
-func TestTheMarketKeepsPortsApart(t *testing.T) {
+func TestTheMarketSeparatesPodsWithTheSamePort(t *testing.T) {
 	bound := func(ip string) *model.Shape { return listening(model.HostPort{IP: ip, Port: 80, Protocol: "TCP"}) }
 	var all []*model.Pod
 	for _, s := range []*model.Shape{
@@ -86,7 +86,7 @@ func TestTheMarketCapsPodsThatCountThemselves(t *testing.T) {
 	}
 }
 
-func TestTheMarketSellsWhatEveryDemandMayHave(t *testing.T) {
+func TestTheMarketOffersEveryDemandItsBinTypes(t *testing.T) {
 	anywhere, choosy, banned := shape(100, gi), shape(100, gi), shape(100, gi)
 	choosy.Required = []requirement.Set{
 		requirement.NewSet(requirement.New(zoneKey, requirement.In, "nowhere")),

@@ -2,8 +2,8 @@ package solve
 
 import "testing"
 
-// TestOnlyOverlaidCandidatesMark: a claim is marked when a type that it lists was corrected, not when one was that it
-// cannot become.
+// TestOnlyOverlaidCandidatesMark: a NodeClaim is marked when a NodeOverlay corrects a type that it lists, and no other
+// type.
 func TestOnlyOverlaidCandidatesMark(t *testing.T) {
 	t.Attr("covers", "L220")
 	for _, test := range []struct {

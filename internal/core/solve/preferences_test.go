@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// withPreference is n pods of mixed sizes that prefer to be apart, and every second one for one of two zones.
+// withPreference is n pods of mixed sizes with preferred anti-affinity to each other. Every second pod prefers one of two zones.
 func withPreference(n int) []*model.Pod {
 	var shapes []*model.Shape
 	for i, cpu := range []int64{100, 250, 500, 1000, 1500} {
@@ -80,7 +80,7 @@ func TestAPreferenceForTheZoneOfAVolumeIsNotRelaxed(t *testing.T) {
 }
 
 func TestPreferencesAreNotRelaxedForAReservation(t *testing.T) {
-	// The node for both is sold in zone-a as a reservation only, next to nothing; the pods prefer zone-b.
+	// The node for both is offered in zone-a as a reservation only, at almost no cost; the pods prefer zone-b.
 	s := shape(600, gi/2)
 	s.Preferred = []model.Preference{{Weight: 1, Terms: requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-b"))}}
 	large, small := withReservation(instanceType("large", 8, 32, 5), "r-1", 1), instanceType("small", 1, 4, 1)

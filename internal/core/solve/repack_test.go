@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// cores is nodes with one core to n, 2 GiB and a dollar a core, all of it for pods.
+// cores is instance types with one core to n, and 2 GiB and a dollar per core; daemons take nothing.
 func cores(n int64) []*catalog.InstanceType {
 	var out []*catalog.InstanceType
 	for i := int64(1); i <= n; i++ {
@@ -75,9 +75,9 @@ func TestAlternativesDoNotLeadAwayFromVolumes(t *testing.T) {
 	}
 }
 
-func TestPodsWithoutCaresStayWhereTheyAreNotCounted(t *testing.T) {
-	// Three pods spread over the zones count all that carry their label. Ten more that carry it go where they like: if one
-	// zone took them all, the spread would be broken.
+func TestPodsWithoutConstraintsAreNotMovedWhereTheyAreCounted(t *testing.T) {
+	// Three pods spread over the zones count all that carry their label. Ten more that carry it have no constraint: if one
+	// zone took them all, they would violate the spread.
 	spread := shape(3500, gi)
 	spread.Spreads = []topology.Spread{spreadOver(zoneKey, 1, "web")}
 	list := append(labelled(named(pods(10, shape(3600, gi)), "free"), "web"), labelled(named(pods(3, spread), "spread"), "web")...)
@@ -106,7 +106,7 @@ func TestTheSameMoneyBuysFewerNodes(t *testing.T) {
 }
 
 func TestRepackingStaysWithinLimits(t *testing.T) {
-	// Two large nodes would do for $20, within the limit; sixteen small ones for $16 would have too many cores.
+	// Two large nodes would be sufficient for $20, within the limit; sixteen small ones for $16 would have too many cores.
 	small, large := instanceType("small", 6, 16, 1), instanceType("large", 8, 32, 10)
 	p := pool("default", small, large)
 	p.Limits = map[int]int64{resource.CPU: 16_000}

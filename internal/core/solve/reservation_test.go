@@ -14,7 +14,7 @@ import (
 
 const reservationKey = "test.io/reservation-id"
 
-// withReservation is it with a reserved offering in zone-a, next to what it has on demand.
+// withReservation adds a reserved offering in zone-a to an on-demand instance type.
 func withReservation(it *catalog.InstanceType, id string, capacity int) *catalog.InstanceType {
 	for i := range it.Offerings {
 		o := &it.Offerings[i]
@@ -42,7 +42,7 @@ func reservedProblem(p []*model.Pod, pools ...*model.Pool) Problem {
 	return out
 }
 
-// apart are n pods that never share a node.
+// apart is n pods that never share a node.
 func apart(n int) []*model.Pod {
 	s := shape(500, gi)
 	s.Affinities = []topology.Affinity{far(hostnameKey, "apart")}
@@ -130,7 +130,7 @@ func TestDistinctReservationsServeOneRun(t *testing.T) {
 	}
 }
 
-func TestAPodWaitsRatherThanFallToALesserPool(t *testing.T) {
+func TestAPodIsDeferredRatherThanPlacedInAPoolOfLowerWeight(t *testing.T) {
 	t.Attr("covers", "L298 L299")
 	first := pool("first", withReservation(instanceType("m", 4, 16, 1), "r-1", 1))
 	first.Weight = 10
@@ -159,7 +159,7 @@ func TestPodsDoNotGrowAnOpenNodeOutOfItsReservation(t *testing.T) {
 	}
 }
 
-func TestFallbackNeverPutsOff(t *testing.T) {
+func TestFallbackNeverDefers(t *testing.T) {
 	t.Attr("covers", "L305")
 	pr := reservedProblem(apart(3), pool("default", withReservation(instanceType("m", 4, 16, 1), "r-1", 1)))
 	pr.Options.Reserved = ReservedFallback

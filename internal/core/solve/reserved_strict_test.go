@@ -16,7 +16,7 @@ import (
 
 const coresKey = "cloud.test/cores"
 
-// steps are nodes of 2, 4, 8 and 16 cores that say so in a label, and cost accordingly.
+// steps is instance types with 2, 4, 8 and 16 cores, a label with that number, and a price in proportion.
 func steps() []*catalog.InstanceType {
 	var out []*catalog.InstanceType
 	for _, cores := range []int64{2, 4, 8, 16} {
@@ -26,7 +26,7 @@ func steps() []*catalog.InstanceType {
 	return out
 }
 
-// demanding is a pool of these nodes with requirements that demand variety.
+// demanding is a pool of these instance types with minValues.
 func demanding(reqs ...requirement.Requirement) *model.Pool {
 	p := pool("default", steps()...)
 	p.Requirements = p.Requirements.And(requirement.NewSet(reqs...))
@@ -39,8 +39,8 @@ func asked(p *model.Pool, pods []*model.Pod) Problem {
 	return in
 }
 
-// TestTwoTypesAskedForAreKept: both pods would fit on the largest instance type, but then it would be the only one left.
-func TestTwoTypesAskedForAreKept(t *testing.T) {
+// TestMinValuesKeepTwoTypes: both pods would fit on the largest instance type, but then it would be the only one left.
+func TestMinValuesKeepTwoTypes(t *testing.T) {
 	t.Attr("covers", "L306")
 	small, large := instanceType("small", 4, 16, 0.4), instanceType("large", 8, 32, 0.5)
 	p := pool("default", small, large)
@@ -60,7 +60,7 @@ func TestTwoTypesAskedForAreKept(t *testing.T) {
 	}
 }
 
-func TestDemandsForVariety(t *testing.T) {
+func TestMinValues(t *testing.T) {
 	t.Attr("covers", "L307 L308 L309 L311")
 	cores := func(op requirement.Operator, least int, values ...string) requirement.Requirement {
 		return requirement.New(coresKey, op, values...).WithMinValues(least)
@@ -76,7 +76,7 @@ func TestDemandsForVariety(t *testing.T) {
 		pool []requirement.Requirement
 		cpu  int64 // of the only pod
 		want []string
-		// unmet is the keys that a refusal names.
+		// unmet is the keys that the obstacle names.
 		unmet []string
 	}{
 		{"Gt leaves enough", []requirement.Requirement{cores(requirement.Gt, 2, "4")}, 500, []string{"m16", "m8"}, nil},

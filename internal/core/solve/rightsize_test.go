@@ -25,7 +25,7 @@ func TestAnOpenNodeTooLargeForTheSmallestNodesIsStillSplit(t *testing.T) {
 	}
 }
 
-// TestLargePodsGoWhereTheyFillTheNode: per core the small nodes are the cheapest, and nearly half of each would be lost.
+// TestLargePodsGoWhereTheyFillTheNode: per core the small nodes are the cheapest, and nearly half of each would be wasted.
 func TestLargePodsGoWhereTheyFillTheNode(t *testing.T) {
 	var types []*catalog.InstanceType
 	for cores := range int64(8) {
@@ -66,7 +66,7 @@ func TestSplittingNeverCostsMoreAndLosesNoPod(t *testing.T) {
 	}
 }
 
-func TestPodsThatCouldRunAnywhereDoNotFollowOneThatCannot(t *testing.T) {
+func TestFlexiblePodsDoNotShareTheNodeOfAConstrainedPod(t *testing.T) {
 	expensive, cheap := instanceType("expensive", 32, 128, 4.00), instanceType("cheap", 32, 128, 1.00)
 	database := shape(2000, 8*gi)
 	database.Selector = requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "expensive", "expensive-small"))

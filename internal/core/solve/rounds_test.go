@@ -10,9 +10,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// TestPodsThatHaveToTakeTurnsAllGetTheirPlace: the large pods are tried first and may only run in one zone, where the spread
+// TestPodsThatAlternateBetweenZonesAreAllPlaced: the large pods are tried first and may only run in one zone, where the spread
 // lets no more than one run at a time before a small one has followed in the other zone.
-func TestPodsThatHaveToTakeTurnsAllGetTheirPlace(t *testing.T) {
+func TestPodsThatAlternateBetweenZonesAreAllPlaced(t *testing.T) {
 	t.Attr("covers", "L126")
 	in := func(zone string, milliCPU int64) *model.Shape {
 		s := shape(milliCPU, gi/4)
@@ -31,7 +31,7 @@ func TestPodsThatHaveToTakeTurnsAllGetTheirPlace(t *testing.T) {
 	}
 }
 
-func TestALimitForOneOfTwoPodsThatKeepApartServesOne(t *testing.T) {
+func TestALimitForOneOfTwoPodsWithAntiAffinityServesOne(t *testing.T) {
 	t.Attr("covers", "L203")
 	apart := shape(1000, gi)
 	apart.Affinities = []topology.Affinity{far(hostnameKey, "web")}

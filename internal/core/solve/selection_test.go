@@ -71,14 +71,14 @@ func TestTypesThatAreTooSmallAreNeverListed(t *testing.T) {
 	if diff := cmp.Diff([]string{"large", "medium"}, listed(t, plan)); diff != "" {
 		t.Error(diff)
 	}
-	// What an open claim has taken on counts as well.
+	// Pods already on an open node count as well.
 	plan = Solve(problem(append(pods(1, shape(3500, 6*gi)), pods(1, shape(3000, 6*gi))...), pool("default", instanceType("large", 8, 32, 0.4), instanceType("medium", 4, 16, 0.39))))
 	if diff := cmp.Diff([]string{"large"}, listed(t, plan)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// soldOut makes the offerings of a type unavailable, all of them or those of one zone.
+// soldOut makes the offerings of a type unavailable, in all zones or in one.
 func soldOut(it *catalog.InstanceType, zone string) *catalog.InstanceType {
 	for i := range it.Offerings {
 		if zone == "" || it.Offerings[i].Requirements.Get(zoneKey).Has(zone) {
@@ -88,7 +88,7 @@ func soldOut(it *catalog.InstanceType, zone string) *catalog.InstanceType {
 	return it
 }
 
-func TestTypesThatCannotBeBoughtAreLeftOut(t *testing.T) {
+func TestUnavailableTypesAreNotListed(t *testing.T) {
 	t.Attr("covers", "L110")
 	inZoneA := selecting(requirement.New(zoneKey, requirement.In, "zone-a"))
 	there, gone, elsewhere := instanceType("there", 4, 16, 0.5), soldOut(instanceType("gone", 4, 16, 0.1), ""), soldOut(instanceType("elsewhere", 4, 16, 0.1), "zone-a")
@@ -102,7 +102,7 @@ func TestTypesThatCannotBeBoughtAreLeftOut(t *testing.T) {
 	}
 }
 
-// enriched is an instance type whose spot offering in zone-a, and only that one, comes with more memory.
+// enriched is an instance type whose spot offering in zone-a, and only that one, has more memory.
 func enriched(available bool) *catalog.InstanceType {
 	it := instanceType("m", 4, 16, 0.4)
 	rich := resource.Vector{}.Add(it.Groups[0].Allocatable).Set(resource.Memory, 64*gi)
@@ -121,7 +121,7 @@ func enriched(available bool) *catalog.InstanceType {
 	return it
 }
 
-func TestWhatFitsMustBeWhatCanBeBought(t *testing.T) {
+func TestPodsFitTheCapacityOfAnAvailableOffering(t *testing.T) {
 	t.Attr("covers", "L111 L112 L113")
 	big := func(reqs ...requirement.Requirement) *model.Shape {
 		s := shape(1000, 32*gi)
@@ -134,11 +134,11 @@ func TestWhatFitsMustBeWhatCanBeBought(t *testing.T) {
 		pod       *model.Shape
 		fits      bool
 	}{
-		{"an offering that has more is enough", true, big(), true},
-		{"not while it cannot be bought", false, big(), false},
-		{"the offering that has more is the one asked for", true, big(requirement.New(capacityTypeKey, requirement.In, "spot")), true},
-		{"the offering that has more is in another zone", true, big(requirement.New(zoneKey, requirement.In, "zone-b")), false},
-		{"the offering that has more is of another capacity type", true, big(requirement.New(capacityTypeKey, requirement.In, "on-demand")), false},
+		{"an offering with more memory is sufficient", true, big(), true},
+		{"not while it is unavailable", false, big(), false},
+		{"the pod requires the offering with more memory", true, big(requirement.New(capacityTypeKey, requirement.In, "spot")), true},
+		{"the offering with more memory is in another zone", true, big(requirement.New(zoneKey, requirement.In, "zone-b")), false},
+		{"the offering with more memory is of another capacity type", true, big(requirement.New(capacityTypeKey, requirement.In, "on-demand")), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan := Solve(problem(pods(1, c.pod), pool("default", enriched(c.available))))
@@ -149,8 +149,8 @@ func TestWhatFitsMustBeWhatCanBeBought(t *testing.T) {
 	}
 }
 
-// TestNoNewNodeHasTheHostnameThatAPodAsksFor: pods that wait are refused for it before, those that move are not.
-func TestNoNewNodeHasTheHostnameThatAPodAsksFor(t *testing.T) {
+// TestNoNewNodeHasTheHostnameThatAPodRequires: pending pods are rejected earlier for it, pods that move are not.
+func TestNoNewNodeHasTheHostnameThatAPodRequires(t *testing.T) {
 	t.Attr("covers", "L064")
 	asking := selecting(requirement.New("kubernetes.io/hostname", requirement.In, "node-1"))
 	plan := Solve(problem(pods(1, asking), pool("default", instanceType("m", 4, 16, 0.1))))

@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
 
-// withVolumes are n pods with a volume of their own each.
+// withVolumes returns n pods with one volume each.
 func withVolumes(n int) []*model.Pod {
 	s := shape(100, gi)
 	s.Drivers = []string{"csi.test"}

@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// TestBarrenPools: a pool is named because its own requirements leave nothing, not because a pod asks for too much.
-func TestBarrenPools(t *testing.T) {
+// TestUnlaunchablePools: a pool is named because its own requirements leave nothing, not because a pod requests too much.
+func TestUnlaunchablePools(t *testing.T) {
 	t.Attr("covers", "L115")
 	small := instanceType("small", 2, 4, 0.1)
 	excluded, varied, fine := pool("excluded", small), pool("varied", small), pool("fine", small)

@@ -55,7 +55,7 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 			flip:   func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 8_000, resource.Memory: 32 * gi}) },
 		},
 		{
-			name: "no limit would do", pod: shape(50_000, gi), code: reason.LimitsExceeded,
+			name: "no limit would be sufficient", pod: shape(50_000, gi), code: reason.LimitsExceeded,
 			detail: "cpu: limit 2, used or planned 0",
 			change: func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 2_000}) },
 		},
@@ -86,7 +86,7 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 			flip:   func(in *Problem) { in.DaemonSets = nil },
 		},
 		{
-			name: "ports of daemons on the types with room", pod: with(shape(20_000, gi), port),
+			name: "ports of daemons on the types with enough capacity", pod: with(shape(20_000, gi), port),
 			daemon: on(with(shape(100, gi), port), "large"), code: reason.HostPortTaken,
 			flip: func(in *Problem) { in.DaemonSets = nil },
 		},
@@ -166,7 +166,7 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 	}
 }
 
-// What is used counts nodes that exist and those that are about to be launched.
+// TestWhatIsUsedOfALimitCountsPlannedNodes: usage includes existing nodes and planned ones.
 func TestWhatIsUsedOfALimitCountsPlannedNodes(t *testing.T) {
 	in := problem(pods(3, shape(30_000, gi)), limited(pool("default", instanceType("small", 4, 16, 0.10), instanceType("large", 32, 128, 1)), map[int]int64{resource.CPU: 70_000}))
 	in.Nodes = []*model.Node{{ID: "n", NodeName: "n", Name: "n", Pool: "default", Managed: true, Capacity: resource.Vector{}.Set(resource.CPU, 4000)}}

@@ -11,7 +11,7 @@ import (
 // For most nodes volumes never matter, so what bound pods use is counted on first use.
 type Attachments struct {
 	Node *model.Node
-	// expected is what nodes of its type take, for as long as the node itself has not said so.
+	// expected is the attach limits of its instance type, for as long as the node has not reported its own.
 	expected volume.Limits
 	used     *volume.Attached
 }
@@ -23,7 +23,7 @@ func (a *Attachments) limits() volume.Limits {
 	return a.expected
 }
 
-// Fits is how many of pods, in order, can be added before one of them brings a volume of a driver that is at its limit.
+// Fits is how many of pods, in order, can be added before one of them has a volume of a driver that is at its limit.
 // Pods that share a PersistentVolumeClaim count it once, and only drivers that get a new volume can reject.
 func (a *Attachments) Fits(pods []*model.Pod) int {
 	if len(a.limits()) == 0 {
@@ -58,7 +58,7 @@ func (a *Attachments) Add(pods []*model.Pod) {
 	}
 }
 
-// count is what is attached now.
+// count returns the attached volumes, counted on first use.
 func (a *Attachments) count() *volume.Attached {
 	if a.used == nil {
 		a.used = &volume.Attached{}

@@ -17,16 +17,16 @@ type Batch struct {
 // Class is the class of the pods.
 func (f Batch) Class() *Class { return f.Level.Class }
 
-// PrefersAntiAffinity reports whether the level keeps pods of the class off hosts with pods of the same class, although
-// they only prefer that.
+// PrefersAntiAffinity reports whether the level keeps pods of the class off hosts with pods of the same class because of a
+// preference.
 func (c *Class) PrefersAntiAffinity(lv *Level) bool {
 	return slices.ContainsFunc(lv.Hosts, func(o Owned) bool {
 		return o.Self && !slices.ContainsFunc(c.Final.Hosts, func(other Owned) bool { return other.Group == o.Group })
 	})
 }
 
-// Relaxed is the pods at the first of their later levels that will do. It is not ok if there is none, or if the pods are
-// bound to domains or to where their volumes are.
+// Relaxed is the pods at the first of their later levels that is accepted. It is not ok if there is none, or if the pods are
+// bound to domains or to the places of their volumes.
 func (f Batch) Relaxed(will func(*Level) bool) (lower Batch, ok bool) {
 	if !f.Level.Plain() || f.Form != f.Level.Conjunction || len(f.Class().Shape.VolumeTopology) > 0 {
 		return Batch{}, false
@@ -59,8 +59,8 @@ func (f Batch) WithoutPreferences() (lower Batch, ok bool) {
 	return f.Relaxed(func(st *Level) bool { return st.withoutPreferences(f.Class()) })
 }
 
-// HasFreeAlternative reports whether the alternative that the pods were given is all that binds them: no preference, no
-// domain, no volume.
+// HasFreeAlternative reports whether the pods are bound by the alternative that they were given alone: by no preference,
+// domain or volume.
 func (f Batch) HasFreeAlternative() bool {
 	return len(f.Class().Alternatives) > 1 && len(f.Class().Shape.VolumeTopology) == 0 && f.Level.Plain() && f.Level.Conjunction == f.Level.Strict && f.Form == f.Level.Conjunction
 }

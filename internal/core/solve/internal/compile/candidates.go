@@ -75,7 +75,7 @@ func (on *OpenNode) CheapestOnly() {
 }
 
 // Widen lets a repacked node be any instance type that can hold its pods and that the pool's limits admit: the price cap
-// has done its work, and more candidates make the launch more likely.
+// is no longer needed, and more candidates make the launch more likely to succeed.
 func (on *OpenNode) Widen() {
 	copy(on.Mask, on.Template.Within(on.Template.States[on.State].Mask))
 	for column := range on.Mask.All() {

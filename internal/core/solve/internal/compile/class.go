@@ -24,26 +24,26 @@ type Class struct {
 	Alternatives []*Conjunction
 	// Levels are the forms of the requirements in order of trial, from all preferences to none.
 	Levels []*Level
-	// Final is the most relaxed form of the last alternative, which diagnosis speaks of.
+	// Final is the most relaxed form of the last alternative, which diagnosis reports.
 	Final *Level
-	// membership is the groups that count the pods, and those that keep them away.
+	// membership is the groups that count the pods, and those whose anti-affinity repels them.
 	*membership
-	// Owns is the groups that the shape demands.
+	// Owns is the groups of the shape's constraints.
 	Owns *demands
 	// UncountedKeys are the labels by which other pods count those of the class, while the class itself has no constraint
 	// on them.
 	UncountedKeys []int
-	// Zone is a number, from one, for where the pods could run before anything was placed; zero until it is needed.
+	// Zone is the number, from one, of the zone where the pods could run before anything was placed; zero until it is needed.
 	Zone int32
 	// Pinned is set when what the class may do depends on where other pods are, in a way that may become more permissive.
 	Pinned bool
 }
 
-// podSpecifics is what few pods have.
+// podSpecifics is the input that only few pods have.
 type podSpecifics struct {
 	// DeviceClaims are the ResourceClaims of the pods.
 	DeviceClaims []*device.Claim
-	// exempt lets the pods onto nodes that are closed to others.
+	// exempt allows the pods on nodes that are closed to other pods.
 	exempt bool
 }
 
@@ -58,8 +58,7 @@ type Conjunction struct {
 	Number int
 	Terms  []index.Term
 	Set    requirement.Set
-	// List is the list of the conjunction and nothing else: most classes and variants have one form, and need no list of
-	// their own.
+	// List contains the conjunction only: most classes and variants have one form, and need no separate list.
 	List [1]*Conjunction
 }
 
@@ -73,9 +72,9 @@ type Level struct {
 	Tolerant, HostAffinity bool
 	// Owned are the groups that bind the level on labels other than the hostname, Hosts those on the hostname.
 	Owned, Hosts []Owned
-	// Keys are the labels that some group has a say in.
+	// Keys are the labels that some group constrains.
 	Keys []int
-	// Variants are sorted by the number of what they want. A level without keys has exactly one.
+	// Variants are sorted by the number of Want. A level without keys has exactly one.
 	Variants []*DomainVariant
 }
 
@@ -90,13 +89,13 @@ type Owned struct {
 
 // DomainVariant is a level with a domain chosen for every key, and cursors over the bins that rejected it already.
 type DomainVariant struct {
-	// Want is the question with its domains.
+	// Want is the requirements with the chosen domains.
 	Want *Conjunction
-	// Forms are what is wanted, once for every alternative of where the pods' volumes can be used.
+	// Forms are Want, once for every alternative of where the pods' volumes can be used.
 	Forms []*Conjunction
-	// Nodes is how many existing nodes are known to be of no use.
+	// Nodes is how many existing nodes are known to reject the variant.
 	Nodes int
-	// cursors are what is known about each template. Where it is needed, as many follow about those open nodes of each
+	// cursors are those of the templates. Where they are needed, as many follow for those open nodes of each
 	// template that are not bound to a domain yet.
 	cursors []TemplateCursor
 }
@@ -106,14 +105,14 @@ type Classes struct {
 	Universe *index.Universe
 	groups   *Groups
 	ByKey    map[classKey]*Class
-	// specifics are what few pods have, by identity; noSpecifics is what most have.
+	// specifics are those of pods, by identity; most pods have noSpecifics.
 	specifics   map[string]*podSpecifics
 	noSpecifics *podSpecifics
 	daemons     map[*model.Shape]*Class
 	byTerms     map[string]*Conjunction
 	// Chosen are conjunctions that choices of domains were added to, by the conjunction's number and the choices.
 	Chosen map[string]*Conjunction
-	// needs are what different requests need, by what they say.
+	// needs are the needs of different requests, by identity.
 	needs   map[string][]Need
 	options Options
 	// Devices are the ResourceClaims that pods may use, by name; nil when no pod uses any.
@@ -144,7 +143,7 @@ func newClasses(u *index.Universe, p Problem, templates int) *Classes {
 	}
 }
 
-// classKey is what pods of one class have in common.
+// classKey is equal for pods of one class.
 type classKey struct {
 	shape      *model.Shape
 	membership *membership
@@ -170,7 +169,7 @@ func (cs *Classes) Of(p *model.Pod) *Class {
 	return c
 }
 
-// specificsOf is what few pods have, of one pod.
+// specificsOf returns the podSpecifics of a pod.
 func (cs *Classes) specificsOf(p *model.Pod) *podSpecifics {
 	exempt := cs.exempt[p.UID]
 	if len(p.DeviceClaims()) == 0 && !exempt {
@@ -185,7 +184,7 @@ func (cs *Classes) specificsOf(p *model.Pod) *podSpecifics {
 	return known
 }
 
-// SameClass reports whether two pods are of one class, as far as a cheap comparison tells.
+// SameClass reports whether two pods are of one class, by a fast comparison that may miss some.
 func (cs *Classes) SameClass(a, b *model.Pod) bool {
 	return a.Shape == b.Shape && a.Labels == b.Labels && a.Labels != nil && len(a.DeviceClaims())+len(b.DeviceClaims())+len(cs.exempt) == 0
 }
@@ -202,7 +201,7 @@ func (c *Class) findUncountedKeys() {
 	}
 }
 
-// daemon is a class of which only matters where it would run.
+// daemon is a class that is only used to determine where it would run.
 func (cs *Classes) daemon(shape *model.Shape) *Class {
 	if c, ok := cs.daemons[shape]; ok {
 		return c
@@ -223,7 +222,7 @@ func (cs *Classes) bare(shape *model.Shape) *Class {
 	return c
 }
 
-// needsOf is needs, worked out once for equal requests.
+// needsOf returns the needs of requests, computed once for equal ones.
 func (cs *Classes) needsOf(requests resource.Vector) []Need {
 	id := cs.scratch[:0]
 	for i, amount := range requests {
@@ -285,11 +284,11 @@ func (c *Class) MaxPerNode(n int) int {
 	return n
 }
 
-// Count is how many pods of the class fit into the capacity room, at most limit.
-func (c *Class) Count(room, used resource.Vector, limit int) int {
+// Count returns how many pods of the class fit into capacity, of which used is taken, at most limit.
+func (c *Class) Count(capacity, used resource.Vector, limit int) int {
 	n := int64(limit)
 	for _, need := range c.Needs {
-		free := room.At(need.Resource) - used.At(need.Resource)
+		free := capacity.At(need.Resource) - used.At(need.Resource)
 		if free < need.Amount {
 			return 0
 		}
@@ -298,10 +297,10 @@ func (c *Class) Count(room, used resource.Vector, limit int) int {
 	return int(n)
 }
 
-// guards are the groups that count what the class keeps away.
+// guards are the groups of the anti-affinity of the class.
 func (c *Class) guards() []*Group { return c.Owns.Part(partInverse) }
 
-// Counting are the groups that count the pods of the class, and those that count what it keeps away.
+// Counting are the groups that count the pods of the class, and those of its anti-affinity.
 func (c *Class) Counting() [2][]*Group { return [...][]*Group{c.members, c.guards()} }
 
 // counted reports whether some group counts the pods of the class.

@@ -36,7 +36,7 @@ type Bin struct {
 }
 
 // Uncounted is the host of bins whose pods are not counted. The pods of a part of an open node are among those of the whole:
-// what the groups that count by host allow for all of them they allow for some.
+// groups that count by host allow the part whenever they allow the whole.
 const Uncounted = -1
 
 // Add counts n pods of a class that were put on a bin. Where the domain is not decided, spread and affinity count nothing, and
@@ -88,7 +88,7 @@ func (ct *Counts) addTrial(host int, c *Class, n int) {
 	}
 }
 
-// EndTrials takes back what was counted on bins of trials, whose hosts are numbered from first.
+// EndTrials removes the counts on bins of trials, whose hosts are numbered from first.
 func (ct *Counts) EndTrials(first int) {
 	for _, g := range ct.trials {
 		g.Truncate(first)
@@ -97,7 +97,7 @@ func (ct *Counts) EndTrials(first int) {
 	ct.trials = nil
 }
 
-// possible are the domains that a bin may turn out to be in; decided tells that there is one, for good.
+// possible are the domains that a bin may end up in; decided is set when there is exactly one and it cannot change.
 func (ct *Counts) possible(b Bin, key int) (domains []int, decided bool) {
 	if b.Target == nil {
 		on := b.Open
@@ -106,7 +106,7 @@ func (ct *Counts) possible(b Bin, key int) (domains []int, decided bool) {
 	}
 	have := b.Target.get(key)
 	if have == index.Undefined && b.Target.Node.Launched {
-		return nil, false // the labels of a node that exists are facts
+		return nil, false // the labels of an existing node are fixed
 	}
 	domains = ct.Domains.Possible(key, have)
 	return domains, len(domains) == 1 && have != index.Undefined
@@ -170,13 +170,13 @@ func (c *Class) HostCapacity(lv *Level, host int) int {
 	return capacity
 }
 
-// RequiresExisting reports whether pods of the level have to join others on a bin that is there already.
+// RequiresExisting reports whether pods of the level have to join others on an existing bin.
 func (lv *Level) RequiresExisting() bool {
 	_, ok := lv.AffineHosts()
 	return ok
 }
 
-// AffineHosts are the hosts that hold what pods of the level have an affinity to. ok is false when any host will do, because
+// AffineHosts are the hosts with the pods that pods of the level have an affinity to. ok is false when any host will do, because
 // there is no such affinity or the first pod may choose.
 func (lv *Level) AffineHosts() (hosts []int, ok bool) {
 	for _, o := range lv.Hosts {
@@ -196,7 +196,7 @@ func (ct *Counts) InDomains(key int, domains []int) requirement.Requirement {
 	return requirement.New(ct.u.Keys[key].Name, requirement.In, names...)
 }
 
-// Blocked are the domains of a label that others keep the class away from.
+// Blocked are the domains of a label that are closed to the class by the anti-affinity of other pods.
 func (c *Class) Blocked(key int) []int {
 	var out []int
 	for _, g := range c.Avoid {

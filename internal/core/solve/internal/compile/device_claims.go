@@ -11,7 +11,7 @@ import (
 type DeviceClaims map[string]*device.Claim
 
 // deviceClaimsOf are the ResourceClaims of a problem; nil when no pod uses any. ResourceClaims that only moving pods use
-// are free: they are allocated again where these pods go.
+// are free: they are allocated again where these pods are placed.
 func deviceClaimsOf(p Problem) DeviceClaims {
 	if !p.UsesDevices() {
 		return nil

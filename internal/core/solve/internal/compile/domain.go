@@ -9,10 +9,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// Domains numbers the values of the labels that some group has a say in.
+// Domains numbers the values of the labels that some group constrains.
 type Domains struct {
 	u *index.Universe
-	// byKey[key] are the values of one label; nil for labels that no group cares about.
+	// byKey[key] are the values of one label; nil for labels that no group uses.
 	byKey map[int]*Values
 }
 
@@ -20,13 +20,13 @@ type Domains struct {
 type Values struct {
 	Names []string
 	index map[string]int
-	// within[set] tells which of them a requirement allows.
+	// within[set] is which of them a requirement allows.
 	within map[index.SetID][]bool
 	// listed[set] are those that a concrete requirement lists.
 	listed map[index.SetID][]int
-	// rates is what domains cost.
+	// rates is the price of domains.
 	PricesPerCore []float64
-	// counting is the numbers from zero on, as far as they were needed; alone cuts its lists out of it.
+	// counting is the numbers from zero on, as far as they were needed; Alone returns parts of it.
 	counting []int
 }
 
@@ -42,7 +42,7 @@ func (ds *Domains) Of(key int) *Values {
 	return v
 }
 
-// number is that of a value, which is a new one if it was not seen before.
+// number is the number of a value, a new one if the value is new.
 func (v *Values) number(name string) int {
 	n, ok := v.index[name]
 	if !ok {
@@ -53,7 +53,7 @@ func (v *Values) number(name string) int {
 	return n
 }
 
-// Alone is the list of d and nothing else.
+// Alone is the list of d only.
 func (v *Values) Alone(d int) []int {
 	for len(v.counting) <= d {
 		v.counting = append(v.counting, len(v.counting))
@@ -61,7 +61,7 @@ func (v *Values) Alone(d int) []int {
 	return v.counting[d : d+1 : d+1]
 }
 
-// Allowed tells which values of key a conjunction leaves open.
+// Allowed is a filter of the values of key that a conjunction allows.
 func (ds *Domains) Allowed(key int, c *Conjunction) topology.DomainFilter {
 	for _, t := range c.Terms {
 		if t.Key != key {
@@ -78,11 +78,11 @@ func (ds *Domains) Allowed(key int, c *Conjunction) topology.DomainFilter {
 	return AnyDomain
 }
 
-// AnyDomain is a filter of domains that lets every domain pass.
+// AnyDomain is a filter of domains that accepts every domain.
 func AnyDomain(int) bool { return true }
 
-// Possible are the domains that a node may be in by what is known about its label: the values of a concrete requirement,
-// every known value that another one allows, and none where absence is all that is left. Callers must not change the list.
+// Possible are the domains that a node may be in, given the requirement on its label: the values of a concrete requirement,
+// every known value that another one allows, and none where only absence is left. Callers must not change the list.
 func (ds *Domains) Possible(key int, set index.SetID) []int {
 	v := ds.Of(key)
 	if set == index.Undefined {

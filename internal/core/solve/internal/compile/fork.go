@@ -18,7 +18,7 @@ type Base struct {
 	counts            []topology.Group
 	left              []int
 	limits            [][]Limit
-	// origin is what reset goes back to; nil before the first commit.
+	// origin is what Reset restores; nil before the first commit.
 	origin *Base
 	// forked is memory for the run of one what-if.
 	forked struct {
@@ -67,7 +67,7 @@ func (b *Base) Fork(p Problem, without []*model.Node, pods []*model.Pod) *Run {
 	return r
 }
 
-// renew is a run of another problem with the same nodes, pools and daemons, on what is compiled already.
+// renew is a run of another problem with the same nodes, pools and daemons, on the compiled problem.
 func (b *Base) renew(p Problem) *Run {
 	f, from := &b.forked, b.Compiled
 	f.classes = *from.Classes
@@ -137,8 +137,8 @@ func (b *Base) renewTargets(r *Run, without []*model.Node) {
 	}
 }
 
-// renewTemplates undoes what the last fork left in the templates: its open nodes, and what they took of limits and
-// reservations. The nodes without do not count against limits.
+// renewTemplates removes the open nodes of the last fork from the templates, and restores the limits and reservations that
+// they used. The nodes without do not count against limits.
 func (b *Base) renewTemplates(without []*model.Node) {
 	for i, t := range b.Compiled.Templates {
 		t.Open, t.FreeList = OpenNodes{}, nil
@@ -167,7 +167,7 @@ func (t *Template) Forget() {
 	t.byTerms[root.identity()] = 0
 }
 
-// renewCounts undoes what the last fork counted, and takes out the pods of the nodes without.
+// renewCounts reverts the counts of the last fork, and removes the pods of the nodes without.
 func (b *Base) renewCounts(r *Run, without []*model.Node, pods []*model.Pod) {
 	b.forked.counts = Counts{u: r.Classes.Universe, groups: r.Groups, Domains: b.Compiled.Counts.Domains, targets: r.Targets}
 	if len(r.Groups.list) == 0 {

@@ -11,12 +11,12 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// Group is one topology constraint with its counts. Pods that say the same share it.
+// Group is one topology constraint with its counts. Pods with equal constraints share it.
 type Group struct {
 	topology.Group
 	// number orders groups; Key is the node label whose values are the domains.
 	number, Key int
-	// Host is set when every node is a domain of its own; domains are then numbers of hosts.
+	// Host is set when every node is a separate domain; domains are then numbers of hosts.
 	Host bool
 	// trial is set while pods on bins of a trial are counted.
 	trial bool
@@ -99,7 +99,7 @@ type Groups struct {
 	list        []*Group
 	byIdentity  map[string]*Group
 	ByShape     map[*model.Shape]*demands
-	// guarding are the groups of what running pods keep away.
+	// guarding are the groups of the required anti-affinity of running pods.
 	guarding map[*model.Shape][]*Group
 	// byLabel finds groups by namespace and one label that their selector demands, byNamespace those that demand none.
 	byLabel, byNamespace map[string][]*Group
@@ -135,7 +135,7 @@ func newGroups(cs *Classes, p Problem) *Groups {
 	}
 }
 
-// of is what a shape demands.
+// of returns the demands of a shape.
 func (gs *Groups) of(shape *model.Shape) *demands {
 	if d, ok := gs.ByShape[shape]; ok {
 		return d
@@ -169,7 +169,7 @@ func (gs *Groups) of(shape *model.Shape) *demands {
 	return d
 }
 
-// guard registers what the required anti-affinity of a running pod keeps away.
+// guard registers the required anti-affinity of a running pod.
 func (gs *Groups) guard(shape *model.Shape) []*Group {
 	var out []*Group
 	for _, term := range shape.Affinities {
@@ -180,7 +180,7 @@ func (gs *Groups) guard(shape *model.Shape) []*Group {
 	return out
 }
 
-// guardsOf is guard, worked out once per shape.
+// guardsOf is guard, computed once per shape.
 func (gs *Groups) guardsOf(shape *model.Shape) []*Group {
 	known, ok := gs.guarding[shape]
 	if !ok {
@@ -240,7 +240,7 @@ func (gs *Groups) affinity(a topology.Affinity, inverse bool) *Group {
 	return gs.share(&g, a.Key, namespaces, &NodeFilter{})
 }
 
-// share is the group equal to g that is there already, or a new one. The filter's identity is in gs.filter.
+// share returns the existing group that is equal to g, or a new one. The filter's identity is in gs.filter.
 func (gs *Groups) share(g *Group, key string, namespaces []string, filter *NodeFilter) *Group {
 	g.Key, g.Host = gs.u.Key(key), key == HostnameKey
 	id := append(gs.scratch[:0], byte(g.Kind))
@@ -277,7 +277,7 @@ func (gs *Groups) share(g *Group, key string, namespaces []string, filter *NodeF
 	return &fresh
 }
 
-// file enters g where pods that it may select look for it.
+// file adds g to the lists that membership searches.
 func (gs *Groups) file(g *Group) {
 	places := g.namespaces
 	if g.everywhere {

@@ -8,13 +8,13 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// Limits is what a pool may still add. Nodes opened in this run are charged with the most that any of their candidates
-// would add, and the charge shrinks as candidates drop out.
+// Limits is the capacity that a pool may still add. Nodes opened in this run are charged with the maximum of their
+// candidates, and the charge decreases as candidates drop out.
 type Limits struct {
 	List []Limit
 }
 
-// Limit is a NodePool's limit of one resource, in the unit of the vectors, with what is left of it.
+// Limit is a NodePool's limit of one resource, in the unit of the vectors, with the rest that is available.
 type Limit struct {
 	Resource         int
 	Total, Remaining int64
@@ -96,7 +96,7 @@ func (t *Template) Within(mask bitset.Set) bitset.Set {
 	return out
 }
 
-// Charge replaces what on is charged with by the most that its present candidates would add.
+// Charge replaces the charge of on by the maximum of its present candidates.
 func (l *Limits) Charge(on *OpenNode) {
 	if l.Unlimited() {
 		return
@@ -115,7 +115,7 @@ func (l *Limits) Charge(on *OpenNode) {
 	on.charged = worst
 }
 
-// Release takes back what on is charged with.
+// Release removes the charge of on.
 func (l *Limits) Release(on *OpenNode) {
 	for i, amount := range on.charged {
 		l.List[i].Remaining += amount

@@ -24,7 +24,7 @@ func (on *OpenNode) Minimums(st *State) []Minimum {
 	return out
 }
 
-// Unmet is the keys whose demand the columns in mask do not meet.
+// Unmet is the keys whose minValues the columns in mask do not meet.
 func (on *OpenNode) Unmet(st *State, mask bitset.Set) []string {
 	var keys []string
 	for _, m := range on.Minimums(st) {
@@ -35,7 +35,7 @@ func (on *OpenNode) Unmet(st *State, mask bitset.Set) []string {
 	return keys
 }
 
-// RelaxMinValues is the minValues of the open node cut down to what the columns in mask offer. Source: scheduling
+// RelaxMinValues is the minValues of the open node, lowered to the number of values that the columns in mask offer. Source: scheduling
 // specification, BestEffort policy.
 func (on *OpenNode) RelaxMinValues(st *State, mask bitset.Set) map[int]int {
 	lowered := maps.Clone(on.RelaxedMinValues)

@@ -17,16 +17,16 @@ type OpenNode struct {
 	State    StateID
 	// Trial marks a bin of repacking, most of which are discarded.
 	Trial bool
-	// Mask is the columns that can still hold everything put in. It is the open node's own.
+	// Mask is the columns that can still hold all pods of the open node. No other open node shares it.
 	Mask bitset.Set
 	// Total is the requests of the pods for the resources that some pod requests, without daemons.
 	Total resource.Vector
-	// Slack is an upper bound on what any candidate has left, by resource; the least one, except for trials.
+	// Slack is an upper bound of the capacity that any candidate has left, by resource; the least one, except for trials.
 	Slack   resource.Vector
 	Batches []Batch
 	// ports are the host ports of its pods.
 	ports []model.HostPort
-	// volumes are those that its pods will have attached; counted where a pool's instance types have attach limits.
+	// volumes are those of its pods; counted where a pool's instance types have attach limits.
 	volumes volume.Attached
 	// RelaxedMinValues are minValues, by key, that the open node need not meet in full.
 	RelaxedMinValues map[int]int
@@ -34,7 +34,7 @@ type OpenNode struct {
 	held []int
 	// Devices is the open node's name in the ledger of devices; empty while it holds none.
 	Devices string
-	// charged is what the pool's limits were reduced by for this open node.
+	// charged is the capacity that is charged to the pool's limits for this open node.
 	charged []int64
 }
 
@@ -69,7 +69,7 @@ func (t *Template) BlankOpenNode(state StateID, mask bitset.Set) *OpenNode {
 	return on
 }
 
-// Free takes back open nodes of trials for reuse: repacking tries far more than it keeps.
+// Free keeps open nodes of trials for reuse: repacking tries far more than it keeps.
 func (t *Template) Free(open []*OpenNode) { t.FreeList = append(t.FreeList, open...) }
 
 // UpdateSlack recomputes slack.
@@ -79,7 +79,7 @@ func (on *OpenNode) UpdateSlack() {
 	}
 }
 
-// Offer is what a bin would become by taking pods of a class. Its memory may be used for one offer after another.
+// Offer is the state of a bin after taking pods of a class. Its memory may be used for one offer after another.
 type Offer struct {
 	// Pods is how many of the pods the bin takes.
 	Pods int
@@ -88,7 +88,7 @@ type Offer struct {
 	State            StateID
 	Mask             bitset.Set
 	relaxedMinValues map[int]int
-	// Devices is what the pods' ResourceClaims would get; nil for pods without any.
+	// Devices is the proposed allocation of the pods' ResourceClaims; nil for pods without any.
 	Devices *device.Proposal
 	// Deferred is set when nothing is offered because other open nodes hold the reservations that this one could be launched
 	// from.

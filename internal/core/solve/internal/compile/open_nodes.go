@@ -6,7 +6,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// BlockSize is how many open nodes are skipped at once when none of them can have capacity.
+// BlockSize is how many open nodes are skipped at once when none of them can have enough capacity.
 const BlockSize = 32
 
 // OpenNodes is the open nodes of one template in the order in which they were opened, in blocks with an upper bound of the
@@ -54,9 +54,9 @@ func (c *Class) MayFit(slack resource.Vector) bool {
 	return true
 }
 
-// TemplateCursor is what a variant knows about one template.
+// TemplateCursor records what a variant has tried on one template.
 type TemplateCursor struct {
-	// Cursor is how many of the open nodes are known to be of no use.
+	// Cursor is how many of the open nodes are known to reject the variant.
 	Cursor int
 	// checked is set once rejects is known: whether taints or labels of the template keep the variant's pods out.
 	checked, Rejects bool
@@ -64,7 +64,7 @@ type TemplateCursor struct {
 	Closed bool
 }
 
-// Cursor is what the variant, which is one of a level, knows about a template.
+// Cursor returns the cursor of a variant, which is one of a level, for a template.
 func (dv *DomainVariant) Cursor(lv *Level, t *Template) *TemplateCursor {
 	sp := &dv.cursors[t.number]
 	if !sp.checked {
@@ -75,7 +75,7 @@ func (dv *DomainVariant) Cursor(lv *Level, t *Template) *TemplateCursor {
 	return sp
 }
 
-// FloatingCursor is what the variant knows about those open nodes of the i-th template, of so many, that are not bound to a
+// FloatingCursor returns the cursor of a variant for those open nodes of the i-th template, of so many, that are not bound to a
 // domain yet.
 func (dv *DomainVariant) FloatingCursor(i, templates int) *TemplateCursor {
 	if len(dv.cursors) == templates {

@@ -75,7 +75,7 @@ func (on *OpenNode) Price() float64 {
 	return math.Inf(1)
 }
 
-// CheapestDevices are what the cheapest candidate comes with.
+// CheapestDevices are the devices of the cheapest candidate.
 func (on *OpenNode) CheapestDevices() *device.Template {
 	for _, column := range on.Template.ByPrice(on.Template.States[on.State]) {
 		if on.Mask.Has(int(column)) {

@@ -1,8 +1,8 @@
-// Package compile turns a Problem into what placing works on: classes of pods with the levels of their relaxation, topology groups with
+// Package compile turns a Problem into the input of placing: classes of pods with the levels of their relaxation, topology groups with
 // their counts, templates of pools with label states, existing nodes, and open nodes.
 //
-// What pods share is compiled once: equal questions are one class, equal requirements one conjunction, equal label states of
-// open nodes one state. Base forks a compiled problem for what-ifs.
+// The common parts of pods are compiled once: pods with equal requirements are one class, equal requirements one conjunction, equal
+// label states of open nodes one state. Base forks a compiled problem for what-ifs.
 package compile
 
 import (

@@ -9,13 +9,13 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
 )
 
-// ReservedMode is what to do about reserved offerings.
+// ReservedMode is the policy for reserved offerings.
 type ReservedMode uint8
 
 const (
-	// ReservedIgnored takes reserved offerings for ordinary ones.
+	// ReservedIgnored treats reserved offerings as ordinary ones.
 	ReservedIgnored ReservedMode = iota
-	// ReservedStrict puts pods off that could use a reservation which others of this run may still give back.
+	// ReservedStrict defers pods that could use a reservation which other open nodes of this run may still release.
 	ReservedStrict
 	// ReservedFallback uses reservations as long as they last and ordinary offerings after that.
 	ReservedFallback
@@ -33,7 +33,7 @@ type Reservations struct {
 	Left []int
 	ids  []string
 	ByID map[string]int
-	// Kinds tells which reservation a kind of offering draws on; -1 for none.
+	// Kinds is the reservation that each kind of offering draws on; -1 for none.
 	Kinds map[*index.Columns][]int
 }
 
@@ -108,7 +108,7 @@ func (rs *Reservations) compatible(t *Template, kinds, mask bitset.Set) []int {
 	return out
 }
 
-// Reservable are those of list that on holds already or that have an instance left.
+// Reservable are the reservations in list that on holds already or that have an instance left.
 func (rs *Reservations) Reservable(on *OpenNode, list []int) []int {
 	var out []int
 	for _, r := range list {
@@ -119,12 +119,12 @@ func (rs *Reservations) Reservable(on *OpenNode, list []int) []int {
 	return out
 }
 
-// Hold makes on hold exactly the reservations in want: new ones are taken before old ones are given back.
+// Hold makes on hold exactly the reservations in want: new ones are taken before old ones are released.
 func (rs *Reservations) Hold(on *OpenNode, want []int) {
 	for _, r := range want {
 		if !slices.Contains(on.held, r) {
 			if rs.Left[r] == 0 {
-				// The caller has checked that there is an instance left: going on would launch what does not exist.
+				// The caller has checked that an instance is left: continuing would launch an instance that does not exist.
 				panic(fmt.Sprintf("reservation %s is used up and was taken once more", rs.ids[r]))
 			}
 			rs.Left[r]--
@@ -138,14 +138,14 @@ func (rs *Reservations) Hold(on *OpenNode, want []int) {
 	on.held = want
 }
 
-// Update makes on hold what it could be launched from now.
+// Update makes on hold the reservations that it could be launched from now.
 func (rs *Reservations) Update(on *OpenNode) {
 	if rs.Mode != ReservedIgnored {
 		rs.Hold(on, rs.Reservable(on, rs.compatible(on.Template, on.Template.States[on.State].Kinds, on.Mask)))
 	}
 }
 
-// concern reports whether on, or what its pods could be split into, could be launched from a reservation.
+// concern reports whether on, or a part of its pods, could be launched from a reservation.
 func (rs *Reservations) concern(on *OpenNode) bool {
 	return rs.MayServe(on.Template, on.Template.States[on.State])
 }
@@ -175,7 +175,7 @@ func (on *OpenNode) Pin(cs *Classes) {
 	on.State, on.Mask = to, on.Mask.And(on.Template.States[to].Mask)
 }
 
-// unpin leaves an open node without a reservation the ordinary offerings, as long as there are any.
+// unpin excludes reserved offerings from an open node without a reservation, as long as others are left.
 func (on *OpenNode) unpin(cs *Classes) {
 	to := on.Template.Step(on.State, cs.Intern(requirement.NewSet(
 		requirement.New(CapacityTypeKey, requirement.NotIn, CapacityTypeReserved),

@@ -24,7 +24,7 @@ type Run struct {
 	Open    []*OpenNode
 }
 
-// NewRun compiles what does not depend on where pods are. The pods that are counted come with seed.
+// NewRun compiles everything that does not depend on where pods are. Seed counts the pods.
 func NewRun(p Problem) *Run {
 	if p.Options.WellKnown == nil {
 		p.Options.WellKnown = func(string) bool { return false }

@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// Seed tells every group its domains and counts the pods that run already. It is called once all groups are known.
+// Seed adds the domains to every group and counts the running pods. It is called once all groups are known.
 func (r *Run) Seed() {
 	if len(r.Groups.list) == 0 {
 		return
@@ -43,7 +43,7 @@ func spans(templates []*Template, key int) []span {
 // notPlaceable stands for the number of nodes that receive no pods.
 const notPlaceable = -1
 
-// addDomains tells every group the domains that new nodes can be in.
+// addDomains adds the domains that new nodes can be in to every group.
 func (ct *Counts) addDomains(templates []*Template) {
 	byKey := map[int][]span{}
 	for _, g := range ct.groups.list {
@@ -88,8 +88,8 @@ func (ct *Counts) addNode(n *model.Node, host int, moving map[string]bool) {
 	})
 }
 
-// removeNode takes the pods of a node, whose number is host, out of the counts. Those that are not moving stay where they are,
-// but on a node that nothing can be placed on any more.
+// removeNode removes the pods of a node, whose number is host, from the counts. Pods that are not moving stay counted, on a
+// node that receives no pods.
 func (ct *Counts) removeNode(n *model.Node, host int, waiting, moving map[string]bool) {
 	at := ct.domainsOf(n)
 	ct.eachCounted(n, waiting, func(g *Group, p *model.Pod) {
@@ -158,7 +158,7 @@ func (g *Group) looksAt(n *model.Node) bool {
 	})
 }
 
-// spreadTaints are the taints that spreads honour: what the Node object says, passing ones included.
+// spreadTaints are the taints that spreads honor: those of the Node object, ephemeral ones included.
 func spreadTaints(n *model.Node) []model.Taint {
 	if n.NodeName == "" {
 		return n.Taints

@@ -34,7 +34,7 @@ type StateID int32
 // NoState stands for requirements that the template cannot meet.
 const NoState StateID = -1
 
-// Get returns the requirement of a label key, Undefined if the state says nothing about it.
+// Get returns the requirement of a label key, Undefined if the state has none.
 func (s *State) Get(key int) index.SetID {
 	if key < len(s.Sets) {
 		return s.Sets[key]
@@ -61,7 +61,7 @@ func (s *State) put(have index.Term) {
 }
 
 // Compatible reports whether a node in state s can satisfy want: every key must be defined by the pool, or well-known, or
-// satisfied by absence, and agree. What other pods of the open node exclude defines nothing.
+// satisfied by absence, and agree. An exclusion by other pods of the open node does not define a key.
 func (t *Template) Compatible(s *State, want []index.Term) bool {
 	for _, w := range want {
 		k, have := t.Universe.Keys[w.Key], s.Get(w.Key)
@@ -158,10 +158,10 @@ func (t *Template) Prices(s *State) []float64 {
 	return s.prices
 }
 
-// Requirements is what s says, without the labels that exist only inside a run.
+// Requirements is the requirements of s, without the labels that exist only inside a run.
 func (t *Template) Requirements(s *State) requirement.Set { return t.AppendRequirements(nil, s) }
 
-// AppendRequirements is requirements in the place of out, which is empty.
+// AppendRequirements appends Requirements to out, which is empty.
 func (t *Template) AppendRequirements(out []requirement.Requirement, s *State) requirement.Set {
 	for key, set := range s.Sets {
 		if set == index.Undefined {

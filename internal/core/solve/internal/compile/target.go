@@ -14,11 +14,11 @@ import (
 // Target is an existing node that may receive pods.
 type Target struct {
 	Node *model.Node
-	// Room is the capacity that bound pods and the daemons that are still to come leave.
+	// The capacity that bound pods and expected daemons leave.
 	Room resource.Vector
 	sets []index.SetID
 	Pods []*model.Pod
-	// Ports are taken by bound pods, by the daemons that are still to come, and by pods placed in this run.
+	// Ports are used by bound pods, by expected daemons, and by pods placed in this run.
 	Ports []model.HostPort
 	// Volumes are those attached.
 	Volumes Attachments
@@ -77,7 +77,7 @@ func (t *Target) put(have index.Term) {
 }
 
 // reserveDaemons reserves capacity for the daemons that match a node and do not run on it yet. A node that is not launched
-// has no labels to match; its capacity was computed with daemons in mind.
+// has no labels to match; its capacity accounts for daemons already.
 func (ts *Targets) reserveDaemons(daemons []*Class) {
 	for i, t := range ts.List {
 		if !t.Node.Launched {
@@ -101,7 +101,7 @@ func (ts *Targets) hosts(i int, d *Class) bool {
 	return slices.ContainsFunc(d.Alternatives, func(c *Conjunction) bool { return ts.Satisfying(c).Has(i) })
 }
 
-// Satisfying is the targets whose labels satisfy c. Labels are facts: a key that is not there satisfies nothing but absence.
+// Satisfying is the targets whose labels satisfy c. Labels of existing nodes are fixed: a missing key satisfies absence only.
 func (ts *Targets) Satisfying(c *Conjunction) bitset.Set {
 	if m, ok := ts.labelled[c.Number]; ok {
 		return m
@@ -142,7 +142,7 @@ func (ts *Targets) SatisfyingAny(forms []*Conjunction) bitset.Set {
 	return m
 }
 
-// Accepts reports whether ports and taints of the node let pods of the class in.
+// Accepts reports whether ports and taints of the node allow pods of the class.
 func (t *Target) Accepts(c *Class, lv *Level) bool {
 	if t.closed && !c.exempt {
 		return false

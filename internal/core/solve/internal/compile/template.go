@@ -20,7 +20,7 @@ const (
 	NewHostname = "hostname-placeholder"
 )
 
-// Labels that an open node constrains on its own account.
+// Labels that an open node constrains itself.
 const (
 	InstanceTypeKey = requirement.InstanceTypeLabel
 	CapacityTypeKey = requirement.CapacityTypeLabel
@@ -41,17 +41,18 @@ type Template struct {
 	Pool     *model.Pool
 	Columns  *index.Columns
 	Universe *index.Universe
-	// Daemons is the overhead that DaemonSets add to each column, nil for none on any; Room is the capacity left for pods.
+	// Daemons is the overhead that DaemonSets add to each column, nil for none on any.
 	Daemons []resource.Vector
-	Room    []resource.Vector
+	// The capacity of each column that daemons leave for pods.
+	Room []resource.Vector
 	// Daemoned is set when there is a daemon on some column.
 	Daemoned bool
-	// DaemonPorts are the ports that DaemonSets claim on each column; nil for none on any.
+	// DaemonPorts are the host ports of DaemonSets on each column; nil for none on any.
 	DaemonPorts [][]model.HostPort
 	// States are the label states that open nodes of this pool have reached; states[root] is that of an empty one.
 	States  []*State
 	byTerms map[string]StateID
-	// Defined are the keys that the pool says something about.
+	// Defined are the keys that the pool constrains.
 	Defined map[int]bool
 	Root    StateID
 	Limits  *Limits
@@ -67,7 +68,7 @@ type Template struct {
 	// pods request.
 	capacityIndexes []*index.CapacityIndex
 	Wanted          []int
-	// nameOrder is what byName remembers.
+	// nameOrder is the cached result of ByName.
 	nameOrder []int32
 	// FreeList are open nodes of trials, for reuse.
 	FreeList []*OpenNode
@@ -87,10 +88,10 @@ func newTemplate(pool *model.Pool, cols *index.Columns, u *index.Universe, daemo
 	return t
 }
 
-// usable reports whether the pool's own requirements leave a column that is on offer.
+// usable reports whether the pool's own requirements leave a column with an available offering.
 func (t *Template) usable() bool { return !t.States[t.Root].Mask.Empty() }
 
-// reserveDaemons works out which daemons run on which column. A daemon counts where it tolerates the pool's taints (soft
+// reserveDaemons computes which daemons run on which column. A daemon counts where it tolerates the pool's taints (soft
 // ones always), its labels are compatible with the pool, and the type does not contradict them; preferences never matter.
 func (t *Template) reserveDaemons(daemons []*Class) {
 	t.Room = make([]resource.Vector, t.Columns.Len())
@@ -180,7 +181,7 @@ func (t *Template) capacityIndex(r int) *index.CapacityIndex {
 	return (*indexes)[r]
 }
 
-// PortsFree is the columns on which no daemon claims a port that the class wants.
+// PortsFree is the columns on which no daemon uses a port of the class.
 func (t *Template) PortsFree(c *Class) bitset.Set {
 	if t.DaemonPorts == nil {
 		return bitset.Full(t.Columns.Len())

@@ -41,7 +41,7 @@ func DiagnoseAll(s *place.Placer) []UnschedulablePods {
 // diagnosis finds out why pods fit nowhere.
 type diagnosis struct{ *place.Placer }
 
-// why says for every pool what stands between it and a pod of the class in its most yielding form; admitted are the columns
+// why is the obstacle of every pool to a pod of the class in its most relaxed form; admitted are the columns
 // that the limits of each template admit.
 func (s diagnosis) why(c *compile.Class, pod *model.Pod, admitted []bitset.Set) reason.Obstacles {
 	if len(s.Problem.Pools) == 0 {
@@ -74,7 +74,7 @@ func (s diagnosis) whyEmpty() reason.Obstacles {
 	return out
 }
 
-// whyNot is the first obstacle between a pod and a new node of a pool. What no other limit would help against comes before
+// whyNot is the first obstacle between a pod and a new node of a pool. Obstacles that higher limits would not remove come before
 // the limits; the rest is in the order in which a new open node is tested.
 func (s diagnosis) whyNot(v *poolFilter, st *compile.Level) reason.Obstacle {
 	t, c := v.t, v.c
@@ -112,7 +112,7 @@ func (s diagnosis) whyNot(v *poolFilter, st *compile.Level) reason.Obstacle {
 	return first
 }
 
-// whyClosed is what keeps the pod from any node of the pool.
+// whyClosed is the obstacle to the pod on all nodes of the pool.
 func (s *poolFilter) whyClosed(st *compile.Level) (reason.Obstacle, bool) {
 	t := s.t
 	taint, repelled := t.Repels(s.c, st)
@@ -135,7 +135,7 @@ func (s *poolFilter) whyClosed(st *compile.Level) (reason.Obstacle, bool) {
 	return reason.Obstacle{}, false
 }
 
-// whyVolumes is the label that keeps all alternatives of the pods' volumes away from the pool.
+// whyVolumes is the label on which all alternatives of the pods' volumes conflict with the pool.
 func (s diagnosis) whyVolumes(t *compile.Template, c *compile.Class, st *compile.Level) (reason.Obstacle, bool) {
 	narrowed := t.Step(t.Root, st.Conjunction)
 	var last reason.Obstacle

@@ -5,7 +5,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
 
-// whyDevices is what prevented the ResourceClaims of a class at a pool, if they were what failed.
+// whyDevices is the obstacle to the ResourceClaims of a class at a pool, if there is one.
 func (s diagnosis) whyDevices(v *poolFilter, st *compile.Level) (reason.Obstacle, bool) {
 	if s.Devices == nil {
 		return reason.Obstacle{}, false
@@ -16,7 +16,7 @@ func (s diagnosis) whyDevices(v *poolFilter, st *compile.Level) (reason.Obstacle
 		return r, ok
 	}
 	v.runTests()
-	// Limits may have taken away the types that bring the devices.
+	// Limits may exclude the types with the devices.
 	for _, o := range s.Options(nil, c, st) {
 		on := t.NewOpenNode(v.portFree.And(v.attaching).And(t.States[t.Root].Mask))
 		var got compile.Offer

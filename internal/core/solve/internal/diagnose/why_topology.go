@@ -24,7 +24,7 @@ func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compil
 	}
 	root := t.States[t.Step(t.Root, st.Conjunction)]
 	if root.Mask.Empty() {
-		return reason.Obstacle{}, false // there is nothing to launch in any domain
+		return reason.Obstacle{}, false // no domain has anything to launch
 	}
 	for _, o := range s.Options(nil, c, st) {
 		for _, form := range o.Forms {
@@ -41,7 +41,7 @@ func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compil
 			if first == nil {
 				first = b.Group
 			}
-			if !slices.ContainsFunc(possible, func(d int) bool { room, _ := place.RoomIn([]place.GroupState{b}, d, within); return room > 0 }) {
+			if !slices.ContainsFunc(possible, func(d int) bool { maxPods, _ := place.RoomIn([]place.GroupState{b}, d, within); return maxPods > 0 }) {
 				return s.unsatisfiable(t, st, b.Group), true
 			}
 		}

@@ -30,12 +30,12 @@ type poolFilter struct {
 	pod *model.Pod
 	// resources names the entries of vectors.
 	resources []string
-	// admitted are the columns that the limits admit, unclaimed those where no daemon has a port of the pod, attaching those with
-	// slots for its volumes; fits has room for it, bare would have if it were not for the daemons.
+	// admitted are the columns that the limits admit, portFree those where no daemon uses a port of the pod, attaching those with
+	// slots for its volumes, fits those with enough capacity, bare those with enough capacity without the daemons.
 	admitted, portFree, attaching, fits, bare bitset.Set
 }
 
-// runTests makes the tests, once: most pods are kept out by something that needs none of them.
+// runTests runs the tests, once: for most pods an earlier obstacle needs none of them.
 func (s *poolFilter) runTests() {
 	if s.fits != nil {
 		return
@@ -98,11 +98,11 @@ func (s *poolFilter) why(next *compile.State) reason.Obstacle {
 		r.Code, r.UnavailableOfferings = reason.OfferingUnavailable, offers
 		return r
 	}
-	r.Without, r.Insufficient = s.without(next, others.And(s.fits)), s.shortages(next.Mask)
+	r.Without, r.Insufficient = s.without(next, others.And(s.fits)), s.insufficientResources(next.Mask)
 	return r
 }
 
-// criteria judges labels, resources and offerings independently of each other, over what the limits admit.
+// criteria tests labels, resources and offerings independently of each other, over the columns that the limits admit.
 func (s *poolFilter) criteria(next *compile.State) reason.Criteria {
 	labels, fits, offers := next.Labels.And(s.admitted), s.fits.And(s.admitted), next.Offers.And(s.admitted)
 	return reason.Criteria{
@@ -115,7 +115,7 @@ func (s *poolFilter) criteria(next *compile.State) reason.Criteria {
 	}
 }
 
-// limits are those that keep out the columns that would do: as few columns as minValues asks for, those first that exceed the
+// limits are those that exclude otherwise sufficient columns: as few columns as minValues requires, those first that exceed the
 // fewest limits by the least. Where no column would do, they are the limits that keep out everything, without what is needed.
 func (s *poolFilter) limits(would bitset.Set, next *compile.State) []reason.Limit {
 	t, bounds := s.t, s.t.Limits.List
@@ -165,7 +165,7 @@ func (s *poolFilter) limit(b compile.Limit) reason.Limit {
 	}
 }
 
-// keepsOut reports whether a limit on its own leaves no column of the pool.
+// keepsOut reports whether a limit alone leaves no column of the pool.
 func (s *poolFilter) keepsOut(b compile.Limit) bool {
 	for column := range s.t.States[s.t.Root].Mask.All() {
 		if compile.AmountOf(s.t.Capacity(column), b.Resource) <= b.Remaining {
@@ -175,7 +175,7 @@ func (s *poolFilter) keepsOut(b compile.Limit) bool {
 	return true
 }
 
-// slots is the driver with more volumes than any of the columns can attach; where each driver alone is content, the first.
+// slots is the driver with more volumes than any of the columns can attach; where every driver alone is within its limit, the first.
 func (s *poolFilter) slots(columns bitset.Set) reason.AttachLimit {
 	asked := map[string]int{}
 	var drivers []string
@@ -203,8 +203,8 @@ func (s *poolFilter) slots(columns bitset.Set) reason.AttachLimit {
 	return first
 }
 
-// shortages are the requests that none of the columns has room for; of all columns of the pool, if there are none.
-func (s *poolFilter) shortages(columns bitset.Set) []reason.InsufficientResource {
+// insufficientResources are the requests that exceed the capacity of all columns; of all columns of the pool, if there are none.
+func (s *poolFilter) insufficientResources(columns bitset.Set) []reason.InsufficientResource {
 	if columns.Empty() {
 		columns = bitset.Full(s.t.Columns.Len())
 	}
@@ -258,7 +258,7 @@ func UnavailableOfferings(t *compile.Template) []string {
 	return unavailable(t, root, root.Labels)
 }
 
-// unavailable are the offerings of the columns that would do in the state and cannot be had at the moment.
+// unavailable are the unavailable offerings of the columns that meet all other tests in the state.
 func unavailable(t *compile.Template, next *compile.State, columns bitset.Set) []string {
 	var out []string
 	for _, k := range t.Columns.Unavailable() {

@@ -14,7 +14,7 @@ import (
 // memory by the square of their number.
 const stride = 8
 
-// CapacityIndex orders columns by their capacity for one resource, so that "which columns can hold this much" is a search and
+// CapacityIndex orders columns by their capacity for one resource, so that "which columns have this capacity" is a search and
 // a bitset.
 type CapacityIndex struct {
 	// order is the columns by descending capacity, and amounts their capacity.

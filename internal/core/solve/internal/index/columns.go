@@ -10,11 +10,11 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// Columns is a catalog turned on its side. A column is an instance type in one of its allocatable groups; what columns
-// have in common is kept as bitsets over them.
+// Columns is a transposed catalog. A column is an instance type in one of its allocatable groups; bitsets over columns hold
+// the labels, offerings and capacity that columns have in common.
 type Columns struct {
 	Types []*catalog.InstanceType
-	// Owner and group tell what each column stands for.
+	// Owner and group are the instance type and allocatable group of each column.
 	Owner, group []int32
 	u            *Universe
 	// read are the labels that were looked up, by key.
@@ -27,11 +27,11 @@ type Columns struct {
 	Price [][]float64
 	// CapacityIndexes are those of templates whose nodes run no daemons.
 	CapacityIndexes []*CapacityIndex
-	// masks remembers which columns agree with a requirement.
+	// masks caches which columns agree with a requirement.
 	masks map[Term]bitset.Set
 }
 
-// Label is what types say about one key: their distinct requirements in order of appearance, with the columns that have
+// Label is the requirements of types on one key: the distinct ones in order of appearance, with the columns that have
 // them, and the columns that do not define the key.
 type Label struct {
 	Values []LabelColumn
@@ -44,7 +44,7 @@ type LabelColumn struct {
 	Columns bitset.Set
 }
 
-// Kind is what offerings have in common that differ in instance type and price only.
+// Kind is the common part of offerings that differ in instance type and price only.
 type Kind struct {
 	Terms   []Term
 	Columns bitset.Set
@@ -74,12 +74,12 @@ func NewColumns(types catalog.Catalog, u *Universe) *Columns {
 // Len is the number of columns.
 func (c *Columns) Len() int { return len(c.Owner) }
 
-// Allocatable is what a column leaves for pods and daemons.
+// Allocatable is the capacity of a column for pods and daemons.
 func (c *Columns) Allocatable(column int) resource.Vector {
 	return c.Types[c.Owner[column]].Groups[c.group[column]].Allocatable
 }
 
-// learnKeys gives a number to every key that some type defines. Most types define the same ones in the same places.
+// learnKeys gives a number to every key that some type defines. Most types define the same keys in the same order.
 func (c *Columns) learnKeys() {
 	var before requirement.Set
 	for _, it := range c.Types {
@@ -92,7 +92,7 @@ func (c *Columns) learnKeys() {
 	}
 }
 
-// Label is what the types say about a key. It is read on first demand: a catalogue has many labels, and few of them matter
+// Label returns the requirements of the types on a key. It is compiled on first use: a catalog has many labels, and few matter
 // to the pods of one run.
 func (c *Columns) Label(key int) *Label {
 	if l, ok := c.read[key]; ok {
@@ -106,7 +106,7 @@ func (c *Columns) Label(key int) *Label {
 	for _, it := range c.Types {
 		if i, ok := it.Requirements.Find(k.Name); ok {
 			r := &it.Requirements[i]
-			// Types often say the same as the one before.
+			// Types often have the same requirement as the previous one.
 			if last == Undefined || !r.Equal(k.Sets[last]) {
 				last = k.Intern(*r)
 			}
@@ -127,7 +127,7 @@ func (c *Columns) Label(key int) *Label {
 	return l
 }
 
-// compileOfferings sorts offerings into kinds. Those of one catalog share them; kinds that say the same are one here.
+// compileOfferings sorts offerings into kinds. Those of one catalog share them; equal kinds are merged here.
 func (c *Columns) compileOfferings() {
 	known := map[*catalog.Kind]int{}
 	byIdentity := map[string]int{}
@@ -193,7 +193,7 @@ func (c *Columns) Cheapest(kinds bitset.Set) []float64 {
 	return low
 }
 
-// Unavailable are the distinct offerings that cannot be had at the moment, price aside, each with the first column of the
+// Unavailable are the distinct offerings that are unavailable, price aside, each with the first column of the
 // types that come in it.
 func (c *Columns) Unavailable() []Kind {
 	if c.unavailableKinds != nil {

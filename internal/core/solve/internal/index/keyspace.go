@@ -1,4 +1,4 @@
-// Package index interns label requirements as numbers and turns a catalog on its side: columns of instance types, with bitsets over
+// Package index interns label requirements as numbers and transposes a catalog: columns of instance types, with bitsets over
 // them by label, by offering and by capacity.
 package index
 
@@ -19,13 +19,13 @@ type KeySpace struct {
 	scratch []byte
 }
 
-// SetID numbers a requirement within its key. undefined stands for a key about which nothing is said.
+// SetID numbers a requirement within its key. Undefined stands for a key without a requirement.
 type SetID int32
 
 // Undefined stands for a key without a requirement.
 const Undefined SetID = -1
 
-// Pair is what two requirements of one key make together.
+// Pair is the intersection of two requirements of one key.
 type Pair struct {
 	Overlap bool
 	Meet    SetID
@@ -91,7 +91,7 @@ func (k *KeySpace) Intern(r requirement.Requirement) SetID {
 // Identity is a string that equal requirements share and different ones do not.
 func Identity(r requirement.Requirement) string { return string(r.AppendIdentity(nil)) }
 
-// Join answers whether a and b can be met together, and what they make.
+// Join returns the intersection of a and b, and whether it can be met.
 func (k *KeySpace) Join(a, b SetID) Pair {
 	if a == b {
 		return Pair{Overlap: k.overlap(a, a), Meet: a}
@@ -116,7 +116,7 @@ func (k *KeySpace) overlap(a, b SetID) bool {
 	return x.HasIntersection(*y) || x.AllowsAbsence() && y.AllowsAbsence()
 }
 
-// Covers answers whether every value that have allows is allowed by want. For a label, have is the one value it carries.
+// Covers reports whether want allows every value that have allows. For a label, have is its one value.
 func (k *KeySpace) Covers(want, have SetID) bool {
 	if want == have {
 		return k.Sets[have].Len() > 0 || k.Sets[have].AllowsAbsence()

@@ -14,20 +14,20 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
 )
 
-// Devices is what a run knows about devices; nil when no pod uses any.
+// Devices is the state of devices in a run; nil when no pod uses any.
 //
-// Pods with ResourceClaims of their own are classes of their own, so a class has one set of ResourceClaims. Their
+// Pods with dedicated ResourceClaims form separate classes, so a class has one set of ResourceClaims. Their
 // allocation is decided for one bin at a time: after labels, taints, ports and capacity, before topology is counted.
 type Devices struct {
 	Ledger *device.Ledger
 	claims compile.DeviceClaims
 	// kinds are the distinct sets of devices of each catalog, in its order, with the columns that have them.
 	kinds map[*index.Columns][]deviceKind
-	// Failures are what stood in the way of a class at a template, the first time.
+	// Failures are the first failure of a class at a template.
 	Failures map[*compile.Class]map[*compile.Template]reason.Obstacle
 	// Users are the owners, nodes and open nodes, that use a ResourceClaim, by its name.
 	Users map[string]map[string]bool
-	// expected are the sets of devices that a node which is not ready yet may bring.
+	// expected are the sets of devices that a node which is not ready yet may have.
 	expected map[*compile.Target][]*device.Template
 }
 
@@ -79,7 +79,7 @@ func (d *Devices) kindsOf(c *index.Columns) []deviceKind {
 	return out
 }
 
-// among are the sets of devices that the columns in mask may come with.
+// among are the sets of devices of the columns in mask.
 func (d *Devices) among(c *index.Columns, mask bitset.Set) []*device.Template {
 	var out []*device.Template
 	for _, k := range d.kindsOf(c) {
@@ -90,7 +90,7 @@ func (d *Devices) among(c *index.Columns, mask bitset.Set) []*device.Template {
 	return out
 }
 
-// having are the columns that come with one of the sets of devices.
+// having are the columns with one of the sets of devices.
 func (d *Devices) having(c *index.Columns, templates []*device.Template) bitset.Set {
 	out := bitset.New(c.Len())
 	for _, k := range d.kindsOf(c) {
@@ -101,9 +101,9 @@ func (d *Devices) having(c *index.Columns, templates []*device.Template) bitset.
 	return out
 }
 
-// expectDevices notes which devices the requested nodes will bring. A node that is not launched may still become one of
-// several instance types. Pods that have their place on such a node hold devices of it, whatever the cluster has allocated
-// to them since: what the node publishes counts only once it is ready.
+// expectDevices records which devices the requested nodes will have. A node that is not launched may still become one of
+// several instance types. Pods that are placed on such a node hold devices of it, whatever the cluster has allocated
+// to them since: published devices count only once the node is ready.
 func (s *Placer) expectDevices() {
 	d := s.Devices
 	if d == nil {
@@ -178,13 +178,13 @@ func (d *Devices) propose(t *compile.Target, claims []*device.Claim, timeout fun
 	return &a, true
 }
 
-// commit allocates what was proposed to an owner.
+// commit allocates the proposed devices to an owner.
 func (d *Devices) commit(owner string, claims []*device.Claim, a *device.Proposal) {
 	d.Ledger.Commit(owner, *a)
 	d.use(claims, owner)
 }
 
-// use notes that an owner uses ResourceClaims.
+// use records that an owner uses ResourceClaims.
 func (d *Devices) use(claims []*device.Claim, owner string) {
 	for _, claim := range claims {
 		if d.Users[claim.Name] == nil {
@@ -194,7 +194,7 @@ func (d *Devices) use(claims []*device.Claim, owner string) {
 	}
 }
 
-// deviceTimeout tells when one search for devices has taken long enough.
+// deviceTimeout reports when the timeout of one search for devices has expired.
 func (s *Placer) deviceTimeout() func() bool {
 	if s.Problem.Options.DeviceTimeout == nil {
 		return nil
@@ -242,7 +242,7 @@ func (s *Placer) fitDevices(o *compile.Offer, b compile.Bin, c *compile.Class, f
 	o.Devices = &a
 }
 
-// added is what after says that before does not.
+// added is the requirements of after that before does not have.
 func added(before, after requirement.Set) requirement.Set {
 	var out requirement.Set
 	for _, r := range after {
@@ -255,8 +255,8 @@ func added(before, after requirement.Set) requirement.Set {
 
 func claimOwner(number int) string { return fmt.Sprintf("%s-%04d", compile.NewHostname, number) }
 
-// commitDevices allocates the devices of an accepted offer, and frees what the open node held of types that it cannot become
-// any more.
+// commitDevices allocates the devices of an accepted offer, and frees the devices that the open node held for types that it cannot
+// become any more.
 func (s *Placer) commitDevices(b compile.Bin, o *compile.Offer) {
 	on := b.Open
 	if o.Devices != nil {
@@ -268,7 +268,7 @@ func (s *Placer) commitDevices(b compile.Bin, o *compile.Offer) {
 	}
 }
 
-// recordFailure keeps the first thing that stood in the way of a class at a template.
+// recordFailure keeps the first failure of a class at a template.
 func (d *Devices) recordFailure(c *compile.Class, t *compile.Template, why reason.Obstacle) {
 	if d.Failures[c] == nil {
 		d.Failures[c] = map[*compile.Template]reason.Obstacle{}
@@ -291,7 +291,7 @@ func deviceObstacle(f *device.Failure) reason.Obstacle {
 }
 
 // SameDrivers cuts the candidates of an open node to those whose nodes have devices of the same drivers as the cheapest:
-// the node counts as ready when these drivers have published, and would wait forever for one that it does not have.
+// the node counts as ready when these drivers have published, and would never be ready if one of them has no devices on the node.
 // Candidates that minValues needs stay.
 func (s *Placer) SameDrivers(on *compile.OpenNode) {
 	if on.Devices == "" {

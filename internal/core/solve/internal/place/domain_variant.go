@@ -16,21 +16,21 @@ import (
 type domainChoice struct {
 	key     int
 	domains []int
-	// except turns domains into those that must not be used.
+	// except is set when domains are those that must not be used.
 	except bool
-	// count orders choices: how many pods the spreads count there.
+	// count is how many pods the spreads count there; it orders choices.
 	count int
-	// room is how many pods may go there before the choice has to be made again.
-	room int
+	// maxPods is how many pods may be placed there before the choice has to be made again.
+	maxPods int
 }
 
 // Option is a choice for every label of a level, with the variant that remembers which bins rejected it.
 type Option struct {
 	*compile.DomainVariant
-	count, room int
+	count, maxPods int
 }
 
-// scratch is memory that one call uses again after another.
+// scratch is memory that successive calls reuse.
 type scratch struct {
 	choices  [][]domainChoice
 	picked   []domainChoice
@@ -41,11 +41,11 @@ type scratch struct {
 }
 
 // Options appends the ways in which the groups of a level can be met at this moment to out, which is empty, the emptiest domains
-// first. Choices are made for all groups of a label together: a domain counts only if every one of them agrees.
+// first. Choices are made for all groups of a label together: a domain counts only if all of them allow it.
 // Source: scheduling specification, narrowing.
 func (s *Placer) Options(out []Option, c *compile.Class, st *compile.Level) []Option {
 	if st.Plain() {
-		return append(out, Option{DomainVariant: st.Variants[0], room: math.MaxInt})
+		return append(out, Option{DomainVariant: st.Variants[0], maxPods: math.MaxInt})
 	}
 	for len(s.scratch.choices) < len(st.Keys) {
 		s.scratch.choices = append(s.scratch.choices, nil)
@@ -63,10 +63,10 @@ func (s *Placer) Options(out []Option, c *compile.Class, st *compile.Level) []Op
 			picked[i] = choices[i][rest%len(choices[i])]
 			rest /= len(choices[i])
 		}
-		o := Option{DomainVariant: s.variantOf(c, st, picked), room: math.MaxInt}
+		o := Option{DomainVariant: s.variantOf(c, st, picked), maxPods: math.MaxInt}
 		for _, one := range picked {
 			o.count += one.count
-			o.room = min(o.room, one.room)
+			o.maxPods = min(o.maxPods, one.maxPods)
 		}
 		out = append(out, o)
 	}
@@ -76,12 +76,12 @@ func (s *Placer) Options(out []Option, c *compile.Class, st *compile.Level) []Op
 	return out
 }
 
-// balance cuts the room of options so that the emptiest domain is filled up to the level of the next one only: constraints
-// allow skew, users like balance.
+// balance lowers maxPods of options so that the emptiest domain is filled up to the level of the next one only: constraints
+// allow skew, but balance is preferable.
 func balance(options []Option) {
 	for i := range options[:max(len(options)-1, 0)] {
-		if o := &options[i]; o.room < math.MaxInt {
-			o.room = min(o.room, max(options[i+1].count-o.count, 1))
+		if o := &options[i]; o.maxPods < math.MaxInt {
+			o.maxPods = min(o.maxPods, max(options[i+1].count-o.count, 1))
 		}
 	}
 }
@@ -136,28 +136,28 @@ func (s *Placer) choose(from *compile.Conjunction, picked []domainChoice) *compi
 }
 
 // choices appends the ways to meet all groups on one label to out, which is empty. Where a spread or the first pod of an affinity
-// is concerned a single domain is chosen, so that it can be counted; otherwise what is allowed stays open.
+// is concerned a single domain is chosen, so that it can be counted; otherwise all allowed domains stay open.
 func (s *Placer) choices(out []domainChoice, c *compile.Class, st *compile.Level, key int) []domainChoice {
 	v, within := s.Counts.Domains.Of(key), s.Counts.Domains.Allowed(key, st.Strict)
 	groups := GroupStates(s.scratch.states[:0], st, key, within)
 	s.scratch.states = groups
 	blocked := c.Blocked(key)
 	if len(groups) == 0 {
-		return append(out, domainChoice{key: key, room: math.MaxInt, domains: blocked, except: true})
+		return append(out, domainChoice{key: key, maxPods: math.MaxInt, domains: blocked, except: true})
 	}
 	single := slices.ContainsFunc(groups, func(b GroupState) bool { return b.Kind == topology.KindSpread || b.bootstraps })
-	open := domainChoice{key: key, room: math.MaxInt}
+	open := domainChoice{key: key, maxPods: math.MaxInt}
 	for d := range v.Names {
-		room, count := RoomIn(groups, d, within)
-		if room == 0 || slices.Contains(blocked, d) {
+		maxPods, count := RoomIn(groups, d, within)
+		if maxPods == 0 || slices.Contains(blocked, d) {
 			continue
 		}
 		if single {
-			out = append(out, domainChoice{key: key, domains: v.Alone(d), count: count, room: room})
+			out = append(out, domainChoice{key: key, domains: v.Alone(d), count: count, maxPods: maxPods})
 			continue
 		}
 		open.domains = append(open.domains, d)
-		open.room = min(open.room, room)
+		open.maxPods = min(open.maxPods, maxPods)
 	}
 	if single {
 		slices.SortFunc(out, func(a, b domainChoice) int {
@@ -204,7 +204,7 @@ func (s *Placer) pricePerCoreIn(key int, name string) float64 {
 	return math.Inf(1)
 }
 
-// GroupState is a group of a level with what holds for all domains at this moment.
+// GroupState is a group of a level with the values that hold for all domains at this moment.
 type GroupState struct {
 	compile.Owned
 	floor      int
@@ -230,19 +230,19 @@ func GroupStates(out []GroupState, lv *compile.Level, key int, within topology.D
 }
 
 // RoomIn is how many pods domain d may take by all groups, and how many the spreads among them count there.
-func RoomIn(groups []GroupState, d int, within topology.DomainFilter) (room, count int) {
-	room = math.MaxInt
+func RoomIn(groups []GroupState, d int, within topology.DomainFilter) (maxPods, count int) {
+	maxPods = math.MaxInt
 	for _, b := range groups {
 		switch {
 		case b.bootstraps && b.Known(d) && within(d):
 		case b.bootstraps:
 			return 0, 0
 		default:
-			room = min(room, b.Allowed(d, b.floor, b.Self))
+			maxPods = min(maxPods, b.Allowed(d, b.floor, b.Self))
 		}
 		if b.Kind == topology.KindSpread {
 			count += b.Count(d)
 		}
 	}
-	return room, count
+	return maxPods, count
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
 
-// Whether pods fit a bin, and where they are counted then, is worked out here and nowhere else: for existing nodes, for open
-// nodes, and for the bins of trials. A caller may reject what fit found, and call take only for what it keeps.
+// Whether pods fit a bin, and where they are counted then, is computed here only: for existing nodes, for open
+// nodes, and for the bins of trials. A caller may reject the offer of Fit, and calls Take only for offers that it keeps.
 
 // put places as many of the pods on a bin as it takes, and returns how many.
 func (s *Placer) put(b compile.Bin, c *compile.Class, lv *compile.Level, o Option, pods []*model.Pod) int {

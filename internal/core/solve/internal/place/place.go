@@ -1,4 +1,4 @@
-// Package place is first fit: it queues the pods of a compiled problem and puts them on existing nodes, on open nodes and on new
+// Package place is first fit: it queues the pods of a compiled problem and places them on existing nodes, on open nodes and on new
 // ones, level by level and domain by domain.
 package place
 
@@ -36,8 +36,8 @@ func NewPlacer(r *compile.Run) *Placer {
 	return s
 }
 
-// PlaceAll places the queue, and then once more, as long as that helps, the pods that found no place and may have been
-// waiting for others. It ends early when the run is stopped.
+// PlaceAll places the queue, and then repeats, as long as that helps, for the pods that were not placed and may depend on
+// others. It ends early when the run is stopped.
 func (s *Placer) PlaceAll(queue []PodRun) {
 	for len(queue) > 0 {
 		var again []PodRun
@@ -77,9 +77,9 @@ func (s *Placer) stop(unseen, again []PodRun) {
 	s.Unschedulable = append(s.Unschedulable, again...)
 }
 
-// place finds places for the pods of a run and returns those it found none for. Existing nodes and open nodes come first,
-// whatever preferences that costs: no node is opened for a preference alone. When one has to be opened, it is one that
-// meets as many preferences as possible. deferred reports that the rest should wait for a reservation.
+// place places the pods of a run and returns those that fit nowhere. Existing nodes and open nodes come first,
+// even if preferences are relaxed for them: no node is opened for a preference alone. When one has to be opened, it
+// meets as many preferences as possible. deferred reports that the rest are deferred for a reservation.
 func (s *Placer) place(r PodRun) (pods []*model.Pod, deferred bool) {
 	pods = r.Pods
 	for len(pods) > 0 && !deferred {
@@ -142,7 +142,7 @@ func (s *Placer) openNew(c *compile.Class, pods []*model.Pod) (rest []*model.Pod
 // placeOnNodes puts pods on existing nodes, the first that accepts first, and returns the rest.
 func (s *Placer) placeOnNodes(c *compile.Class, st *compile.Level, o Option, pods []*model.Pod) []*model.Pod {
 	ts, dv := s.Targets, o.DomainVariant
-	want := min(len(pods), o.room)
+	want := min(len(pods), o.maxPods)
 	if hosts, ok := st.AffineHosts(); ok {
 		for _, m := range slices.Sorted(slices.Values(hosts)) {
 			if m < len(ts.List) && ts.SatisfyingAny(dv.Forms).Has(m) {
@@ -171,7 +171,7 @@ func (s *Placer) placeOnNodes(c *compile.Class, st *compile.Level, o Option, pod
 // placeOnOpen puts pods on open nodes and returns the rest.
 func (s *Placer) placeOnOpen(c *compile.Class, st *compile.Level, o Option, pods []*model.Pod) []*model.Pod {
 	dv, base := o.DomainVariant, len(s.Targets.List)
-	want := min(len(pods), o.room)
+	want := min(len(pods), o.maxPods)
 	if hosts, ok := st.AffineHosts(); ok {
 		for _, m := range slices.Sorted(slices.Values(hosts)) {
 			if m >= base && !dv.Cursor(st, s.Open[m-base].Template).Rejects {
@@ -239,7 +239,7 @@ func (s *Placer) placeOnOpenOf(t *compile.Template, sp *compile.TemplateCursor, 
 
 // openFrom opens nodes of one pool for pods and returns the rest.
 func (s *Placer) openFrom(t *compile.Template, c *compile.Class, st *compile.Level, o Option, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
-	want := min(len(pods), o.room)
+	want := min(len(pods), o.maxPods)
 	sp := o.Cursor(st, t)
 	for want > 0 && !sp.Closed && !sp.Rejects {
 		opened, later := s.tryOpen(t, c, st, o, pods[:want])

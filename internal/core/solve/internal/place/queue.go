@@ -11,8 +11,8 @@ import (
 )
 
 // Queue is the pods in order of trial, cut into runs of one class: existing pods before virtual ones, which stand for
-// headroom; where limits may leave some without a node, by priority; those that request extended resources before the nodes
-// that have them are full; then large before small, and old before young.
+// headroom; where limits may leave some without a node, by priority; those that request extended resources before others
+// use up the nodes that have them; then large before small, and old before young.
 //
 // Shapes are few and pods are many: shapes are ranked, and pods are distributed by rank. Pods mostly come in an order in
 // which those of a rank need no sorting. Source: scheduling specification, queue.

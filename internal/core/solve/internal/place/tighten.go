@@ -1,8 +1,8 @@
 package place
 
-// Tighten frees capacity under the limits of pools for pods that found no place. Open nodes are charged with the largest
+// Tighten frees capacity under the limits of pools for pods that were not placed. Open nodes are charged with the largest
 // instance type that they may become; keeping them from becoming larger than their cheapest candidate costs some choice at
-// launch and spares these pods the wait for the next run. Pods that find no place even then stay unschedulable.
+// launch, and these pods do not wait for the next run. Pods that still cannot be placed stay unschedulable.
 //
 // Invariant: candidates of open nodes only drop out, and no pod loses its place. Cost: one more pass over the unschedulable
 // pods.

@@ -11,7 +11,7 @@ import (
 // ZoneLabel is the label of the zone of a node.
 const ZoneLabel = requirement.ZoneLabel
 
-// Zones that are not one zone.
+// Values of ZoneCount that are not one zone.
 const (
 	// ZoneFlexible stands for several zones, or any.
 	ZoneFlexible = "flexible"
@@ -96,7 +96,7 @@ func (s *Placer) leftByTopology(c *compile.Class, key int, zone requirement.Requ
 	}
 	left := s.scratch.names[:0]
 	for d, name := range s.Counts.Domains.Of(key).Names {
-		if room, _ := RoomIn(states, d, within); room > 0 && !slices.Contains(blocked, d) {
+		if maxPods, _ := RoomIn(states, d, within); maxPods > 0 && !slices.Contains(blocked, d) {
 			left = append(left, name)
 		}
 	}

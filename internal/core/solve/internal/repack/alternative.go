@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
 
-// chooseAlternative gives pods that have several alternatives of required affinity the one for which room is cheapest. When they
-// were placed, they were given the first that was accepted.
+// chooseAlternative gives pods that have several alternatives of required affinity the one with the cheapest capacity. Placing
+// gave them the first that was accepted.
 func (rp *repacker) chooseAlternative(f compile.Batch) compile.Batch {
 	if !f.HasFreeAlternative() {
 		return f
@@ -39,22 +39,22 @@ func (rp *repacker) leastCost(n int, c *compile.Class, st *compile.Level) float6
 		return math.Inf(1)
 	}
 	s, one := rp.t.States[to], math.Inf(1)
-	var rooms [][]float64
+	var capacities [][]float64
 	var prices []float64
 	for column := range s.Mask.All() {
-		room := make([]float64, len(c.Needs))
+		capacity := make([]float64, len(c.Needs))
 		for i, need := range c.Needs {
-			room[i] = float64(rp.t.Room[column].At(need.Resource)) / float64(need.Amount)
+			capacity[i] = float64(rp.t.Room[column].At(need.Resource)) / float64(need.Amount)
 		}
-		if price := rp.t.Prices(s)[column]; slices.Min(room) >= 1 {
-			rooms, prices, one = append(rooms, room), append(prices, price), min(one, price)
+		if price := rp.t.Prices(s)[column]; slices.Min(capacity) >= 1 {
+			capacities, prices, one = append(capacities, capacity), append(prices, price), min(one, price)
 		}
 	}
-	if len(rooms) == 0 {
+	if len(capacities) == 0 {
 		return math.Inf(1)
 	}
 	each := slices.Repeat([]float64{1}, len(c.Needs))
-	return max(float64(n)*lp.Dot(lp.DualPrices(each, rooms, prices), each), one)
+	return max(float64(n)*lp.Dot(lp.DualPrices(each, capacities, prices), each), one)
 }
 
 // podCount is how many pods of the class the open nodes of the template hold.

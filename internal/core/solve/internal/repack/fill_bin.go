@@ -10,7 +10,7 @@ import (
 // none is the index of nothing.
 const none = -1
 
-// fillScratch is memory for trying what a bin would take.
+// fillScratch is scratch memory for filling a bin.
 type fillScratch struct {
 	// least is the least that one pod of any candidate item requests, by resource.
 	least               []float64
@@ -29,17 +29,17 @@ type rankedType struct {
 	price, rank float64
 }
 
-// choose finds the column that is the best buy, and what to put into it beside the first pod.
+// choose finds the best column, and the pods to put into it beside the first pod.
 func (rp *repacker) choose() (column int, assignments []assignment) {
 	b := &rp.bin
 	enough := rp.maxValue()
 	rp.rankTypes(enough)
 	column, least := none, math.Inf(1)
 	for _, o := range b.ranked {
-		worth := rp.fillBin(o.column)
-		score := o.price - min(worth, enough)
+		value := rp.fillBin(o.column)
+		score := o.price - min(value, enough)
 		if !b.lead.selfExclusive {
-			score = -worth / (o.price + b.lead.group.nodeOverhead)
+			score = -value / (o.price + b.lead.group.nodeOverhead)
 		}
 		if score >= least-lp.Negligible {
 			continue
@@ -64,21 +64,21 @@ func (rp *repacker) rankTypes(enough float64) {
 	few := b.few()
 	for c := range b.node.Mask.All() {
 		o := rankedType{c, prices[c], 0}
-		worth := k.values[c]
+		value := k.values[c]
 		if few {
-			worth = rp.fillBin(c)
+			value = rp.fillBin(c)
 		}
-		if worth = min(worth, enough); b.lead.selfExclusive {
-			o.rank = o.price - worth
+		if value = min(value, enough); b.lead.selfExclusive {
+			o.rank = o.price - value
 		} else {
-			o.rank = -worth / (o.price + k.nodeOverhead)
+			o.rank = -value / (o.price + k.nodeOverhead)
 		}
 		b.rank(o)
 	}
 }
 
-// few reports whether capacity is to be valued by what goes into it, of the few item types that may join: of large pods,
-// much less goes in than the capacity suggests.
+// few reports whether columns are valued by the pods that fill them, since few item types may join: large pods
+// fill much less than the whole capacity.
 func (b *openBin) few() bool {
 	return b.fillsToRank && len(b.candidates) <= fewItemTypes && !b.lead.selfExclusive && !slices.ContainsFunc(b.candidates, func(other candidateItem) bool { return other.hostConstrained })
 }
@@ -115,8 +115,8 @@ func (o rankedType) before(other rankedType) bool {
 	return o.column < other.column
 }
 
-// maxValue is the value of what a bin should hold at most: everything of the compatibility group, or a fair share where
-// every pod needs a bin of its own.
+// maxValue is the maximum value of the pods that a bin should hold: everything of the compatibility group, or a fair share where
+// every pod needs a separate bin.
 func (rp *repacker) maxValue() float64 {
 	b := &rp.bin
 	sum, heads := b.lead.value, 1.0
@@ -137,21 +137,21 @@ func (rp *repacker) maxValue() float64 {
 	return max(b.lead.value, headroom*sum/heads)
 }
 
-// fillBin computes what a bin of a column's instance type would take beside its first pod, and returns the value of it all.
-// Where there is capacity for many, every item type gives its share; the rest goes pod by pod, first those whose requests
+// fillBin computes the pods that a bin of a column's instance type would hold beside its first pod, and returns their total value.
+// Where there is capacity for many, every item type contributes its share; the rest is added pod by pod, first those whose requests
 // are most like the capacity that is left. Source: Panigrahy, Talwar, Uyeda, Wieder, Heuristics for Vector Bin Packing,
 // 2011 (dot product).
-func (rp *repacker) fillBin(column int) (worth float64) {
+func (rp *repacker) fillBin(column int) (value float64) {
 	b := &rp.bin
-	room := rp.room[column]
-	b.free, b.left, b.counts, b.weight = append(b.free[:0], room...), b.left[:0], b.counts[:0], b.weight[:0]
+	capacity := rp.capacity[column]
+	b.free, b.left, b.counts, b.weight = append(b.free[:0], capacity...), b.left[:0], b.counts[:0], b.weight[:0]
 	for r, amount := range b.lead.amounts {
 		b.free[r] -= amount
-		b.weight = append(b.weight, 1/max(room[r]*room[r], math.SmallestNonzeroFloat32))
+		b.weight = append(b.weight, 1/max(capacity[r]*capacity[r], math.SmallestNonzeroFloat32))
 	}
 	b.pull, b.limit = append(b.pull[:0], b.free...), append(b.limit[:0], b.free...)
 	share := b.share()
-	worth = b.lead.value
+	value = b.lead.value
 	for _, other := range b.candidates {
 		n := 0
 		if other.like {
@@ -159,7 +159,7 @@ func (rp *repacker) fillBin(column int) (worth float64) {
 		}
 		b.counts, b.left = append(b.counts, n), append(b.left, other.max-n)
 		if n > 0 {
-			worth += other.value * float64(n)
+			value += other.value * float64(n)
 			for r, amount := range other.amounts {
 				b.free[r] -= amount * float64(n)
 			}
@@ -173,13 +173,13 @@ func (rp *repacker) fillBin(column int) (worth float64) {
 			}
 			b.counts[best]++
 			b.left[best]--
-			worth += b.candidates[best].value
+			value += b.candidates[best].value
 			for r, amount := range b.candidates[best].amounts {
 				b.free[r] -= amount
 			}
 		}
 	}
-	return worth
+	return value
 }
 
 // share is which part of every item type that is like the lead fits into the free capacity.

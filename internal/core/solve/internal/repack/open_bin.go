@@ -29,7 +29,7 @@ const (
 
 // openBin is a bin while it is being filled.
 type openBin struct {
-	// weighs is set in attempts that look at what really goes into a column where few kinds of pods may come.
+	// weighs is set in attempts that compare columns by the pods that fill them where few item types may join.
 	fillsToRank bool
 	lead        *itemType
 	// companions is the compatibility group whose labels the bin takes over from the start; that of the lead, if nothing is
@@ -66,7 +66,7 @@ type assignment struct {
 	n int
 }
 
-// open fills a bin with the first pod of an item type and with what goes well with it. It has no open node if the pod is
+// open fills a bin with the first pod of an item type and with the items that fit best. It has no open node if the pod is
 // not accepted.
 func (rp *repacker) open(lead *itemType) packedBin {
 	t, b := rp.t, &rp.bin
@@ -124,7 +124,7 @@ func (b *openBin) remember(column int, assignments []assignment) {
 	}
 }
 
-// cheapen leaves the bin the columns that cost no more than one of them.
+// cheapen restricts the bin to the columns that cost no more than one of them.
 func (rp *repacker) cheapen(prices []float64, column int) {
 	on := rp.bin.node
 	for c := range on.Mask.All() {
@@ -135,7 +135,7 @@ func (rp *repacker) cheapen(prices []float64, column int) {
 	on.UpdateSlack()
 }
 
-// dropCompanions removes the labels of the companions if none of them came.
+// dropCompanions removes the labels of the companions if none of them was added.
 func (b *openBin) dropCompanions() {
 	if b.companions == b.lead.group || slices.ContainsFunc(b.node.Batches, func(f compile.Batch) bool { return f.Form == b.companions.form }) {
 		return
@@ -177,7 +177,7 @@ func (rp *repacker) put(p *itemType, n int) int {
 	return placed
 }
 
-// findCandidates lists the item types that may join without changing what can be bought.
+// findCandidates lists the item types that may join without a change of the price list.
 func (rp *repacker) findCandidates() {
 	b := &rp.bin
 	b.candidates, b.amounts, b.least = b.candidates[:0], b.amounts[:0], append(b.least[:0], b.lead.amounts...)
@@ -221,7 +221,7 @@ func (rp *repacker) findCandidates() {
 	}
 }
 
-// hostCapacity is how many pods of a host-constrained item type may join a host, as far as a sample of its segments tells.
+// hostCapacity is how many pods of a host-constrained item type may join a host, estimated from a sample of its segments.
 func (p *itemType) hostCapacity(number int) int {
 	n := 0
 	for i := range p.segments[:min(len(p.segments), maxSampled)] {
@@ -234,7 +234,7 @@ func (p *itemType) hostCapacity(number int) int {
 	return n
 }
 
-// compatible reports whether k may join without changing what can be bought or where pods are counted.
+// compatible reports whether k may join without a change of the price list or of where pods are counted.
 func (rp *repacker) compatible(k *compatibilityGroup) bool {
 	t, b := rp.t, &rp.bin
 	if k == b.companions {
@@ -262,8 +262,8 @@ func (rp *repacker) keepsPins(to compile.StateID, k *compatibilityGroup) bool {
 	return true
 }
 
-// companionsOf is the compatibility group with the most value of pods that may join a pod which needs a bin of its own, at
-// no other price than the pod alone would have.
+// companionsOf is the compatibility group with the most value of pods that may join a pod which needs a separate bin, at
+// the price list of the pod alone.
 func (rp *repacker) companionsOf(lead *itemType) *compatibilityGroup {
 	best, most := lead.group, 0.0
 	if !lead.selfExclusive {

@@ -40,7 +40,7 @@ func (rp *repacker) mergeWithoutPreferences(pieces []*compile.OpenNode) []*compi
 			if one := rp.mergeTwo(pieces[i], pieces[j]); one != nil {
 				pieces = slices.Delete(pieces, j, j+1)
 				pieces[i] = one
-				j = i // a new bin: it is tried with all others
+				j = i // a new bin is tried with all others
 			}
 		}
 	}

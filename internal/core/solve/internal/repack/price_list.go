@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
 
-// Every node counts as a little more expensive than its price, as if so much of its capacity were lost: more nodes are more
-// things that can fail.
+// Every node counts as slightly more expensive than its price, as if this much of its capacity were lost: a failure is more
+// likely with more nodes.
 const (
 	overheadCPU    = 100       // thousandths of a core
 	overheadMemory = 400 << 20 // bytes
@@ -20,16 +20,16 @@ const (
 type priceList struct {
 	mask   bitset.Set
 	prices []float64
-	// rooms and costs are those of the columns in mask alone.
-	rooms [][]float64
-	costs []float64
+	// capacities and costs are those of the columns in mask alone.
+	capacities [][]float64
+	costs      []float64
 	// program finds the dual prices, from where the last search ended; demand is what they are for, left what is requested
 	// now.
 	program      *lp.Covering
 	demand, left []float64
 	// choices is how many ways there are to launch a node.
 	choices int
-	// dualPrices is what one unit of each resource is worth, nodeOverhead what a node counts for beside its price.
+	// dualPrices are the prices of one unit of each resource, nodeOverhead is the cost of a node in addition to its price.
 	dualPrices   []float64
 	nodeOverhead float64
 	// values is that of every column's capacity.
@@ -64,21 +64,21 @@ func (s *priceList) offers(mask bitset.Set, prices []float64) bool {
 	return true
 }
 
-// list gathers what is for sale, once.
-func (s *priceList) list(room [][]float64, rows int) {
+// list sets the capacities and costs of the columns in mask, once.
+func (s *priceList) list(capacity [][]float64, rows int) {
 	if s.program != nil {
 		return
 	}
 	n := s.mask.Len()
-	if n == len(room) {
-		s.rooms, s.costs, s.program = room, s.prices, lp.NewCovering(room, s.prices, rows)
+	if n == len(capacity) {
+		s.capacities, s.costs, s.program = capacity, s.prices, lp.NewCovering(capacity, s.prices, rows)
 		return
 	}
-	s.rooms, s.costs = make([][]float64, 0, n), make([]float64, 0, n)
+	s.capacities, s.costs = make([][]float64, 0, n), make([]float64, 0, n)
 	for column := range s.mask.All() {
-		s.rooms, s.costs = append(s.rooms, room[column]), append(s.costs, s.prices[column])
+		s.capacities, s.costs = append(s.capacities, capacity[column]), append(s.costs, s.prices[column])
 	}
-	s.program = lp.NewCovering(s.rooms, s.costs, rows)
+	s.program = lp.NewCovering(s.capacities, s.costs, rows)
 }
 
 // price computes the dual prices of every price list for the pods that are left, and from them the values of columns and
@@ -100,7 +100,7 @@ func (rp *repacker) price() {
 			continue
 		}
 		copy(s.demand, s.left)
-		s.list(rp.room, len(s.demand))
+		s.list(rp.capacity, len(s.demand))
 		s.dualPrices, s.nodeOverhead = s.program.DualPrices(s.demand), 0
 		for i, r := range rp.t.Wanted {
 			switch r {
@@ -111,7 +111,7 @@ func (rp *repacker) price() {
 			}
 		}
 		for column := range s.mask.All() {
-			s.values[column] = lp.Dot(s.dualPrices, rp.room[column])
+			s.values[column] = lp.Dot(s.dualPrices, rp.capacity[column])
 		}
 	}
 	for _, p := range rp.itemTypes {

@@ -15,15 +15,15 @@ const (
 	// the most from another attempt, and cost the least.
 	maxAttempts = 5
 	maxFilled   = 100
-	// maxRefillTypes is the most item types for an additional attempt that compares columns by what goes into them.
+	// maxRefillTypes is the maximum number of item types for an additional attempt that compares columns by the pods in them.
 	maxRefillTypes = 32
 	// repriceShare is the part of the pods after which capacity is priced again.
 	repriceShare = 0.1
-	// damping is how far markups follow what pods turned out to cost.
+	// damping is how far markups follow the cost of pods in their bins.
 	damping = 0.5
 )
 
-// packedBin is a bin that was filled, and with what.
+// packedBin is a filled bin with its assignments.
 type packedBin struct {
 	*compile.OpenNode
 	assignments []assignment
@@ -32,7 +32,7 @@ type packedBin struct {
 // pack is open nodes that hold all pods of the repacker; nil if it finds no way.
 //
 // Pods that ended in bins with much waste are more expensive than their capacity: in the next attempt they are valued
-// higher, so that they are taken along earlier, while there are others to go with them. Before all that, where few item
+// higher, so that they are added earlier, while other pods are left to share a bin with them. Before all that, where few item
 // types go together, columns are compared by what these really fill of them: it suits large pods, and may use up the small
 // ones that others need. The cheapest attempt counts.
 func (rp *repacker) pack() []*compile.OpenNode {
@@ -64,7 +64,7 @@ func (rp *repacker) pack() []*compile.OpenNode {
 // attempts is the result of the attempts of a repacker.
 type attempts struct {
 	*repacker
-	// order is the itemTypes as they came, full what was in them.
+	// order is the itemTypes in their original order, full their original demand.
 	order []*itemType
 	full  []remainingDemand
 	// best are the open nodes of the cheapest attempt so far, least is their objective.
@@ -104,13 +104,13 @@ func (p *attempts) run() []packedBin {
 	return bins
 }
 
-// worthFillingToRank reports whether there are kinds of pods that few others go together with, and not so many that another attempt takes
+// worthFillingToRank reports whether there are item types that few others can join, and not so many that another attempt takes
 // long.
 func (rp *repacker) worthFillingToRank() bool {
 	return len(rp.itemTypes) <= maxRefillTypes && slices.ContainsFunc(rp.itemTypes, func(p *itemType) bool { return !p.selfExclusive && len(p.group.itemTypes) <= fewItemTypes })
 }
 
-// objective is what open nodes cost, with the overhead of each.
+// objective is the cost of open nodes, with the overhead of each.
 func (rp *repacker) objective(open []*compile.OpenNode) float64 {
 	return price(open) + rp.nodeOverhead*float64(len(open))
 }
@@ -154,7 +154,7 @@ func (rp *repacker) packOnce() []packedBin {
 	return rp.mergeNeighbours(out)
 }
 
-// adjustMarkups compares what pods cost in their bins with the value of their capacity.
+// adjustMarkups compares the cost of pods in their bins with the value of their capacity.
 func (rp *repacker) adjustMarkups(bins []packedBin) {
 	for _, p := range rp.itemTypes {
 		p.pods = 0
@@ -165,7 +165,7 @@ func (rp *repacker) adjustMarkups(bins []packedBin) {
 		}
 	}
 	rp.price()
-	cost, worth := map[*itemType]float64{}, map[*itemType]float64{}
+	cost, values := map[*itemType]float64{}, map[*itemType]float64{}
 	for _, m := range bins {
 		sum := 0.0
 		for _, p := range m.assignments {
@@ -177,12 +177,12 @@ func (rp *repacker) adjustMarkups(bins []packedBin) {
 		for _, p := range m.assignments {
 			share := p.value / p.markup * float64(p.n)
 			cost[p.itemType] += share * m.Price() / sum
-			worth[p.itemType] += share
+			values[p.itemType] += share
 		}
 	}
 	for _, p := range rp.itemTypes {
-		if worth[p] > 0 {
-			p.markup *= 1 + damping*(cost[p]/worth[p]-1)
+		if values[p] > 0 {
+			p.markup *= 1 + damping*(cost[p]/values[p]-1)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 //
 // Problem: first fit decides pod by pod. It does not see that a node which is needed anyway has capacity for others, nor
 // that pods which request much of one resource should share a node with pods that request much of another; and an open node
-// that can hold everything ends as the most expensive instance type there is. Approach: one bin after the other, each the
+// that can hold everything ends as the most expensive instance type. Approach: one bin after the other, each the
 // best found by its price against the value of what it would hold, at the dual prices of resources (lp.Covering). Pods that
 // exclude each other lead first, so that others fill up what they leave; then those with the least choice of instance
 // types.
@@ -28,16 +28,16 @@ import (
 type repacker struct {
 	s *place.Placer
 	t *compile.Template
-	// scale turns amounts into parts of what all pods request, by place in t.wanted; the capacity of columns, room, is in
+	// scale turns amounts into parts of what all pods request, by place in t.Wanted; capacity, that of columns, is in
 	// these units.
 	scale     []float64
-	room      [][]float64
+	capacity  [][]float64
 	itemTypes []*itemType
 	groups    []*compatibilityGroup
 	// groupByKey finds a compatibility group by what its pods require and where they are counted.
 	groupByKey map[string]*compatibilityGroup
 	priceLists []*priceList
-	// nodeOverhead is what every node counts for beside its price, the same for all packings that are compared.
+	// nodeOverhead is the cost of every node in addition to its price, the same for all packings that are compared.
 	nodeOverhead float64
 	// known finds the item type of a batch, same those that request the same.
 	known map[batchKey]*itemType
@@ -92,10 +92,10 @@ type segment struct {
 
 // compatibilityGroup is item types that require the same labels.
 type compatibilityGroup struct {
-	// form is the question with the domains in which the pods are counted; pins are the labels that must keep their values.
+	// form is the requirements with the domains in which the pods are counted; pins are the labels that must keep their values.
 	form *compile.Conjunction
 	pins []index.Term
-	// state is that of an open node with nothing else.
+	// state is that of an open node with pods of the group only.
 	state     compile.StateID
 	itemTypes []*itemType
 	*priceList
@@ -266,11 +266,11 @@ func (rp *repacker) scaleAmounts() {
 		}
 	}
 	flat := make([]float64, len(total)*t.Columns.Len())
-	rp.room = make([][]float64, t.Columns.Len())
-	for c := range rp.room {
-		rp.room[c], flat = flat[:len(total):len(total)], flat[len(total):]
+	rp.capacity = make([][]float64, t.Columns.Len())
+	for c := range rp.capacity {
+		rp.capacity[c], flat = flat[:len(total):len(total)], flat[len(total):]
 		for i, r := range t.Wanted {
-			rp.room[c][i] = float64(t.Room[c].At(r)) * rp.scale[i]
+			rp.capacity[c][i] = float64(t.Room[c].At(r)) * rp.scale[i]
 		}
 	}
 }

@@ -7,11 +7,11 @@ import (
 )
 
 // RightSize considers the plan as a whole and packs pods again where that is cheaper. First fit fills an open node as long
-// as any instance type can hold it, so an open node may end as the most expensive one there is, and pods that could run
+// as any instance type can hold it, so an open node may end as the most expensive instance type, and pods that could run
 // anywhere may end on a node that only one of them needs.
 //
-// Invariant: the plan never gets more expensive and no pod loses its place. What is counted on bins that are tried is taken
-// back.
+// Invariant: the plan never gets more expensive and no pod loses its place. Counts on bins of trials are
+// reverted.
 func RightSize(s *place.Placer) {
 	var out []*compile.OpenNode
 	first := len(s.Targets.List) + len(s.Open)

@@ -17,7 +17,7 @@ const (
 	splitCaps = 8
 	maxPieces = 256
 	// minSaving is the part of an open node's price that every further node of a split has to save, up to maxSaving in all:
-	// more nodes are more things that can fail.
+	// a failure is more likely with more nodes.
 	minSaving = 0.01
 	maxSaving = 0.5
 )
@@ -39,8 +39,8 @@ type devicePacking struct {
 // nothing saves enough. Instance types with devices are expensive, so pods without ResourceClaims are tried apart from
 // those that need them.
 //
-// Approach and invariant are those of RightSize; every attempt takes its devices from the ledger and puts them back, and
-// the best one takes them for good. Open nodes whose ResourceClaims are used elsewhere too, and pools with limits, are left
+// Approach and invariant are those of RightSize; every attempt takes its devices from the ledger and returns them, and
+// the best one keeps them. Open nodes whose ResourceClaims are used elsewhere too, and pools with limits, are left
 // alone.
 func (s *splitter) split(on *compile.OpenNode, base compile.StateID) []*compile.OpenNode {
 	ledger := s.Devices.Ledger
@@ -82,8 +82,8 @@ func (s *splitter) split(on *compile.OpenNode, base compile.StateID) []*compile.
 	return best.pieces
 }
 
-// widen is the piece without the cap on its price, which has done its work: more candidates make the launch more
-// likely. It is the piece as it was if its pods cannot have their devices that way.
+// widen is the piece without the cap on its price, which is no longer needed: more candidates make the launch more
+// likely to succeed. It is the piece as it was if its pods cannot have their devices that way.
 func (s *splitter) widen(piece *compile.OpenNode, base compile.StateID) *compile.OpenNode {
 	if piece.Devices == "" {
 		piece.Widen()
@@ -107,7 +107,7 @@ func (s *splitter) shares(on *compile.OpenNode) bool {
 	})
 }
 
-// packWithoutDevices is the cheapest way to run pods without ResourceClaims on nodes of their own; nil if there are none,
+// packWithoutDevices is the cheapest way to run pods without ResourceClaims on separate nodes; nil if there are none,
 // or no way.
 func (s *splitter) packWithoutDevices(on *compile.OpenNode, plain []compile.Batch, base compile.StateID) []*compile.OpenNode {
 	if len(plain) == 0 {
@@ -212,12 +212,12 @@ func (s *splitter) putAll(piece compile.Bin, batches []compile.Batch) bool {
 	return true
 }
 
-// carries is which part of total fits into room, at most 1.
-func carries(room, total resource.Vector) float64 {
+// carries is the part of total that fits into capacity, at most 1.
+func carries(capacity, total resource.Vector) float64 {
 	share := 1.0
 	for r, amount := range total {
 		if amount > 0 {
-			share = min(share, float64(room.At(r))/float64(amount))
+			share = min(share, float64(capacity.At(r))/float64(amount))
 		}
 	}
 	return share
