@@ -64,7 +64,7 @@ func TestResourcesOfDifferentTypes(t *testing.T) {
 		t.Errorf("%d claims of %v, want one of each kind", len(plan.NodeClaims), types)
 	}
 	if plan := solve(pods(1, wanting(gpu, fpga))); len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.NoInstanceType {
-		t.Errorf("both at once: %d claims, refusals %v", len(plan.NodeClaims), plan.Unschedulable)
+		t.Errorf("both at once: %d claims, unschedulable %v", len(plan.NodeClaims), plan.Unschedulable)
 	}
 }
 
@@ -88,13 +88,13 @@ func TestLimitsOfEveryResourceHold(t *testing.T) {
 		in := problem(pods(1, s), p)
 		in.Resources = names
 		if plan := Solve(in); len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.LimitsExceeded {
-			t.Errorf("%s: %d claims, refusals %v; want the limit", name, len(plan.NodeClaims), plan.Unschedulable)
+			t.Errorf("%s: %d claims, unschedulable %v; want the limit", name, len(plan.NodeClaims), plan.Unschedulable)
 		}
 		for i := range limits {
 			limits[i]++
 		}
 		if plan := Solve(in); len(plan.NodeClaims) != 1 {
-			t.Errorf("%s: refused although the limit is the node's size: %v", name, plan.Unschedulable)
+			t.Errorf("%s: unschedulable although the limit is the node's size: %v", name, plan.Unschedulable)
 		}
 	}
 }

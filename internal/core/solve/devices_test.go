@@ -181,7 +181,7 @@ func TestDevices(t *testing.T) {
 		want    string
 	}{
 		{
-			"while devices are ignored, pods with claims are refused and others are not",
+			"while devices are ignored, pods with claims are rejected and others are not",
 			[]*model.Pod{user("a", "c"), user("b")},
 			nil, nil, nil,
 			"new plain|gpu: b\na: pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter",
@@ -275,7 +275,7 @@ func TestDevices(t *testing.T) {
 			"new plain: a in zone-b [c=b-0] drivers",
 		},
 		{
-			"claims in different zones refuse the pod",
+			"claims in different zones reject the pod",
 			[]*model.Pod{user("a", "c", "d")},
 			[]*model.Pool{pool("default", plainType())},
 			nil, known(nil,
@@ -284,7 +284,7 @@ func TestDevices(t *testing.T) {
 			"a: incompatible dynamic resource requirements, key topology.kubernetes.io/zone, topology.kubernetes.io/zone In [zone-z] not in topology.kubernetes.io/zone In [zone-a]",
 		},
 		{
-			"a claim in a zone without nodes refuses the pod and says so",
+			"a claim in a zone without nodes rejects the pod with that reason",
 			[]*model.Pod{selecting(user("a", "c"), "zone-a")},
 			[]*model.Pool{pool("default", plainType())},
 			nil, known(nil,
@@ -347,14 +347,14 @@ func TestDevices(t *testing.T) {
 			"m: a [c=new-0]",
 		},
 		{
-			"a pool without such devices refuses",
+			"a pool without such devices rejects the pod",
 			[]*model.Pod{user("a", "c")},
 			[]*model.Pool{pool("default", plainType())},
 			nil, known(nil, wants("c", gpuDriver)),
 			"a: " + unallocatable,
 		},
 		{
-			"a type with the device that is too small refuses",
+			"a type with the device that is too small rejects the pod",
 			[]*model.Pod{user("a", "c")},
 			[]*model.Pool{pool("default", brings(instanceType("tiny", 1, 1, 1), gpuDriver, 1), instanceType("large", 8, 32, 1))},
 			nil,

@@ -19,7 +19,7 @@ func TestOpenNodesCountAgainstTheNodeLimit(t *testing.T) {
 		t.Fatalf("%d claims, want 2: the limit holds within one batch", len(plan.NodeClaims))
 	}
 	if n := len(plan.Unschedulable[0].Pods); n != 3 || plan.Unschedulable[0].Reasons[0].Code != reason.NodesExhausted {
-		t.Errorf("%d pods refused for %v, want 3 for the node limit", n, plan.Unschedulable[0].Reasons)
+		t.Errorf("%d pods unschedulable for %v, want 3 for the node limit", n, plan.Unschedulable[0].Reasons)
 	}
 }
 
@@ -45,7 +45,7 @@ func TestAnOpenNodeIsChargedWithItsLargestCandidateOnly(t *testing.T) {
 		t.Errorf("the plan may add %dm of CPU, the limit is 20", worst)
 	}
 	if len(plan.Unschedulable) != 0 {
-		t.Errorf("refused: %v", plan.Unschedulable[0].Reasons)
+		t.Errorf("unschedulable: %v", plan.Unschedulable[0].Reasons)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestUsageOfExistingNodesCounts(t *testing.T) {
 	in.Nodes = []*model.Node{{ID: "n", Name: "n", Pool: "default", Launched: true, Capacity: resource.Vector{4000}}}
 	plan := Solve(in)
 	if len(plan.NodeClaims) != 1 || plan.Unschedulable[0].Reasons[0].Code != reason.LimitsExceeded {
-		t.Errorf("%d claims, refusals %v; want one claim and the limit", len(plan.NodeClaims), plan.Unschedulable)
+		t.Errorf("%d claims, unschedulable %v; want one claim and the limit", len(plan.NodeClaims), plan.Unschedulable)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestStopEndsWithWhatIsPlaced(t *testing.T) {
 	in.Options.Stop = func() bool { asked++; return asked > 1 }
 	plan := Solve(in)
 	if len(plan.NodeClaims) != 1 || len(plan.Undecided) != 1 || len(plan.Unschedulable) != 0 {
-		t.Errorf("%d claims, %d undecided, %d refused; want 1, 1, 0", len(plan.NodeClaims), len(plan.Undecided), len(plan.Unschedulable))
+		t.Errorf("%d claims, %d undecided, %d unschedulable; want 1, 1, 0", len(plan.NodeClaims), len(plan.Undecided), len(plan.Unschedulable))
 	}
 }
 
@@ -136,7 +136,7 @@ func TestDiagnosisCountsWhatDaemonsTake(t *testing.T) {
 		}
 		plan := Solve(in)
 		if len(plan.Unschedulable) != 1 || !strings.HasSuffix(plan.Unschedulable[0].Reasons.String(), c.want) {
-			t.Errorf("%s: %+v, want it refused with %s", name, plan.Unschedulable, c.want)
+			t.Errorf("%s: %+v, want it unschedulable with %s", name, plan.Unschedulable, c.want)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func TestHeadroomNeverTakesWhatAPodNeeds(t *testing.T) {
 	for _, r := range plan.Unschedulable {
 		for _, refused := range r.Pods {
 			if !refused.Virtual {
-				t.Errorf("%s is refused for the sake of headroom", refused.UID)
+				t.Errorf("%s is unschedulable because of headroom", refused.UID)
 			}
 		}
 	}

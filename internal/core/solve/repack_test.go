@@ -83,7 +83,7 @@ func TestPodsWithoutConstraintsAreNotMovedWhereTheyAreCounted(t *testing.T) {
 	list := append(labelled(named(pods(10, shape(3600, gi)), "free"), "web"), labelled(named(pods(3, spread), "spread"), "web")...)
 	plan := Solve(problem(list, pool("default", cores(8)...)))
 	if unschedulablePods(plan) != 0 {
-		t.Fatalf("refused: %v", plan.Unschedulable)
+		t.Fatalf("unschedulable: %v", plan.Unschedulable)
 	}
 	for _, c := range plan.NodeClaims {
 		free, zones := 0, c.Requirements.Get(zoneKey)

@@ -98,7 +98,7 @@ func TestOneOpenNodeHoldsAllReservationsItMightUse(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			plan := Solve(reservedProblem(apart(c.pods), twoTypes(c.first, c.second)))
 			if got := held(plan); !slices.Equal(got, c.held) || len(plan.Deferred) != c.deferred {
-				t.Errorf("held %v and %d put off, want %v and %d", got, len(plan.Deferred), c.held, c.deferred)
+				t.Errorf("held %v and %d deferred, want %v and %d", got, len(plan.Deferred), c.held, c.deferred)
 			}
 			if n := unschedulablePods(plan); n != 0 {
 				t.Errorf("%d pods are called unschedulable", n)
@@ -112,7 +112,7 @@ func TestAReservationSharedByTwoPoolsCountsOnce(t *testing.T) {
 	shared := withReservation(instanceType("m", 4, 16, 1), "r-1", 1)
 	plan := Solve(reservedProblem(apart(2), pool("one", shared), pool("two", shared)))
 	if got := held(plan); !slices.Equal(got, []string{"[r-1]"}) || len(plan.Deferred) != 1 {
-		t.Errorf("held %v and %d put off, want one claim and one pod put off", got, len(plan.Deferred))
+		t.Errorf("held %v and %d deferred, want one claim and one pod deferred", got, len(plan.Deferred))
 	}
 }
 
@@ -138,7 +138,7 @@ func TestAPodIsDeferredRatherThanPlacedInAPoolOfLowerWeight(t *testing.T) {
 	all[0].Shape.Preferred = []model.Preference{{Weight: 1, Terms: requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-a"))}}
 	plan := Solve(reservedProblem(all, first, pool("second", instanceType("n", 4, 16, 1))))
 	if len(plan.NodeClaims) != 1 || plan.NodeClaims[0].Pool != "first" || len(plan.Deferred) != 1 {
-		t.Errorf("%d claims and %d put off, want one claim of the first pool and one pod put off", len(plan.NodeClaims), len(plan.Deferred))
+		t.Errorf("%d claims and %d deferred, want one claim of the first pool and one pod deferred", len(plan.NodeClaims), len(plan.Deferred))
 	}
 }
 
@@ -155,7 +155,7 @@ func TestPodsDoNotGrowAnOpenNodeOutOfItsReservation(t *testing.T) {
 	p := pool("default", withReservation(instanceType("m", 4, 16, 1), "r-1", 2), instanceType("huge", 64, 256, 16))
 	plan := Solve(reservedProblem(pods(7, shape(1000, gi)), p))
 	if got := held(plan); len(plan.Deferred) != 1 || !slices.Equal(got, []string{"[r-1]", "[r-1]"}) {
-		t.Errorf("held %v and %d put off, want two full reserved nodes of three pods each and one pod put off", got, len(plan.Deferred))
+		t.Errorf("held %v and %d deferred, want two full reserved nodes of three pods each and one pod deferred", got, len(plan.Deferred))
 	}
 }
 
@@ -165,7 +165,7 @@ func TestFallbackNeverDefers(t *testing.T) {
 	pr.Options.Reserved = ReservedFallback
 	plan := Solve(pr)
 	if got := held(plan); len(plan.Deferred) != 0 || !slices.Equal(got, []string{"-", "-", "[r-1]"}) {
-		t.Errorf("held %v and %d put off, want one reserved and two ordinary nodes", got, len(plan.Deferred))
+		t.Errorf("held %v and %d deferred, want one reserved and two ordinary nodes", got, len(plan.Deferred))
 	}
 	if got := plan.Price(); got != 2.001 {
 		t.Errorf("$%v/h, want that of one reserved and two ordinary nodes", got)
@@ -178,7 +178,7 @@ func TestIgnoredReservationsAreOrdinaryOfferings(t *testing.T) {
 	pr.Options.Reserved = ReservedIgnored
 	plan := Solve(pr)
 	if got := held(plan); len(plan.Deferred) != 0 || !slices.Equal(got, []string{"-", "-", "-"}) {
-		t.Errorf("held %v and %d put off, want three claims that hold nothing", got, len(plan.Deferred))
+		t.Errorf("held %v and %d deferred, want three claims that hold nothing", got, len(plan.Deferred))
 	}
 }
 

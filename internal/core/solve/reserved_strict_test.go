@@ -103,12 +103,12 @@ func TestMinValues(t *testing.T) {
 				return
 			}
 			if len(plan.NodeClaims) != 0 || len(plan.Unschedulable) != 1 {
-				t.Fatalf("%d claims and %d refusals, want a refusal", len(plan.NodeClaims), len(plan.Unschedulable))
+				t.Fatalf("%d claims and %d unschedulable, want the pod unschedulable", len(plan.NodeClaims), len(plan.Unschedulable))
 			}
 			why := plan.Unschedulable[0].Reasons
 			text := "minValues requirement is not met for label(s) (label(s)=[" + strings.Join(c.unmet, " ") + "])"
 			if why[0].Code != reason.MinValuesUnmet || !slices.Equal(why[0].Keys, c.unmet) || !strings.Contains(why.String(), text) {
-				t.Errorf("refused for %s, want %s", why, text)
+				t.Errorf("unschedulable for %s, want %s", why, text)
 			}
 		})
 	}
@@ -131,10 +131,10 @@ func TestACutListThatFallsShortDropsTheNodeClaim(t *testing.T) {
 	in.Options.MaxInstanceTypes = 2
 	plan := Solve(in)
 	if len(plan.NodeClaims) != 0 || unschedulablePods(plan) != 3 {
-		t.Fatalf("%d claims and %d refused pods, want none and 3", len(plan.NodeClaims), unschedulablePods(plan))
+		t.Fatalf("%d claims and %d unschedulable pods, want none and 3", len(plan.NodeClaims), unschedulablePods(plan))
 	}
 	want := "pod didn’t schedule because NodePool couldn’t meet minValues requirements, validating minValues, minValues requirement is not met for label(s) (label(s)=[cloud.test/cores]) (NodePool=default)"
 	if got := plan.Unschedulable[0].Reasons.String(); got != want {
-		t.Errorf("refused with\n%s, want\n%s", got, want)
+		t.Errorf("unschedulable with\n%s, want\n%s", got, want)
 	}
 }

@@ -21,7 +21,7 @@ func TestAnOpenNodeTooLargeForTheSmallestNodesIsStillSplit(t *testing.T) {
 		}
 	}
 	if len(plan.Unschedulable) != 0 {
-		t.Errorf("refused: %v", plan.Unschedulable[0].Reasons)
+		t.Errorf("unschedulable: %v", plan.Unschedulable[0].Reasons)
 	}
 }
 

@@ -39,6 +39,6 @@ func TestALimitForOneOfTwoPodsWithAntiAffinityServesOne(t *testing.T) {
 	p.Limits = map[int]int64{resource.CPU: 4000}
 	plan := Solve(problem(labelled(pods(2, apart), "web"), p))
 	if len(plan.NodeClaims) != 1 || unschedulablePods(plan) != 1 || plan.Unschedulable[0].Reasons[0].Code != reason.LimitsExceeded {
-		t.Errorf("%d claims, refusals %v; want one of each, for the limit", len(plan.NodeClaims), plan.Unschedulable)
+		t.Errorf("%d claims, unschedulable %v; want one of each, for the limit", len(plan.NodeClaims), plan.Unschedulable)
 	}
 }

@@ -33,7 +33,7 @@ func selecting(reqs ...requirement.Requirement) *model.Shape {
 func listed(t *testing.T, plan Plan) []string {
 	t.Helper()
 	if len(plan.NodeClaims) != 1 || len(plan.Unschedulable) != 0 {
-		t.Fatalf("%d claims and %d refusals, want one claim", len(plan.NodeClaims), len(plan.Unschedulable))
+		t.Fatalf("%d claims and %d unschedulable, want one claim", len(plan.NodeClaims), len(plan.Unschedulable))
 	}
 	return slices.Sorted(slices.Values(plan.NodeClaims[0].InstanceTypes))
 }
@@ -98,7 +98,7 @@ func TestUnavailableTypesAreNotListed(t *testing.T) {
 	}
 	plan = Solve(problem(pods(1, inZoneA), pool("default", elsewhere)))
 	if len(plan.NodeClaims) != 0 || !strings.HasPrefix(plan.Unschedulable[0].Reasons.String(), "no instance type has the required offering") {
-		t.Errorf("%d claims, refusals %v; want the offering as the reason", len(plan.NodeClaims), plan.Unschedulable)
+		t.Errorf("%d claims, unschedulable %v; want the offering as the reason", len(plan.NodeClaims), plan.Unschedulable)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestPodsFitTheCapacityOfAnAvailableOffering(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			plan := Solve(problem(pods(1, c.pod), pool("default", enriched(c.available))))
 			if (len(plan.NodeClaims) == 1) != c.fits {
-				t.Errorf("%d claims, refusals %v", len(plan.NodeClaims), plan.Unschedulable)
+				t.Errorf("%d claims, unschedulable %v", len(plan.NodeClaims), plan.Unschedulable)
 			}
 		})
 	}
@@ -155,7 +155,7 @@ func TestNoNewNodeHasTheHostnameThatAPodRequires(t *testing.T) {
 	asking := selecting(requirement.New("kubernetes.io/hostname", requirement.In, "node-1"))
 	plan := Solve(problem(pods(1, asking), pool("default", instanceType("m", 4, 16, 0.1))))
 	if len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.RequirementConflict {
-		t.Errorf("%d claims, refusals %v", len(plan.NodeClaims), plan.Unschedulable)
+		t.Errorf("%d claims, unschedulable %v", len(plan.NodeClaims), plan.Unschedulable)
 	}
 	in := problem(pods(1, asking), pool("default", instanceType("m", 4, 16, 0.1)))
 	roomy := resource.Vector{8000, 32 * gi, 110}

@@ -97,7 +97,7 @@ func TestPriceDecidesBetweenOneExpensiveNodeAndSeveralCheapOnes(t *testing.T) {
 		t.Errorf("15 one-core pods cost $%.2f/h, want $0.50/h on five small nodes", got)
 	}
 	if len(plan.NodeClaims) != 5 || len(plan.Unschedulable) != 0 {
-		t.Errorf("got %d claims and %d refusals, want 5 and 0", len(plan.NodeClaims), len(plan.Unschedulable))
+		t.Errorf("got %d claims and %d unschedulable, want 5 and 0", len(plan.NodeClaims), len(plan.Unschedulable))
 	}
 }
 
@@ -132,7 +132,7 @@ func BenchmarkSolve(b *testing.B) {
 			b.ReportMetric(float64(len(plan.NodeClaims)), "claims")
 			b.ReportMetric(plan.Price(), "$/h")
 			if len(plan.Unschedulable) > 0 {
-				b.Fatalf("%d refusals: %v", len(plan.Unschedulable), plan.Unschedulable[0].Reasons)
+				b.Fatalf("%d unschedulable: %v", len(plan.Unschedulable), plan.Unschedulable[0].Reasons)
 			}
 		})
 	}

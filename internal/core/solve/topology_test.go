@@ -109,7 +109,7 @@ func TestSelfAffinityByHostnameFillsOneNode(t *testing.T) {
 	s.Affinities = []topology.Affinity{near(hostnameKey, "web")}
 	plan := Solve(problem(labelled(pods(10, s), "web"), pool("default", instanceType("m", 6, 64, 1))))
 	if got := perNodeClaim(plan); !slices.Equal(got, []int{5}) || unschedulablePods(plan) != 5 {
-		t.Errorf("pods per node %v and %d refused, want [5] and 5", got, unschedulablePods(plan))
+		t.Errorf("pods per node %v and %d unschedulable, want [5] and 5", got, unschedulablePods(plan))
 	}
 }
 
@@ -129,7 +129,7 @@ func TestAffinityToLaterPodsIsResolved(t *testing.T) {
 	all := append(labelled(pods(2, follower), "web"), labelled(pods(1, shape(100, gi)), "db")...)
 	plan := Solve(problem(all, pool("default", instanceType("m", 16, 64, 1))))
 	if got := perNodeClaim(plan); !slices.Equal(got, []int{3}) || unschedulablePods(plan) != 0 {
-		t.Errorf("pods per node %v and %d refused, want all three together", got, unschedulablePods(plan))
+		t.Errorf("pods per node %v and %d unschedulable, want all three together", got, unschedulablePods(plan))
 	}
 }
 
@@ -138,7 +138,7 @@ func TestUndecidedZoneBlocksAllZones(t *testing.T) {
 	s.Affinities = []topology.Affinity{far(zoneKey, "web")}
 	plan := Solve(problem(labelled(pods(3, s), "web"), pool("default", instanceType("m", 6, 64, 1))))
 	if len(plan.NodeClaims) != 1 || unschedulablePods(plan) != 2 {
-		t.Errorf("%d claims and %d refused, want 1 and 2", len(plan.NodeClaims), unschedulablePods(plan))
+		t.Errorf("%d claims and %d unschedulable, want 1 and 2", len(plan.NodeClaims), unschedulablePods(plan))
 	}
 }
 

@@ -17,8 +17,8 @@ func limited(p *model.Pool, limits map[int]int64) *model.Pool {
 	return p
 }
 
-// The one thing that keeps a pod from any instance type is named, with what would do. Where flip is given, it is that, and the
-// pod is placed.
+// TestTheObstacleIsTheOneThatNarrows checks that the obstacle names the constraint that excludes all instance types, and the
+// sufficient value. With flip, the problem has that value and the pod is placed.
 func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 	types := func() []*catalog.InstanceType {
 		return []*catalog.InstanceType{instanceType("small", 4, 16, 0.10), instanceType("middle", 8, 32, 0.20), instanceType("large", 32, 128, 1)}
@@ -172,7 +172,7 @@ func TestWhatIsUsedOfALimitCountsPlannedNodes(t *testing.T) {
 	in.Nodes = []*model.Node{{ID: "n", NodeName: "n", Name: "n", Pool: "default", Managed: true, Capacity: resource.Vector{}.Set(resource.CPU, 4000)}}
 	plan := Solve(in)
 	if len(plan.NodeClaims) != 2 || len(plan.Unschedulable) != 1 {
-		t.Fatalf("%d claims, %d refused; want 2, 1", len(plan.NodeClaims), len(plan.Unschedulable))
+		t.Fatalf("%d claims, %d unschedulable; want 2, 1", len(plan.NodeClaims), len(plan.Unschedulable))
 	}
 	want := "cpu: limit 70, used or planned 68, a limit of 100 would be sufficient"
 	if got := plan.Unschedulable[0].Reasons[0].Detail(); got != want {

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// TestTrialsAreNotCountedForGood: what is counted on bins of a trial is visible until the trials end, and only on their hosts.
-func TestTrialsAreNotCountedForGood(t *testing.T) {
+// TestCountsOfTrialsAreReverted: counts on bins of a trial are visible until the trials end, and only on their hosts.
+func TestCountsOfTrialsAreReverted(t *testing.T) {
 	web := topology.NewSelector(requirement.NewSet(requirement.New("app", requirement.In, "web")))
 	shape := &model.Shape{Requests: resource.Vector{100}, Affinities: []topology.Affinity{{Key: HostnameKey, Anti: true, Selector: web, Namespaces: []string{"a"}}}}
 	labels := &model.Labels{Namespace: "a", Values: map[string]string{"app": "web"}}

@@ -116,7 +116,7 @@ func (s *poolFilter) criteria(next *compile.State) reason.Criteria {
 }
 
 // limits are those that exclude otherwise sufficient columns: as few columns as minValues requires, those first that exceed the
-// fewest limits by the least. Where no column would do, they are the limits that keep out everything, without what is needed.
+// fewest limits by the least. Where no column is sufficient, they are the limits that exclude all columns, without Needed.
 func (s *poolFilter) limits(would bitset.Set, next *compile.State) []reason.Limit {
 	t, bounds := s.t, s.t.Limits.List
 	columns := slices.Collect(would.All())

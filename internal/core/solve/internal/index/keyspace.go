@@ -6,7 +6,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// KeySpace interns what is said about one label key. Every distinct requirement gets a small number; questions about two
+// KeySpace interns the requirements of one label key. Every distinct requirement gets a small number; questions about two
 // numbers are answered once with the requirement algebra and remembered.
 type KeySpace struct {
 	Name      string
