@@ -52,7 +52,7 @@ type Alternative struct {
 	Count int
 	// Selection is the kind of device.
 	Selection *Selection
-	// Capacity is what is wanted of the capacity of each device, sorted by name.
+	// Capacity is the requested capacity of each device, sorted by name.
 	Capacity []Amount
 	// AdminAccess requests share devices with any other claim and consume nothing.
 	AdminAccess bool

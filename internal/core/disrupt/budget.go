@@ -6,7 +6,7 @@ import "github.com/karpenter-anew/karpenter/internal/core/model"
 type Usage struct {
 	// Nodes are initialized nodes with a NodeClaim whose instance does not terminate yet; percentages refer to them.
 	Nodes int
-	// Disrupting of them are not ready or on their way out, for whatever reason.
+	// Disrupting of them are not ready or being deleted, for whatever reason.
 	Disrupting int
 	// Planned are other nodes that are not disrupting yet, but belong to a command that waits to be validated.
 	Planned int

@@ -10,7 +10,7 @@ import (
 //
 // Problem: a few hundred rows, columns that are added between solves, and thousands of small programs. Approach: revised
 // simplex with an explicit dense inverse, bounds on variables, the steepest reduced cost, and Bland's rule once progress
-// stalls. Invariant: the basis is feasible at all times, so work can stop after any pivot; what it has by then is feasible,
+// stalls. Invariant: the basis is feasible at all times, so work can stop after any pivot; the solution is feasible then,
 // not necessarily optimal. Cost: rows² and the entries of all columns per pivot.
 type Program struct {
 	right   []float64

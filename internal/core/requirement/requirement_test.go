@@ -295,9 +295,9 @@ func TestHas(t *testing.T) {
 	}
 }
 
-// TestBoundsIncludeWhatTheySay crosses all pairs of comparisons around a few numbers with what they mean: the tighter
+// TestBoundsMatchTheOperators crosses all pairs of comparisons around a few numbers with what they mean: the tighter
 // of two holds, Gt is the Gte of the next number, and Lt the Lte of the one before.
-func TestBoundsIncludeWhatTheySay(t *testing.T) {
+func TestBoundsMatchTheOperators(t *testing.T) {
 	t.Attr("covers", "L045 L046")
 	comparisons := []Operator{Gt, Gte, Lt, Lte}
 	for _, a := range comparisons {
