@@ -21,7 +21,7 @@ func goingClaim(name, providerID string) *v1.NodeClaim {
 func TestCensus(t *testing.T) {
 	t.Attr("covers", "L390")
 	for name, c := range map[string]struct {
-		story func(*Store)
+		apply func(*Store)
 		want  Census
 	}{
 		"a claim without a provider id is active": {func(s *Store) { s.UpdateNodeClaim(claim("a", "")) }, Census{Active: 1}},
@@ -43,7 +43,7 @@ func TestCensus(t *testing.T) {
 			s.UpdateNodeClaim(c)
 			s.UpdateNodeClaim(claim("b", ""))
 		}, Census{Active: 1}},
-		"a claim that gets its machine is still one": {func(s *Store) {
+		"a claim that gets a provider ID is counted once": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", ""))
 			s.UpdateNodeClaim(claim("a", "test://1"))
 		}, Census{Active: 1}},
@@ -61,7 +61,7 @@ func TestCensus(t *testing.T) {
 			condition.For(c, time.Now()).True(v1.ConditionTypeInstanceTerminating)
 			s.UpdateNodeClaim(c)
 		}, Census{Deleting: 1}},
-		"a marked claim is deleting, also once it gets its machine": {func(s *Store) {
+		"a marked claim is deleting, also once it gets a provider ID": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", ""))
 			s.Mark("nodeclaim/a")
 			s.UpdateNodeClaim(claim("a", "test://1"))
@@ -77,7 +77,7 @@ func TestCensus(t *testing.T) {
 			s.BeginReplacement("test://1")
 			s.DeleteNodeClaim("a")
 		}, Census{}},
-		"of two claims that name one machine the later has it": {func(s *Store) {
+		"of two claims with one provider ID the later one counts": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.UpdateNodeClaim(claim("b", "test://1"))
 			s.DeleteNodeClaim("a")
@@ -90,7 +90,7 @@ func TestCensus(t *testing.T) {
 			s.DeleteNodeClaim("a")
 			s.Snapshot()
 		}, Census{}},
-		"and lives on with a machine of its own": {func(s *Store) {
+		"and counts again with another provider ID": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.UpdateNodeClaim(claim("b", "test://1"))
 			s.DeleteNodeClaim("b")
@@ -112,7 +112,7 @@ func TestCensus(t *testing.T) {
 			s.BeginReplacement("test://1")
 			s.Mark("test://1")
 		}, Census{Deleting: 1}},
-		"a replacement that is given up makes it active again": {func(s *Store) {
+		"an abandoned replacement makes it active again": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.BeginReplacement("test://1")
 			s.Mark("test://1")
@@ -122,7 +122,7 @@ func TestCensus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore()
-			c.story(s)
+			c.apply(s)
 			if got := s.Census("default"); got != c.want {
 				t.Errorf("counted %+v, want %+v", got, c.want)
 			}
@@ -130,7 +130,7 @@ func TestCensus(t *testing.T) {
 				t.Errorf("%d claims listed, want as many as were counted", len(got))
 			}
 			if got := s.Census("no such pool"); got != (Census{}) {
-				t.Errorf("a pool nobody knows has %+v", got)
+				t.Errorf("an unknown pool has %+v", got)
 			}
 		})
 	}
@@ -201,7 +201,7 @@ func TestReservations(t *testing.T) {
 		r.Release(1)
 		r.Release(-1)
 		if got := s.Census("default").Reserved; got != other.Left() || r.Left() != 0 {
-			t.Errorf("%d reserved, want only the other one", got)
+			t.Errorf("%d reserved, want only the remaining one", got)
 		}
 	})
 	t.Run("a pool whose claims are all gone, or that never had any", func(t *testing.T) {
@@ -254,7 +254,7 @@ func TestListenersHearOfEveryChangeOfTheCensus(t *testing.T) {
 	}{
 		{"a claim appears", func() { s.Created(claim("a", ""), time.Now()) }, 1},
 		{"the watch shows it", func() { s.UpdateNodeClaim(claim("a", "")) }, 0},
-		{"it gets its machine", func() { s.UpdateNodeClaim(claim("a", "test://1")) }, 0},
+		{"it gets a provider ID", func() { s.UpdateNodeClaim(claim("a", "test://1")) }, 0},
 		{"it is being replaced", func() { s.BeginReplacement("test://1") }, 1},
 		{"it is marked", func() { s.Mark("test://1") }, 1},
 		{"it is marked again", func() { s.Mark("test://1") }, 0},

@@ -26,7 +26,7 @@ func (m *consolidation) recordChange(changed bool) {
 
 // ConsolidationState returns a number that changes with every event that could make consolidation possible: a pod ends, is deleted or
 // bound, a node is added, removed, initialized, consolidatable or marked for deletion, or MarkUnconsolidated is called. Without
-// events it changes every five minutes. A caller that found nothing to consolidate need not search again while the number from
+// events it changes every five minutes. A caller that found no node to consolidate need not search again while the number from
 // before its search is unchanged.
 func (s *Store) ConsolidationState(now time.Time) uint64 {
 	s.Snapshot() // counts the changes of nodes

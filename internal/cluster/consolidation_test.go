@@ -55,7 +55,7 @@ func TestMoves(t *testing.T) {
 			p.Status.Phase = corev1.PodSucceeded
 			s.UpdatePod(p)
 		}, false},
-		{"somebody says so", func(s *Store) { s.MarkUnconsolidated() }, true},
+		{"the caller marks it", func(s *Store) { s.MarkUnconsolidated() }, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStore()

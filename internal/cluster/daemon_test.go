@@ -25,7 +25,7 @@ func daemonSet(uid types.UID, cpu string) *appsv1.DaemonSet {
 	return set
 }
 
-// daemonPod is a pod of the set agent with this UID, so many seconds old.
+// daemonPod returns a pod of the DaemonSet agent with this UID and this age in seconds.
 func daemonPod(name string, set types.UID, cpu string, age int) *corev1.Pod {
 	controller := true
 	return &corev1.Pod{
@@ -38,9 +38,9 @@ func daemonPod(name string, set types.UID, cpu string, age int) *corev1.Pod {
 	}
 }
 
-// TestNewestPodStandsForItsDaemonSet: what a DaemonSet asks for is what its newest pod asks for, and the pods of a former set of
-// the same name say nothing about it, whatever the order in which all that becomes known.
-func TestNewestPodStandsForItsDaemonSet(t *testing.T) {
+// TestNewestPodRepresentsItsDaemonSet checks that the requests of a DaemonSet are those of its newest pod, and that the pods of a
+// deleted DaemonSet of the same name do not count, in any order of events.
+func TestNewestPodRepresentsItsDaemonSet(t *testing.T) {
 	t.Attr("covers", "L387")
 	for _, tc := range []struct {
 		name string
@@ -108,7 +108,7 @@ func TestOnlyDaemonSetsThatExistAreKnown(t *testing.T) {
 	}
 }
 
-// TestADaemonSetWithABrokenSelectorIsStillCounted: whose pods are its own is said by the pods.
+// TestADaemonSetWithABrokenSelectorIsStillCounted: the owner references of pods decide, not the selector.
 func TestADaemonSetWithABrokenSelectorIsStillCounted(t *testing.T) {
 	t.Attr("covers", "L164")
 	s := newStore()

@@ -34,7 +34,7 @@ func allocated(name string, pods []string, devices map[string]string) *resourcev
 	return c
 }
 
-// uses is who has a part of a device, as claim or claim=amount, and what holds for it as a whole.
+// uses lists the claims that use a part of a device, as claim or claim=amount, and the properties of the whole device.
 func uses(s *Store, name string) []string {
 	usage, ok := s.Snapshot().Devices.Usages.Get(device.ID{Driver: "d", Pool: "p", Name: name}.String())
 	if !ok {
@@ -81,7 +81,7 @@ func TestWhoUsesADevice(t *testing.T) {
 		{"reserved for pods only", []func(*Store){update(allocated("a", []string{"p", "q"}, one))}, []string{"ns/a", "releasable"}},
 		{"every claim must be reserved for pods", []func(*Store){update(allocated("a", []string{"p"}, part("1"))), update(allocated("b", nil, part("1")))}, []string{"ns/a=1", "ns/b=1", "shared"}},
 		{"a reservation may come later", []func(*Store){update(allocated("a", nil, one)), update(allocated("a", []string{"p"}, one))}, []string{"ns/a", "releasable"}},
-		{"a claim that nobody knows may go", []func(*Store){remove("a")}, nil},
+		{"removing an unknown claim has no effect", []func(*Store){remove("a")}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newStore()

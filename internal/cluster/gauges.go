@@ -25,7 +25,7 @@ type Gauges struct {
 	log     *slog.Logger
 }
 
-// NewGauges returns the gauges of store, which feed keeps up to date.
+// NewGauges returns the gauges of store, which feed updates.
 func NewGauges(store *Store, feed *Watcher, metrics *observe.Metrics, log *slog.Logger) *Gauges {
 	return &Gauges{store: store, feed: feed, metrics: metrics, log: log}
 }

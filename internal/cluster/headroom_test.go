@@ -8,14 +8,14 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
-func TestHeadroomOfMachines(t *testing.T) {
+func TestHeadroomOfNodes(t *testing.T) {
 	t.Attr("covers", "L348 L394")
 	for name, c := range map[string]struct {
-		story func(*Store)
+		apply func(*Store)
 		want  map[string]int
 	}{
 		"the first counts": {func(*Store) {}, map[string]int{"test://1": 3, "test://2": 1}},
-		"a machine nobody knows has none, now and when it appears": {func(s *Store) {
+		"an unknown node has none, now and when it appears": {func(s *Store) {
 			s.SetHeadroom(map[string]Headroom{"test://3": {"shop/a": 1}})
 			s.UpdateNodeClaim(claim("c", "test://3"))
 		}, map[string]int{}},
@@ -23,14 +23,14 @@ func TestHeadroomOfMachines(t *testing.T) {
 			s.SetHeadroom(map[string]Headroom{"test://2": {"shop/b": 2}})
 		}, map[string]int{"test://2": 2}},
 		"and cleared": {func(s *Store) { s.SetHeadroom(nil) }, map[string]int{}},
-		"an answer that is not complete takes nothing away": {func(s *Store) {
+		"an incomplete result removes no headroom": {func(s *Store) {
 			s.AddHeadroom(map[string]Headroom{"test://2": {"shop/b": 2}, "test://3": {"shop/b": 2}})
 		}, map[string]int{"test://1": 3, "test://2": 2}},
 		"a count of zero is none": {func(s *Store) {
 			s.SetHeadroom(map[string]Headroom{"test://1": {"shop/a": 0}})
 		}, map[string]int{}},
 		"a buffer that is gone frees its places at once": {func(s *Store) { s.DropBuffer("shop/a") }, map[string]int{"test://1": 1}},
-		"a machine that was asked for counts before and after its launch": {func(s *Store) {
+		"a created NodeClaim counts before and after its launch": {func(s *Store) {
 			s.Created(claim("c", ""), time.Now())
 			s.KeepHeadroom("c", Headroom{"shop/a": 4})
 			s.KeepHeadroom("no such claim", Headroom{"shop/a": 4})
@@ -39,7 +39,7 @@ func TestHeadroomOfMachines(t *testing.T) {
 			}
 			s.UpdateNodeClaim(claim("c", "test://3"))
 		}, map[string]int{"test://1": 3, "test://2": 1, "test://3": 4}},
-		"a machine that was launched while pods were placed": {func(s *Store) {
+		"a NodeClaim that was launched while pods were placed": {func(s *Store) {
 			s.UpdateNodeClaim(claim("c", "test://3"))
 			s.SetHeadroom(map[string]Headroom{"nodeclaim/c": {"shop/a": 1}, "nodeclaim/gone": {"shop/a": 1}})
 		}, map[string]int{"test://3": 1}},
@@ -55,7 +55,7 @@ func TestHeadroomOfMachines(t *testing.T) {
 			s.UpdateNodeClaim(claim("b", "test://2"))
 			s.SetHeadroom(map[string]Headroom{"test://1": {"shop/a": 2, "shop/b": 1}, "test://2": {"shop/a": 1}})
 			s.Snapshot() // publishing in between must not freeze anything
-			c.story(s)
+			c.apply(s)
 			got := map[string]int{}
 			for id, n := range s.Snapshot().Nodes.All() {
 				if n.Headroom > 0 {
@@ -67,7 +67,7 @@ func TestHeadroomOfMachines(t *testing.T) {
 			}
 			for id, want := range c.want {
 				if got[id] != want {
-					t.Errorf("%s keeps room for %d, want %d", id, got[id], want)
+					t.Errorf("%s has headroom for %d pods, want %d", id, got[id], want)
 				}
 			}
 		})

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// slow is an API server that does not answer before it is told to.
+// slow is an API server that blocks until a value is sent to answer.
 type slow struct {
 	client.Reader
 	asked, answer chan struct{}
@@ -21,9 +21,9 @@ func (s slow) Get(ctx context.Context, key client.ObjectKey, obj client.Object, 
 	return s.Reader.Get(ctx, key, obj, opts...)
 }
 
-// TestNothingIsReadWhileThePictureIsLocked: while the feed waits for an answer, everything can be told and asked. A lock
-// that is held meanwhile would end the bubble in a deadlock.
-func TestNothingIsReadWhileThePictureIsLocked(t *testing.T) {
+// TestStoreIsNotLockedDuringReads checks that the store can be read and updated while the Watcher waits for the API server. A lock
+// that is held meanwhile would deadlock the bubble.
+func TestStoreIsNotLockedDuringReads(t *testing.T) {
 	t.Attr("covers", "W027")
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatches(t)
@@ -42,12 +42,12 @@ func TestNothingIsReadWhileThePictureIsLocked(t *testing.T) {
 		reader.answer <- struct{}{}
 		pass(time.Second)
 		if _, ok := s.Snapshot().Nodes.Get("nodeclaim/doubtful"); ok {
-			t.Error("the answer was not heard")
+			t.Error("the response was not applied")
 		}
 	})
 }
 
-// TestNothingHappensWithoutChanges: hours without any event leave the very same picture.
+// TestNothingHappensWithoutChanges checks that the snapshot is the same one after hours without events.
 func TestNothingHappensWithoutChanges(t *testing.T) {
 	t.Attr("covers", "W027")
 	synctest.Test(t, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestNothingHappensWithoutChanges(t *testing.T) {
 		before := s.Snapshot()
 		pass(6 * time.Hour)
 		if s.Snapshot() != before {
-			t.Error("the picture was made anew")
+			t.Error("the snapshot was rebuilt")
 		}
 	})
 }

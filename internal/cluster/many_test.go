@@ -12,9 +12,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// TestManyPodsAtOnceMakeTheSamePicture applies pods in both ways: pods that are done, pods with volumes that are not there,
+// TestManyPodsAtOnceMakeTheSameSnapshot applies pods in both ways: pods that are done, pods with volumes that are not there,
 // bound and pending ones, and one that moves within the list.
-func TestManyPodsAtOnceMakeTheSamePicture(t *testing.T) {
+func TestManyPodsAtOnceMakeTheSameSnapshot(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(5))
 	var pods []*corev1.Pod
 	for i := range 3000 {
@@ -38,7 +38,7 @@ func TestManyPodsAtOnceMakeTheSamePicture(t *testing.T) {
 	moved.Spec.NodeName = "b"
 	pods = append(pods, moved)
 
-	picture := func(apply func(*Store)) ([]*model.Node, []*model.Pod) {
+	state := func(apply func(*Store)) ([]*model.Node, []*model.Pod) {
 		s := newStore()
 		s.UpdateNode(node("a", "sim://a"))
 		s.UpdateNode(node("b", "sim://b"))
@@ -46,12 +46,12 @@ func TestManyPodsAtOnceMakeTheSamePicture(t *testing.T) {
 		snapshot := s.Snapshot()
 		return snapshot.Nodes.Sorted(), snapshot.Pending.Sorted()
 	}
-	wantNodes, wantPending := picture(func(s *Store) {
+	wantNodes, wantPending := state(func(s *Store) {
 		for _, pod := range pods {
 			s.UpdatePod(pod)
 		}
 	})
-	gotNodes, gotPending := picture(func(s *Store) { s.UpdatePods(pods) })
+	gotNodes, gotPending := state(func(s *Store) { s.UpdatePods(pods) })
 	everything := cmp.Exporter(func(reflect.Type) bool { return true })
 	if len(wantPending) == 0 || len(wantNodes) != 2 || len(wantNodes[1].Pods) == 0 {
 		t.Fatalf("%d nodes and %d pending pods show nothing", len(wantNodes), len(wantPending))

@@ -92,7 +92,7 @@ func TestDaemonsAreSummedForThemselves(t *testing.T) {
 
 func TestWhatIsDeletedIsForgotten(t *testing.T) {
 	t.Attr("covers", "L376")
-	for name, story := range map[string]func(*Store){
+	for name, apply := range map[string]func(*Store){
 		"a node": func(s *Store) {
 			s.UpdateNode(node("a", "test://1"))
 			s.DeleteNode("a")
@@ -113,7 +113,7 @@ func TestWhatIsDeletedIsForgotten(t *testing.T) {
 			s.DeleteNodeClaim("a")
 			s.DeleteNode("a")
 		},
-		"claim and node of one name on different machines": func(s *Store) {
+		"claim and node of one name with different provider IDs": func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.UpdateNode(node("a", "test://2"))
 			s.DeleteNode("a")
@@ -127,7 +127,7 @@ func TestWhatIsDeletedIsForgotten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore()
-			story(s)
+			apply(s)
 			if got := s.Snapshot().Nodes.Len(); got != 0 || len(s.entries)+len(s.nodeEntry)+len(s.claimEntry) != 0 {
 				t.Errorf("%d nodes, %d entries, %d and %d names are left", got, len(s.entries), len(s.nodeEntry), len(s.claimEntry))
 			}
@@ -194,7 +194,7 @@ func TestOnlyRequiredAntiAffinityIsIndexed(t *testing.T) {
 		return p
 	}
 	s.UpdatePod(apart("must", true))
-	s.UpdatePod(apart("wishes", false))
+	s.UpdatePod(apart("preferred", false))
 	s.UpdatePod(unbound(apart("unbound", true)))
 	s.UpdatePod(boundPod("plain", "n"))
 	if guarded := see(s, "node/n").AntiAffinityPods; len(guarded) != 1 || guarded[0].Name != "must" {
@@ -279,8 +279,8 @@ func TestANodeCountsAsOneInEveryPhase(t *testing.T) {
 	}
 }
 
-// TestAnEstimateCountsUntilTheNodeKnowsBetter tells what a pool uses at each step of one node's way.
-func TestAnEstimateCountsUntilTheNodeKnowsBetter(t *testing.T) {
+// TestEstimatedCapacityCountsUntilTheNodeReportsIt checks the usage of a pool at each phase of the life of one node.
+func TestEstimatedCapacityCountsUntilTheNodeReportsIt(t *testing.T) {
 	t.Attr("covers", "C173")
 	s := newStore()
 	f := NewWatcher(s)
@@ -307,7 +307,7 @@ func TestAnEstimateCountsUntilTheNodeKnowsBetter(t *testing.T) {
 	}
 }
 
-// TestSumsByPool tells the usage of pools after every kind of change.
+// TestSumsByPool checks the usage of pools after every kind of change.
 func TestSumsByPool(t *testing.T) {
 	t.Attr("covers", "C174 L389")
 	of := func(pool string, c *v1.NodeClaim) *v1.NodeClaim {
@@ -315,7 +315,7 @@ func TestSumsByPool(t *testing.T) {
 		return c
 	}
 	for name, c := range map[string]struct {
-		story func(*Store)
+		apply func(*Store)
 		want  map[string]int64 // cores by pool; every node has eight, a planned one two
 	}{
 		"several pools": {func(s *Store) {
@@ -372,7 +372,7 @@ func TestSumsByPool(t *testing.T) {
 			s := newStore()
 			f := NewWatcher(s)
 			close(f.ready)
-			c.story(s)
+			c.apply(s)
 			got := map[string]int64{}
 			for _, pool := range []string{"x", "y"} {
 				usage, ok := NewUsage(s, f).PoolUsage(pool)
@@ -390,13 +390,13 @@ func TestSumsByPool(t *testing.T) {
 	}
 }
 
-func TestWhatMachinesWereBoughtAs(t *testing.T) {
+func TestPurchases(t *testing.T) {
 	t.Attr("covers", "L397")
 	s := newStore()
 	f := NewWatcher(s)
 	u := NewUsage(s, f)
 	if _, ok := u.Purchases(); ok {
-		t.Error("told from half a picture")
+		t.Error("reported from incomplete cluster state")
 	}
 	close(f.ready)
 	launched := claim("a", "test://1")
@@ -407,11 +407,11 @@ func TestWhatMachinesWereBoughtAs(t *testing.T) {
 	s.UpdateNode(node("unmanaged", ""))
 	ofA := cost.Offering{InstanceType: "m", Zone: "z", CapacityType: "spot"}
 	if got, _ := u.Purchases(); len(got) != 1 || !slices.Contains(got["default"], ofA) || len(got["default"]) != 2 || got["default"][0].Complete() == got["default"][1].Complete() {
-		t.Errorf("bought %v, want one machine that is known and one still to come", got)
+		t.Errorf("bought %v, want one launched node and one that is not launched yet", got)
 	}
 	s.Mark("test://1")
 	if got, _ := u.Purchases(); !slices.Contains(got["default"], ofA) {
-		t.Error("a machine that is going costs nothing")
+		t.Error("a node that is being deleted costs nothing")
 	}
 	s.DeleteNodeClaim("a")
 	s.DeleteNodeClaim("b")

@@ -49,7 +49,7 @@ func (s *Store) applyReplicaSet(rs *appsv1.ReplicaSet) {
 	s.UpdateOwner(rs, translate.Owner{Selector: rs.Spec.Selector})
 }
 
-// spreadBy says which of some label sets a pod of the snapshot is spread with; "-" is a pod that is not spread.
+// spreadBy returns the label sets that a pod of the snapshot is spread with; "-" is a pod that is not spread.
 func spreadBy(t *testing.T, s *Store, pod *corev1.Pod) string {
 	t.Helper()
 	p, ok := s.Snapshot().Pending.Get(string(pod.UID))
@@ -163,7 +163,7 @@ func TestWhoIsNotSpreadByDefault(t *testing.T) {
 		pod   *corev1.Pod
 		want  string
 	}{
-		{"a pod with a constraint of its own", spreadingStore(), owned("default", "own", "owner", func(pod *corev1.Pod) {
+		{"a pod with a constraint in its spec", spreadingStore(), owned("default", "own", "owner", func(pod *corev1.Pod) {
 			pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 9, TopologyKey: "rack", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"rev": "1"}}}}
 		}), byRev},
 		{"any pod without a configuration", newStore(), owned("default", "plain", "owner"), byNothing},

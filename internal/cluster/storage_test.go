@@ -159,7 +159,7 @@ func TestChangesOfStorageConcernOnlyItsPods(t *testing.T) {
 		{"the class of bound claims", func() { s.UpdateStorageClass(storageClass("fast", "z")) }, nil},
 		{"a claim is bound elsewhere", func() { s.UpdateVolumeClaim(volumeClaim("claim-2", "fast", "v1")) }, []string{"node/n2"}},
 		{"a volume of two claims", func() { s.UpdateVolume(zonalVolume("v1", "c")) }, []string{"node/n1", "node/n2"}},
-		{"a volume nobody uses any more", func() { s.UpdateVolume(zonalVolume("v2", "c")) }, nil},
+		{"a volume that is no longer used", func() { s.UpdateVolume(zonalVolume("v2", "c")) }, nil},
 		{"a node's drivers", func() { s.UpdateCSINode(csiNode("n0", 5)) }, []string{"node/n0"}},
 		{"a pod stops using its claim", func() { s.DeletePod("p1"); changedNodes() }, nil},
 		{"its volume changes after that", func() { s.UpdateVolume(zonalVolume("v1", "d")) }, []string{"node/n2"}},
@@ -224,7 +224,7 @@ func TestUsageOfVolumesAndPorts(t *testing.T) {
 	}
 }
 
-// TestDeletedStorageBreaksNothing: pods keep running and using resources when the storage that they use is deleted.
+// TestDeletedStorageBreaksNothing checks that pods keep using resources after the storage that they use is deleted.
 func TestDeletedStorageBreaksNothing(t *testing.T) {
 	t.Attr("covers", "L292")
 	s := newStore()

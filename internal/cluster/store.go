@@ -258,7 +258,7 @@ func (s *Store) applyLivePod(pod *corev1.Pod, p *model.Pod) {
 	s.putPod(p, podrules.Provisionable(pod))
 }
 
-// putPod sets a live pod; waiting tells whether it is pending.
+// putPod sets a live pod; waiting reports whether it is pending.
 func (s *Store) putPod(p *model.Pod, waiting bool) {
 	uid := p.UID
 	if at, ok := s.podNode[uid]; ok && at != p.Node {

@@ -61,7 +61,7 @@ func boundPod(name, nodeName string) *corev1.Pod {
 	}
 }
 
-func TestAClaimWithoutAMachineCountsAsWhatWasRequested(t *testing.T) {
+func TestAnUnlaunchedClaimCountsAsWhatWasRequested(t *testing.T) {
 	s := newStore()
 	s.Created(claim("a", ""), time.Now())
 	n, ok := s.Snapshot().Nodes.Get("nodeclaim/a")
@@ -70,7 +70,7 @@ func TestAClaimWithoutAMachineCountsAsWhatWasRequested(t *testing.T) {
 	}
 }
 
-func TestAClaimThatGetsItsMachineKeepsItsNomination(t *testing.T) {
+func TestALaunchedClaimKeepsItsNomination(t *testing.T) {
 	s := newStore()
 	s.UpdateNodeClaim(claim("a", ""))
 	until := time.Now().Add(time.Minute)
@@ -79,7 +79,7 @@ func TestAClaimThatGetsItsMachineKeepsItsNomination(t *testing.T) {
 	snapshot := s.Snapshot()
 	n, ok := snapshot.Nodes.Get("test://1")
 	if !ok || !n.Launched || n.Allocatable.At(coreresource.CPU) != 7000 || n.NominatedUntil != until.UnixNano() {
-		t.Fatalf("got %+v, want the launched machine, nominated", n)
+		t.Fatalf("got %+v, want the launched node, nominated", n)
 	}
 	if snapshot.Nodes.Len() != 1 {
 		t.Errorf("%d nodes in the snapshot, want 1: the entry of the unlaunched claim must go", snapshot.Nodes.Len())

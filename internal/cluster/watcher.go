@@ -32,7 +32,7 @@ type Watcher struct {
 	ready  chan struct{}
 
 	mu sync.Mutex
-	// delivered tells for each kind that is subscribed to whether everything that existed at start has been applied.
+	// delivered reports for each subscribed kind whether all objects that existed at start have been applied.
 	delivered map[string]func() bool
 }
 
@@ -50,7 +50,7 @@ func (f *Watcher) Register(m manager.Manager) error {
 // NeedLeaderElection returns false: a standby keeps its Store up to date too.
 func (f *Watcher) NeedLeaderElection() bool { return false }
 
-// Ready reports whether everything that existed at start has been applied.
+// Ready reports whether all objects that existed at start have been applied.
 func (f *Watcher) Ready() bool {
 	select {
 	case <-f.ready:
@@ -198,7 +198,7 @@ func apply[T client.Object](update func(T)) func(any) {
 	}
 }
 
-// forget unwraps the tombstone of an object whose deletion the informer has missed.
+// forget unwraps the tombstone of an object whose deletion the informer missed.
 func forget[T client.Object](remove func(T)) func(any) {
 	return func(o any) {
 		if late, ok := o.(toolscache.DeletedFinalStateUnknown); ok {

@@ -53,7 +53,7 @@ func newWatches(t *testing.T, stored ...client.Object) *watches {
 	return w
 }
 
-// deliver lets the kinds say that they have delivered what exists; all of them when none is named.
+// deliver marks the initial lists of the kinds as delivered; of all kinds when none is named.
 func (w *watches) deliver(kinds ...string) {
 	for name, informer := range w.by {
 		if len(kinds) == 0 || slices.Contains(kinds, name) {
@@ -62,7 +62,7 @@ func (w *watches) deliver(kinds ...string) {
 	}
 }
 
-// fakeManager implements what a Feed asks of a manager.
+// fakeManager implements the methods of a manager that a Watcher calls.
 type fakeManager struct {
 	manager.Manager
 	w *watches
@@ -97,13 +97,13 @@ func (w *watches) background(f func(context.Context) error) {
 	w.t.Cleanup(func() { cancel(); running.Wait() })
 }
 
-// pass lets time go by and everything settle.
+// pass advances the clock and waits until all goroutines are blocked.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-func TestThePictureIsCompleteOnceEveryKindHasBeenDelivered(t *testing.T) {
+func TestClusterStateIsCompleteOnceEveryKindHasBeenDelivered(t *testing.T) {
 	t.Attr("covers", "L382")
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatches(t)
@@ -118,7 +118,7 @@ func TestThePictureIsCompleteOnceEveryKindHasBeenDelivered(t *testing.T) {
 			t.Error(diff)
 		}
 		if _, ok := NewUsage(s, f).PoolUsage("default"); ok {
-			t.Error("usage is told from half a picture")
+			t.Error("usage is reported from incomplete cluster state")
 		}
 		w.deliver("Pod")
 		pass(time.Second)
@@ -131,15 +131,15 @@ func TestThePictureIsCompleteOnceEveryKindHasBeenDelivered(t *testing.T) {
 		w.by["Node"].Add(node("m", "test://2"))
 		pass(time.Minute)
 		if !f.Ready() {
-			t.Error("an unlaunched claim or a new node made the picture incomplete")
+			t.Error("an unlaunched claim or a new node made the cluster state incomplete")
 		}
 		if _, ok := s.Snapshot().Nodes.Get("nodeclaim/a"); !ok {
-			t.Error("the unlaunched claim is not in the picture")
+			t.Error("the unlaunched claim is not in the snapshot")
 		}
 	})
 }
 
-func TestAnIncompletePictureIsShownAndComplainedOf(t *testing.T) {
+func TestIncompleteClusterStateIsReported(t *testing.T) {
 	t.Attr("covers", "L383")
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatches(t)
@@ -180,7 +180,7 @@ func TestAnIncompletePictureIsShownAndComplainedOf(t *testing.T) {
 	})
 }
 
-func TestThePictureCanBeAskedAtAnyTime(t *testing.T) {
+func TestClusterStateCanBeReadAtAnyTime(t *testing.T) {
 	t.Attr("covers", "L384")
 	s := newStore()
 	f := NewWatcher(s)
