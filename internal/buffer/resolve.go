@@ -110,7 +110,7 @@ func fromWorkload(ctx context.Context, from Getter, namespace string, ref v1beta
 	return Chunk{}, unsupported(fmt.Errorf("unsupported kind %q of scalableRef, want Deployment, StatefulSet or ReplicaSet", ref.Kind))
 }
 
-// chunk is the chunk of a workload; one that does not say how many replicas it has has one.
+// chunk returns the chunk of a workload; replicas default to one.
 func chunk(template *corev1.PodTemplateSpec, replicas *int32, failure *Failure) (Chunk, *Failure) {
 	if failure != nil {
 		return Chunk{}, failure

@@ -62,7 +62,7 @@ func Pod(b *v1beta1.CapacityBuffer, template *corev1.PodTemplateSpec, now time.T
 	return pod
 }
 
-// Requests is what one virtual pod asks for.
+// Requests returns the requests of one virtual pod.
 func Requests(pod *corev1.Pod) corev1.ResourceList {
 	return podresource.PodRequests(pod, podresource.PodResourcesOptions{})
 }

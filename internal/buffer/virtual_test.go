@@ -19,7 +19,7 @@ import (
 )
 
 func headroom() *v1beta1.CapacityBuffer {
-	return &v1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "head-room", UID: "1234-5678"}}
+	return &v1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-buffer", UID: "1234-5678"}}
 }
 
 func template() *corev1.PodTemplateSpec {
@@ -63,11 +63,11 @@ func TestAVirtualPodIsItsTemplateWithoutVolumes(t *testing.T) {
 
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: "capacity-buffer-head-room-1", UID: "1234-5678-1",
+			Namespace: "shop", Name: "capacity-buffer-web-buffer-1", UID: "1234-5678-1",
 			Labels: map[string]string{"app": "web"},
 			Annotations: map[string]string{
 				"note": "kept", "karpenter.sh/capacity-buffer-fake-pod": "true",
-				"karpenter.sh/capacity-buffer-name": "head-room", "karpenter.sh/capacity-buffer-namespace": "shop",
+				"karpenter.sh/capacity-buffer-name": "web-buffer", "karpenter.sh/capacity-buffer-namespace": "shop",
 			},
 			CreationTimestamp: metav1.NewTime(now),
 		},
@@ -108,7 +108,7 @@ func TestVirtualPodsAreNumbered(t *testing.T) {
 		t.Fatalf("%d pods, want 3", len(pods))
 	}
 	for i, p := range pods {
-		if name, uid := fmt.Sprintf("capacity-buffer-head-room-%d", i+1), fmt.Sprintf("1234-5678-%d", i+1); p.Name != name || p.UID != uid || p.Namespace != "shop" {
+		if name, uid := fmt.Sprintf("capacity-buffer-web-buffer-%d", i+1), fmt.Sprintf("1234-5678-%d", i+1); p.Name != name || p.UID != uid || p.Namespace != "shop" {
 			t.Errorf("pod %d is %s with UID %s, want %s with %s", i, p.ID(), p.UID, name, uid)
 		}
 		if later[i].UID != p.UID {
@@ -120,7 +120,7 @@ func TestVirtualPodsAreNumbered(t *testing.T) {
 		if p.Shape.Requests.At(resource.CPU) != 1000 || p.Shape.Priority != math.MinInt32 || len(p.Shape.Spreads) != 1 {
 			t.Errorf("pod %d asks for %+v", i, p.Shape)
 		}
-		if got := Of(p); got != (types.NamespacedName{Namespace: "shop", Name: "head-room"}) {
+		if got := Of(p); got != (types.NamespacedName{Namespace: "shop", Name: "web-buffer"}) {
 			t.Errorf("pod %d belongs to %s", i, got)
 		}
 	}

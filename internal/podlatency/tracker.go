@@ -1,7 +1,7 @@
 // Package podlatency tracks how long pods wait: when each was first seen, when the first decision about it was made, and since when it
 // can be scheduled.
 //
-// The tracker serves metrics only: it is empty after a restart, and durations that it does not know are not recorded. Its size is
+// The tracker serves metrics only: it is empty after a restart, and unknown durations are not recorded. Its size is
 // bounded by the pods that exist: only Observe adds a pod, and Forget removes it.
 //
 // Source: scheduling specification, nomination and decisions.
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Times are the times of one pod. A zero time stands for what has not happened.
+// Times are the times of one pod. A zero time is an event that has not happened.
 type Times struct {
 	// Seen is when the pod was first seen waiting.
 	Seen time.Time

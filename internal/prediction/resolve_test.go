@@ -39,7 +39,7 @@ func web() Target {
 	return Target{Namespace: "shop", APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
 }
 
-// describe is what is predicted for the Deployment web, as text.
+// describe returns the predictions for the Deployment web as text.
 func describe(p Predictions) string {
 	var out []string
 	for name, c := range p[web()] {

@@ -2,14 +2,14 @@ package prediction
 
 import "sync"
 
-// Store holds the predictions of the last round. It is safe for concurrent use; the zero value is empty and not complete.
+// Store holds the predictions of the last pass. It is safe for concurrent use; the zero value is empty and not complete.
 type Store struct {
 	mu          sync.Mutex
 	predictions Predictions
 	complete    bool
 }
 
-// Replace puts the predictions of a round in the place of those before. complete says that every autoscaler could be read;
+// Replace replaces the predictions with those of a pass. complete reports that every autoscaler could be read;
 // once that was so, the store stays complete.
 func (s *Store) Replace(p Predictions, complete bool) {
 	s.mu.Lock()

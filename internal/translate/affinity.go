@@ -53,7 +53,7 @@ func (t *Translator) preferences(s *model.Shape, a *corev1.Affinity) {
 	slices.SortStableFunc(s.Preferred, func(a, b model.Preference) int { return int(b.Weight) - int(a.Weight) })
 }
 
-// emptyTerm reports whether a term says nothing. Such a term matches no node.
+// emptyTerm reports whether a term is empty. An empty term matches no node.
 func emptyTerm(term corev1.NodeSelectorTerm) bool {
 	return len(term.MatchExpressions) == 0 && len(term.MatchFields) == 0
 }

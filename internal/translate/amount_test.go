@@ -10,8 +10,8 @@ import (
 	coreresource "github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// TestWhatIsTooLargeForAnIntegerIsNotLittle: quantities wrap around when they are asked for integers that are too small.
-func TestWhatIsTooLargeForAnIntegerIsNotLittle(t *testing.T) {
+// TestAmountsDoNotOverflow: quantities wrap around when they are converted to integers that are too small.
+func TestAmountsDoNotOverflow(t *testing.T) {
 	for _, text := range []string{"1Ei", "4Ei", "8Ei", "9223372036854775807", "9223372036854775808", "9223372036854775807m", "10E", "1e30", "9e18"} {
 		q := resource.MustParse(text)
 		list := corev1.ResourceList{corev1.ResourceCPU: q, corev1.ResourceMemory: q, "example.com/one": q}

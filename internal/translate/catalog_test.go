@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// ladder is n types of growing size with five offerings each, as a provider lists them.
+// ladder returns n instance types of growing size with five offerings each, as a provider lists them.
 func ladder(n int) []*cloud.InstanceType {
 	var out []*cloud.InstanceType
 	for i := range int64(n) {
@@ -52,9 +52,9 @@ func ladder(n int) []*cloud.InstanceType {
 	return out
 }
 
-// TestAllocatableIsWhatTheCloudSays compares the room of translated types with the quantities that the contract with
+// TestAllocatableIsThatOfTheProvider compares the allocatable of translated types with the quantities that the contract with
 // clouds works out, for amounts whole and broken, huge and negative, with and without huge pages.
-func TestAllocatableIsWhatTheCloudSays(t *testing.T) {
+func TestAllocatableIsThatOfTheProvider(t *testing.T) {
 	names := []corev1.ResourceName{
 		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage,
 		"hugepages-2Mi", "hugepages-1Gi", "example.com/gpu",
@@ -80,7 +80,7 @@ func TestAllocatableIsWhatTheCloudSays(t *testing.T) {
 	})
 }
 
-func TestOfferingsThatSayTheSameShareTheirRequirements(t *testing.T) {
+func TestEqualOfferingsShareTheirRequirements(t *testing.T) {
 	types := ladder(2)
 	least := 1
 	types[1].Offerings[1].Requirements = append(types[1].Offerings[1].Requirements, cloud.In("example.com/rack", "a"))
@@ -108,9 +108,9 @@ func TestOfferingsThatSayTheSameShareTheirRequirements(t *testing.T) {
 	}
 }
 
-// TestTypesSayWhatTheCloudSays translates lists of types whose requirements resemble each other more or less, and compares
+// TestTypesMatchThoseOfTheProvider translates lists of types whose requirements resemble each other more or less, and compares
 // each with its translation on its own.
-func TestTypesSayWhatTheCloudSays(t *testing.T) {
+func TestTypesMatchThoseOfTheProvider(t *testing.T) {
 	keys := []string{corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone, corev1.LabelArchStable, "example.com/a", "example.com/b"}
 	operators := []corev1.NodeSelectorOperator{corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists}
 	rules := v1.CoreLabelRules()

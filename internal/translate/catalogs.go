@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 )
 
-// maxCatalogs is how many different lists of instance types Catalogs keeps.
+// maxCatalogs limits the different lists of instance types that Catalogs caches.
 const maxCatalogs = 64
 
 // Catalogs translates lists of instance types and remembers the last ones. Providers hand out the same instance types until

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// Owner is what the controller of pods says about which pods are its own.
+// Owner is the selector of the controller of pods.
 type Owner struct {
 	// Labels replace those that Services select by: the selector of a ReplicationController.
 	Labels map[string]string
@@ -20,7 +20,7 @@ type Owner struct {
 	Selector *metav1.LabelSelector
 }
 
-// ReplicationController is what a ReplicationController says. Without a selector it means the labels of its template.
+// ReplicationController returns the selector of a ReplicationController, which defaults to the labels of its template.
 func ReplicationController(o *corev1.ReplicationController) Owner {
 	if len(o.Spec.Selector) == 0 && o.Spec.Template != nil {
 		return Owner{Labels: o.Spec.Template.Labels}
@@ -29,7 +29,7 @@ func ReplicationController(o *corev1.ReplicationController) Owner {
 }
 
 // DefaultSelector deduces for pods with these labels which pods they are spread with by default, as kube-scheduler does: the
-// selectors of Services that choose them are merged, the last one winning, and the owner has its say. Services are those of
+// selectors of Services that select them are merged, the last one winning, and the selector of the owner is added. Services are those of
 // the pods' namespace in the order of their names; owner may be nil. The result is nil if neither selects the pods: such pods get
 // no default. Source: scheduling specification, cluster-default spread constraints.
 func (t *Translator) DefaultSelector(pods *model.Labels, services []map[string]string, owner *Owner) *topology.Selector {
@@ -50,7 +50,7 @@ func (t *Translator) DefaultSelector(pods *model.Labels, services []map[string]s
 	return t.podSelector(deduced, nil)
 }
 
-// expressionsOf is a selector without its short form; one that is not valid says nothing.
+// expressionsOf returns the requirements of a selector with matchLabels as expressions; none for an invalid selector.
 func expressionsOf(s *metav1.LabelSelector) []metav1.LabelSelectorRequirement {
 	if _, err := metav1.LabelSelectorAsSelector(s); err != nil || s == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// TestDefaultSelectorsAreDeduced asks deduced selectors about pods. The pod that they are deduced for is labelled app=web and
+// TestDefaultSelectorsAreDeduced matches deduced selectors with pods. The pod that they are deduced for is labelled app=web and
 // rev=1, tmp=x.
 func TestDefaultSelectorsAreDeduced(t *testing.T) {
 	t.Attr("covers", "L251 L252 L253 L255")
@@ -22,11 +22,11 @@ func TestDefaultSelectorsAreDeduced(t *testing.T) {
 		name     string
 		services []labels
 		owner    *translate.Owner
-		none     bool   // nothing is deduced
+		none     bool   // no selector is deduced
 		chosen   string // pods that count, as label lists
 		others   string // pods that do not
 	}{
-		{name: "nobody says anything", none: true},
+		{name: "no Service or owner selects the pod", none: true},
 		{
 			name:  "the labels of the pod do not matter",
 			owner: replicaSet(metav1.LabelSelector{MatchLabels: labels{"app": "web"}}), chosen: "app=web app=web,rev=2", others: "app=db rev=1",

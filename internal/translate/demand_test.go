@@ -70,7 +70,7 @@ func TestWhatAPodAsksFor(t *testing.T) {
 	}
 }
 
-// TestTaintsThatCount tells what is left of taints on a node in each phase of its life.
+// TestTaintsThatCount checks which taints of a node count in each phase of its life.
 func TestTaintsThatCount(t *testing.T) {
 	t.Attr("covers", "L168 L171")
 	taint := func(key string, effect corev1.TaintEffect) corev1.Taint {

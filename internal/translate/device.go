@@ -86,7 +86,7 @@ func (t *Translator) Slice(s *resourcev1.ResourceSlice) *device.Slice {
 	return out
 }
 
-// places are the alternatives that a node selector leaves, of which some may say the same.
+// places are the alternatives that a node selector leaves, of which some may be equal.
 func (t *Translator) places(selector *corev1.NodeSelector) []requirement.Set {
 	if selector == nil {
 		return nil
@@ -214,7 +214,7 @@ func (e expression) Matches(d *device.Device) (bool, error) {
 	return matches, err
 }
 
-// deviceTolerations is tolerations of taints: a device with any other taint that keeps pods away is not selected.
+// deviceTolerations is tolerations of taints: a device with any other NoSchedule or NoExecute taint is not selected.
 type deviceTolerations []resourcev1.DeviceToleration
 
 // Matches reports whether all taints of the device that matter are tolerated.

@@ -220,7 +220,7 @@ func TestTaintsOfDevicesNeedToleration(t *testing.T) {
 		"not tolerated":          {exactly("gpu"), resourcev1.DeviceTaintEffectNoSchedule, false},
 		"not tolerated, evicted": {exactly("gpu"), resourcev1.DeviceTaintEffectNoExecute, false},
 		"tolerated":              {tolerant, resourcev1.DeviceTaintEffectNoSchedule, true},
-		"without effect":         {exactly("gpu"), resourcev1.DeviceTaintEffectNone, true},
+		"effect None":            {exactly("gpu"), resourcev1.DeviceTaintEffectNone, true},
 	} {
 		wanted := claimOf(t, classes(), []resourcev1.DeviceRequest{c.request}).Requests[0].Alternatives[0].Selection
 		if got, err := wanted.Selectors[0].Matches(tainted(c.effect)); err != nil || got != c.want {
@@ -290,7 +290,7 @@ func TestAllocatedClaims(t *testing.T) {
 		reserved []resourcev1.ResourceClaimConsumerReference
 		only     bool
 	}{
-		"nobody":         {nil, false},
+		"no consumer":    {nil, false},
 		"pods":           {[]resourcev1.ResourceClaimConsumerReference{{Resource: "pods", UID: "a"}, {Resource: "pods", UID: "b"}}, true},
 		"something else": {[]resourcev1.ResourceClaimConsumerReference{{Resource: "pods", UID: "a"}, {APIGroup: "x.io", Resource: "pods", UID: "b"}}, false},
 	} {

@@ -16,7 +16,7 @@ import (
 const maxExpressions = 256
 
 // DeviceClaim translates a ResourceClaim. class finds device classes; it returns nil for those that do not exist. A claim
-// that can never be allocated says why in its Problem. Source: scheduling specification, request validation.
+// that can never be allocated has the reason in its Problem. Source: scheduling specification, request validation.
 func (t *Translator) DeviceClaim(c *resourcev1.ResourceClaim, class func(name string) *resourcev1.DeviceClass) *model.DeviceClaim {
 	out := &model.DeviceClaim{Claim: &device.Claim{Name: c.Namespace + "/" + c.Name}}
 	out.Pods, out.PodsOnly = reservedFor(c)

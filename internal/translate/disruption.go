@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// DisruptionRules are what a NodePool itself says about the disruption of its nodes.
+// DisruptionRules are the settings of a NodePool for the disruption of its nodes.
 func DisruptionRules(pool *v1.NodePool) disrupt.Pool {
 	rules := disrupt.Pool{
 		Name:   pool.Name,

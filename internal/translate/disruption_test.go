@@ -36,7 +36,7 @@ func notReady(p *corev1.Pod) {
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
 }
 
-// startedAgo says since when the pod runs.
+// startedAgo sets the start time of the pod.
 func startedAgo(d time.Duration) change {
 	return func(p *corev1.Pod) { p.Status.StartTime = &metav1.Time{Time: time.Unix(10_000, 0).Add(-d)} }
 }
@@ -67,7 +67,7 @@ func alwaysAllow(b *policyv1.PodDisruptionBudget) {
 	b.Spec.UnhealthyPodEvictionPolicy = &policy
 }
 
-func TestPodsInTheWayOfDisruption(t *testing.T) {
+func TestPodsThatBlockDisruption(t *testing.T) {
 	t.Attr("covers", "C269 C277 C279 C280 C281 C282 C283 C295 C296")
 	const protected = `pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/p)`
 	const blocked = "pdb prevents pod evictions (PodDisruptionBudget=[shop/first])"
@@ -89,7 +89,7 @@ func TestPodsInTheWayOfDisruption(t *testing.T) {
 		{"a duration that is over", boundPod("p", protectedBy("10m"), startedAgo(10*time.Minute)), nil, ""},
 		{"a duration of a pod that has not started", boundPod("p", protectedBy("10m")), nil, protected},
 		{"false is no duration", boundPod("p", protectedBy("false"), startedAgo(0)), nil, ""},
-		{"a duration that nobody can read", boundPod("p", protectedBy("soon"), startedAgo(0)), nil, ""},
+		{"a malformed duration", boundPod("p", protectedBy("soon"), startedAgo(0)), nil, ""},
 		{"a duration below zero", boundPod("p", protectedBy("-1h"), startedAgo(0)), nil, ""},
 		{"a budget that allows nothing", boundPod("p"), one, blocked},
 		{"on a DaemonSet pod as well", boundPod("p", ownedBy("apps/v1", "DaemonSet")), one, blocked},
@@ -129,7 +129,7 @@ func TestPodsInTheWayOfDisruption(t *testing.T) {
 	}
 }
 
-// TestTheLongestProtectionCounts: the pod in the way is the one whose time is not over yet, wherever it stands.
+// TestTheLongestProtectionCounts checks that the blocking pod is the one whose protection has not expired, at any position.
 func TestTheLongestProtectionCounts(t *testing.T) {
 	t.Attr("covers", "C297")
 	short, long := boundPod("short", protectedBy("5m"), startedAgo(0)), boundPod("long", protectedBy("1h"), startedAgo(0))
@@ -173,7 +173,7 @@ func TestEvictionCost(t *testing.T) {
 		{"never above 10", "2147483647", 2000000000, 10},
 		{"never below -10", "-2147483647", -2147483648, -10},
 		{"not even beyond all numbers", "Inf", 0, 10},
-		{"a deletion cost nobody can read is passed over", "a lot", 33554432, 2},
+		{"a malformed deletion cost is ignored", "a lot", 33554432, 2},
 		{"what is no number neither", "NaN", 0, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -19,7 +19,7 @@ type entryReader struct {
 	translated []requirement.Requirement
 	// order are the places of translated in order of keys; nil when a key occurs twice.
 	order []int
-	// space is room for the lists to come: what belongs together is kept together.
+	// space is preallocated for the next lists, so that lists that are read together are adjacent in memory.
 	space []requirement.Requirement
 }
 

@@ -5,7 +5,7 @@ import (
 	"weak"
 )
 
-// interned keeps one copy of every value in use, by its identity.
+// interned holds one copy of every value in use, by its identity.
 type interned[T any] struct {
 	mu   sync.Mutex
 	live sweptMap[string, weak.Pointer[T]]

@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// podLabels are the labels of a pod. Pods of a workload share them, so that selectors are asked once per set.
+// podLabels are the labels of a pod. Pods of a workload share them, so that selectors are evaluated once per set.
 func (t *Translator) podLabels(pod *corev1.Pod) *model.Labels {
 	var space [256]byte
 	return t.labelsOf(appendPodLabels(space[:0], pod), pod)
@@ -23,7 +23,7 @@ func (t *Translator) labelsOf(key []byte, pod *corev1.Pod) *model.Labels {
 	})
 }
 
-// appendPodLabels writes what is equal for pods that share their labels, and different for others.
+// appendPodLabels appends a key that is equal for pods that share their labels, and different for others.
 func appendPodLabels(b []byte, pod *corev1.Pod) []byte {
 	return appendLabels(appendString(b, pod.Namespace), pod.Labels)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// TestAStaticClaimIsItsTemplate holds every field of the template against the claim.
+// TestAStaticClaimIsItsTemplate compares every field of the template with the claim.
 func TestAStaticClaimIsItsTemplate(t *testing.T) {
 	t.Attr("covers", "L352")
 	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "fixed", UID: "pool-uid"}}

@@ -45,7 +45,7 @@ func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 	return p
 }
 
-// plain translates the fields that pods do not share: everything but shape, labels and volumes.
+// plain translates the fields that pods do not share: all but shape, labels and volumes.
 func plain(pod *corev1.Pod) *model.Pod {
 	return &model.Pod{
 		UID:           string(pod.UID),
@@ -95,7 +95,7 @@ func (t *Translator) podRequests(pod *corev1.Pod) resource.Vector {
 	return v
 }
 
-// plainRequests returns the sum over containers and overhead, for pods whose requests depend on nothing else and whose amounts
+// plainRequests returns the sum over containers and overhead, for pods whose requests depend only on these and whose amounts
 // are all integers: nearly all pending pods.
 func (t *Translator) plainRequests(pod *corev1.Pod) (resource.Vector, bool) {
 	spec := &pod.Spec

@@ -41,7 +41,7 @@ func (t *Translator) Pods(pods []*corev1.Pod) []*model.Pod {
 	return out
 }
 
-// minChunk is a number of pods whose translation takes much longer than the start of a goroutine.
+// minChunk is a number of pods whose translation takes much longer than starting a goroutine.
 const minChunk = 512
 
 // chunk is a part of a list of pods, with their translations.

@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// crowd is n pods of some workloads, in no order. Some are bound, some wait, some of these in vain, and many ask for
-// resources of their own.
+// crowd returns n pods of some workloads, in random order. Some are bound, some are pending, some of these unschedulable, and many
+// request resources that no other pod requests.
 func crowd(n int) []*corev1.Pod {
 	random := rand.New(rand.NewPCG(7, 7))
 	out := make([]*corev1.Pod, n)
@@ -42,9 +42,9 @@ func crowd(n int) []*corev1.Pod {
 	return out
 }
 
-// TestManyPodsAreReadAsOneAfterTheOther compares both for lists of one and of several stretches, on several cores whatever the
-// machine has, down to the numbers that resources get.
-func TestManyPodsAreReadAsOneAfterTheOther(t *testing.T) {
+// TestPodsInParallelEqualPodsInSequence compares parallel with sequential translation for lists of one and of several chunks, with
+// GOMAXPROCS above 1, down to the indexes of resources.
+func TestPodsInParallelEqualPodsInSequence(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(5))
 	for _, n := range []int{0, 1, 600, 1025, 4000} {
 		pods := crowd(n)

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// Pool translates a NodePool with what it may launch.
+// Pool translates a NodePool with the instance types that it may launch.
 func (t *Translator) Pool(pool *v1.NodePool, types catalog.Catalog) *model.Pool {
 	p := &model.Pool{
 		Name:         pool.Name,

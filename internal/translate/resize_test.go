@@ -14,8 +14,8 @@ func cpu(amount string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}
 }
 
-// TestWhatAPodThatIsResizedAsksFor: spec is what is asked for, allocated what the node has granted, actual what runs.
-func TestWhatAPodThatIsResizedAsksFor(t *testing.T) {
+// TestRequestsOfAResizedPod: spec is what the pod requests, allocated what the kubelet has granted, actual what is applied.
+func TestRequestsOfAResizedPod(t *testing.T) {
 	t.Attr("covers", "L138 L139 L140 L141")
 	for _, c := range []struct {
 		name                    string

@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// shapes keeps one copy of every shape in use, by a hash of its content. Of shapes with equal hashes only the last one is found
+// shapes holds one copy of every shape in use, by a hash of its content. Of shapes with equal hashes only the last one is found
 // and shared.
 type shapes struct {
 	mu   sync.Mutex

@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// everything is a pending pod that says something in every field that its translation looks at.
+// everything returns a pending pod with a value in every field that its translation reads.
 func everything() *corev1.Pod {
 	always, one := corev1.ContainerRestartPolicyAlways, int32(1)
 	honor, ignore := corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore
@@ -88,7 +88,7 @@ func everything() *corev1.Pod {
 	}
 }
 
-// resizing is a pod whose containers have other resources than they ask for, and cannot get what they ask for.
+// resizing returns a pod whose containers have other resources than they request, and whose resize is infeasible.
 func resizing() *corev1.Pod {
 	pod := everything()
 	pod.Spec.Resources = nil
@@ -97,7 +97,7 @@ func resizing() *corev1.Pod {
 	return pod
 }
 
-// plain is a pod whose requests are those of its containers and its overhead.
+// plain returns a pod whose requests are those of its containers and its overhead.
 func plain() *corev1.Pod {
 	pod := everything()
 	pod.Spec.Resources, pod.Spec.InitContainers = nil, nil
@@ -176,7 +176,7 @@ func mutateMap(v reflect.Value, at string, f func(at string)) {
 	}
 }
 
-// exact compares models to the last field; nothing and an empty list are the same.
+// exact compares all fields of models; nil and an empty list are equal.
 func exact() cmp.Options {
 	return cmp.Options{cmpopts.EquateEmpty(), cmp.Exporter(func(t reflect.Type) bool {
 		return t.PkgPath() == reflect.TypeFor[requirement.Requirement]().PkgPath() || t.PkgPath() == reflect.TypeFor[topology.Selector]().PkgPath()
@@ -184,22 +184,22 @@ func exact() cmp.Options {
 }
 
 // TestEveryFieldOfAPodCounts changes one field of a pod after the other and compares its translation with that by a
-// translator that has seen no other pod: what is remembered of one pod is never told of a different one.
+// translator that has seen no other pod: what is cached for one pod is never used for a different one.
 func TestEveryFieldOfAPodCounts(t *testing.T) {
 	for name, pod := range map[string]*corev1.Pod{"pod": everything(), "resizing": resizing(), "plain": plain()} {
 		t.Run(name, func(t *testing.T) { everyFieldCounts(t, name, pod, true, 200) })
-		t.Run(name+" without wishes", func(t *testing.T) { everyFieldCounts(t, name, pod, false, 150) })
+		t.Run(name+" without preferences", func(t *testing.T) { everyFieldCounts(t, name, pod, false, 150) })
 	}
 }
 
-func everyFieldCounts(t *testing.T, name string, pod *corev1.Pod, wishes bool, least int) {
+func everyFieldCounts(t *testing.T, name string, pod *corev1.Pod, preferences bool, least int) {
 	t.Helper()
-	seasoned := translate.NewWith(v1.CoreLabelRules(), wishes)
+	seasoned := translate.NewWith(v1.CoreLabelRules(), preferences)
 	first := seasoned.Pod(pod)
 	mutations, different := 0, 0
 	mutate(reflect.ValueOf(pod).Elem(), name, func(at string) {
 		mutations++
-		fresh := translate.NewWith(v1.CoreLabelRules(), wishes)
+		fresh := translate.NewWith(v1.CoreLabelRules(), preferences)
 		want := fresh.Pod(pod)
 		asked := podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true})
 		asked[corev1.ResourcePods] = resource.MustParse("1")
@@ -223,8 +223,8 @@ func everyFieldCounts(t *testing.T, name string, pod *corev1.Pod, wishes bool, l
 	runtime.KeepAlive(first)
 }
 
-// TestWhatNobodyAsksAnyMoreIsForgotten counts what is left of pods that are gone, while others come and go.
-func TestWhatNobodyAsksAnyMoreIsForgotten(t *testing.T) {
+// TestUnusedShapesAreRemoved counts the shapes of deleted pods that are left while other pods are created and deleted.
+func TestUnusedShapesAreRemoved(t *testing.T) {
 	translator := translate.New(v1.CoreLabelRules())
 	kept := translator.Pod(workloadPod(0, 0))
 	for round := range 10 {

@@ -32,7 +32,7 @@ type Storage struct {
 const bindCompleted = volumehelpers.AnnBindCompleted
 
 // VolumeClaims names the claims of a pod's namespace that its volumes refer to, in the pod's order. A generic ephemeral
-// volume has a claim of its own, named after pod and volume. Volumes of other kinds have none.
+// volume has a dedicated claim, named after pod and volume. Volumes of other kinds have none.
 func VolumeClaims(pod *corev1.Pod) []string {
 	var out []string
 	for i := range pod.Spec.Volumes {
@@ -46,7 +46,7 @@ func VolumeClaims(pod *corev1.Pod) []string {
 	return out
 }
 
-// volumeUse is one claim of a pod with what it refers to.
+// volumeUse is one claim of a pod with its volume and StorageClass.
 type volumeUse struct {
 	namespace, name string
 	claim           *corev1.PersistentVolumeClaim
@@ -158,7 +158,7 @@ func (u volumeUse) shared() bool {
 	})
 }
 
-// Attachable is how many volumes of each driver a node can have attached, as its drivers say; nil without a CSINode. A
+// Attachable returns how many volumes of each driver a node can attach, as its CSINode reports; nil without a CSINode. A
 // driver that names no number is known to have no limit.
 func Attachable(node *storagev1.CSINode) volume.Limits {
 	if node == nil {

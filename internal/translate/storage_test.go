@@ -48,7 +48,7 @@ func fill[T metav1.Object](t *testing.T, into map[string]T, text string, empty f
 	}
 }
 
-// The world of the tests. One object a line.
+// The objects of the tests, one per line.
 const (
 	testClaims = `
 {metadata: {namespace: x, name: free}, spec: {storageClassName: late}}
@@ -249,7 +249,7 @@ func TestAttachments(t *testing.T) {
 		{"a volume of the driver that was built in", []string{"ebs"}, []volume.Attachment{{Driver: "ebs.csi.aws.com", Claim: "x/ebs"}}},
 		{"a class of the driver that was built in", []string{"old-driver"}, []volume.Attachment{{Driver: "ebs.csi.aws.com", Claim: "x/old-driver"}}},
 		{"not a CSI volume", []string{"nfs"}, nil},
-		{"nobody can say", []string{"none", "lost-class", "volume-gone"}, nil},
+		{"unknown", []string{"none", "lost-class", "volume-gone"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, translator.PodWith(claimant(c.claims...), storage).Attachments()); diff != "" {
@@ -298,7 +298,7 @@ func TestPodsOfOneWorkloadInOneZoneShareTheirShape(t *testing.T) {
 	}{
 		{"one needs no slot", nil, []string{"free"}, false},
 		{"one needs more slots", []string{"free"}, []string{"free", "ebs"}, false},
-		{"each has a volume of its own", []string{"free"}, []string{"own"}, true},
+		{"each has a dedicated volume", []string{"free"}, []string{"own"}, true},
 		{"each uses a volume that others may use", []string{"common"}, []string{"communal"}, false},
 	} {
 		a, b := translator.PodWith(claimant(c.a...), storage), translator.PodWith(claimant(c.b...), storage)

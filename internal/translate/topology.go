@@ -64,7 +64,7 @@ func (t *Translator) spreadSelector(c *corev1.TopologySpreadConstraint, own map[
 	return t.podSelector(c.LabelSelector, labelKeys(nil, c.MatchLabelKeys, own, requirement.In))
 }
 
-// labelKeys appends what the pod's own values of labels mean for a selector. A label that the pod does not have means nothing.
+// labelKeys appends what the pod's own values of labels mean for a selector. A label that the pod does not have is skipped.
 func labelKeys(to []requirement.Requirement, keys []string, own map[string]string, op requirement.Operator) []requirement.Requirement {
 	for _, key := range keys {
 		if value, ok := own[key]; ok {
@@ -130,7 +130,7 @@ func (t *Translator) podSelector(s *metav1.LabelSelector, more []requirement.Req
 	}
 	id = appendSet(id, more)
 	return t.selectors.of(id, func() *topology.Selector {
-		// Labels that are equal need no check: what no label can be selects nothing anyway.
+		// Equal labels need no check: a value that no label can have selects no pod.
 		if len(s.MatchExpressions) > 0 {
 			if _, err := metav1.LabelSelectorAsSelector(s); err != nil {
 				return topology.NewSelector(unsatisfiable())

@@ -41,7 +41,7 @@ func TestSpreadConstraintsKeepTheirMeaning(t *testing.T) {
 			topology.Spread{Key: corev1.LabelTopologyZone, MaxSkew: 2},
 		},
 		{
-			"a wish with everything said",
+			"a preference with every field set",
 			corev1.TopologySpreadConstraint{
 				MaxSkew: 1, TopologyKey: "rack", WhenUnsatisfiable: corev1.ScheduleAnyway, MinDomains: ptr(int32(3)),
 				NodeAffinityPolicy: &ignore, NodeTaintsPolicy: &honor,
@@ -69,8 +69,8 @@ func TestSpreadConstraintsKeepTheirMeaning(t *testing.T) {
 	}
 }
 
-// TestSelectorsChooseAsTheAPISays asks translated selectors about pods.
-func TestSelectorsChooseAsTheAPISays(t *testing.T) {
+// TestSelectorsMatchAsInTheAPI matches translated selectors with pods.
+func TestSelectorsMatchAsInTheAPI(t *testing.T) {
 	expression := func(key string, op metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: op, Values: values}}}
 	}
@@ -314,7 +314,7 @@ func TestPodsOfANamespaceWithEqualLabelsShareThem(t *testing.T) {
 	translator := translate.New(v1.CoreLabelRules())
 	one, other := translator.Pod(workloadPod(1, 1)), translator.Pod(workloadPod(1, 2))
 	if one.Labels != other.Labels {
-		t.Error("two pods of a workload have labels of their own")
+		t.Error("two pods of a workload do not share their labels")
 	}
 	if diff := cmp.Diff(&model.Labels{Namespace: "team-1", Values: workloadPod(1, 1).Labels}, one.Labels); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

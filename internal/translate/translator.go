@@ -1,7 +1,7 @@
 // Package translate converts between API objects and the values of the engine, once per event. It is the only place where
 // quantities become integers, selectors become requirement sets and, in the other direction, plans become NodeClaims.
 //
-// It decides nothing and does no I/O. Objects that are passed in are never changed.
+// It makes no decisions and does no I/O. Objects that are passed in are never changed.
 package translate
 
 import (
@@ -88,7 +88,7 @@ func (t *Translator) Custom(key string) bool {
 	return !t.labels.WellKnown[key] && !t.labels.Restricted(key)
 }
 
-// Vector returns list in table order. CPU is rounded up to thousandths, everything else up to whole units.
+// Vector returns list in table order. CPU is rounded up to thousandths, all other resources up to whole units.
 func (t *Translator) Vector(list corev1.ResourceList) resource.Vector {
 	v := vectorOf(len(list))
 	for name, q := range list {

@@ -10,7 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 )
 
-// check says what keeps the volumes of a pending pod from being used anywhere; the first one that is in trouble decides.
+// check returns why the volumes of a pending pod cannot be used on any node; the first volume with a problem decides.
 // Source: scheduling specification, validation of volumes.
 func (st Storage) check(uses []volumeUse) error {
 	for _, u := range uses {

@@ -41,8 +41,8 @@ func (t *Translator) alternatives(u volumeUse) ([]requirement.Set, error) {
 	return nil, nil
 }
 
-// volumeAlternatives are the terms of a volume's node affinity. The data of a local volume is given up together with its
-// node, so that the pod can be placed again: the name of the node is no demand then.
+// volumeAlternatives are the terms of a volume's node affinity. The data of a local volume is lost together with its
+// node, so that the pod can be rescheduled: the name of the node is not required then.
 func (t *Translator) volumeAlternatives(u volumeUse) ([]requirement.Set, error) {
 	affinity := u.volume.Spec.NodeAffinity
 	if affinity == nil || affinity.Required == nil || len(affinity.Required.NodeSelectorTerms) == 0 {
@@ -66,7 +66,7 @@ func (t *Translator) volumeAlternatives(u volumeUse) ([]requirement.Set, error) 
 	return out, nil
 }
 
-// namesAsLabels says by label what match fields say of a node's name, the only field there is.
+// namesAsLabels translates match fields on the name of a node, the only supported field, to requirements on its label.
 func namesAsLabels(fields []corev1.NodeSelectorRequirement) []corev1.NodeSelectorRequirement {
 	out := slices.Clone(fields)
 	for i := range out {
@@ -75,7 +75,7 @@ func namesAsLabels(fields []corev1.NodeSelectorRequirement) []corev1.NodeSelecto
 	return out
 }
 
-// classAlternatives are the terms in which a class says where it makes volumes.
+// classAlternatives are the allowed topologies of a StorageClass.
 func (t *Translator) classAlternatives(u volumeUse) ([]requirement.Set, error) {
 	var out []requirement.Set
 	for _, term := range u.class.AllowedTopologies {
