@@ -5,7 +5,7 @@
 // Problem: the old APIs have fewer fields and other defaults; if fields are only renamed, nodes expire earlier, have other instance
 // types and are disrupted at other times. Approach: each field is read in turn and is copied, converted to another field, or named
 // in a note; an old default that differs from the current one is written out. Invariant: a field that was not read is a finding,
-// so that none is lost silently. Nothing is guessed: a value that the current API requires and the old object does not have is
+// so that none is lost silently. The package does not guess: a value that the current API requires and the source object does not have is
 // taken from Settings, or is a finding.
 //
 // The package has no clock and no I/O, and the same input gives the same output.
@@ -38,7 +38,7 @@ const (
 	kindTemplate    = "AWSNodeTemplate"
 )
 
-// Settings are values that old objects left to the installation, or to defaults that no longer exist.
+// Settings are values that objects of earlier APIs took from the installation, or from defaults that no longer exist.
 type Settings struct {
 	// Role or InstanceProfile is the identity of instances of classes that name no instance profile.
 	Role, InstanceProfile string
@@ -77,9 +77,9 @@ type Object struct {
 	Root *yaml.Node
 }
 
-// Note describes a field of the old object that has no equivalent, or a different meaning in the current API.
+// Note describes a field of the source object that has no equivalent, or a different meaning in the current API.
 type Note struct {
-	// Field is the path in the old object. The note covers all fields below it.
+	// Field is the path in the source object. The note covers all fields below it.
 	Field string
 	// Text is the note.
 	Text string
@@ -95,11 +95,11 @@ type Converted struct {
 	Root *yaml.Node
 	// class is the class that the object refers to; a class is its own.
 	class ClassReference
-	// origins are the places in the old object that parts of Root come from.
+	// origins are the positions in the source object that parts of Root come from.
 	origins map[*yaml.Node]string
 }
 
-// Result is the conversion of one old object.
+// Result is the conversion of one source object.
 type Result struct {
 	// Converted are the objects of today: a NodePool, and a class if its settings were part of the Provisioner or cannot be shared.
 	Converted []Converted
@@ -142,15 +142,15 @@ type conversion struct {
 	settings               Settings
 	root                   *yaml.Node
 	apiVersion, kind, name string
-	// origins are the places of nodes that were carried over, or that stand for old ones.
+	// origins are the positions of nodes that were copied, or that replace nodes of the source object.
 	origins map[*yaml.Node]string
-	// carried are the names of fields whose comments were carried over.
+	// carried are the names of fields whose comments were copied.
 	carried     map[*yaml.Node]bool
 	drafts      []*draft
 	notes       []Note
 	findings    []Finding
 	unconverted string
-	// kubelet is what the object says of the kubelet; it belongs to the class.
+	// kubelet is the kubelet configuration of the object; it belongs to the class.
 	kubelet value
 }
 
@@ -203,7 +203,7 @@ func (c *conversion) run() {
 	c.checkTypos(c.root, "")
 }
 
-// start begins an object of today; its metadata is the old one's, if there is any.
+// start begins an object of the current API; its metadata is that of the source object, if there is any.
 func (c *conversion) start(apiVersion, kind, name string, metadata value) *draft {
 	m := &draft{apiVersion: apiVersion, kind: kind, name: name, root: newMapping()}
 	m.root.add("apiVersion", scalar(apiVersion))

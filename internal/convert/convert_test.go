@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 )
 
-// judge checks what was made by today's definitions.
+// judge validates the output with the current definitions.
 func judge(t testing.TB) *manifest.Reader {
 	t.Helper()
 	definitions, err := crds.AWS()
@@ -38,7 +38,7 @@ func partsOf(t interface{ Fatal(...any) }, text string) []manifest.Part {
 	return parts
 }
 
-// settings are those of a conversion that has everything it may ask for.
+// settings are those of a conversion with every setting.
 func settings() convert.Settings {
 	return convert.Settings{
 		Role: "given-role", ClusterName: "given-cluster",
@@ -317,8 +317,8 @@ func speaksFor(field, path string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// TestNoFieldDisappears: every value of an object is found in what was made of it, or is spoken of in a note that stands
-// there; and what was made is accepted by today's definitions and stays as it is when it is converted again.
+// TestNoFieldDisappears checks that every value of an object is in the output or in a note that the output contains, that the
+// output is valid by the current definitions, and that it does not change when it is converted again.
 func TestNoFieldDisappears(t *testing.T) {
 	reader := judge(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -379,7 +379,7 @@ func TestNoFieldDisappears(t *testing.T) {
 	})
 }
 
-// accounted reports whether a value is in the output or in a note. A list with commas has become values of their own.
+// accounted reports whether a value is in the output or in a note. A list with commas has become separate values.
 func accounted(l leaf, notes []convert.Note, there map[string]bool) bool {
 	if l.path == "apiVersion" || l.path == "kind" || l.text == "" {
 		return true
@@ -400,7 +400,7 @@ func accounted(l leaf, notes []convert.Note, there map[string]bool) bool {
 	return true
 }
 
-// checkAgain checks that what was printed stays as it is.
+// checkAgain checks that converting the output again does not change it.
 func checkAgain(t interface {
 	Fatal(...any)
 	Fatalf(string, ...any)
@@ -425,7 +425,7 @@ func checkAgain(t interface {
 	}
 }
 
-// TestUnknownFieldsAreFindings: whatever is added to an object anywhere is told, with its place.
+// TestUnknownFieldsAreFindings checks that a field that is added anywhere in an object is reported, with its position.
 func TestUnknownFieldsAreFindings(t *testing.T) {
 	reader := judge(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -442,7 +442,7 @@ func TestUnknownFieldsAreFindings(t *testing.T) {
 	})
 }
 
-// closed are the mappings of an object whose names are not the user's.
+// closed are the mappings of an object whose keys are defined by the API.
 func closed(value any, name string) []map[string]any {
 	switch name {
 	case "labels", "annotations", "tags", "resources", "limits", "managedFields", "status", "kubeReserved", "evictionSoftGracePeriod",

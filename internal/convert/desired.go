@@ -10,21 +10,21 @@ import (
 
 // Labels and annotations of objects that are maintained for objects of earlier APIs.
 const (
-	// KeptForLabelKey holds the kind, in lower case, of the old object.
+	// KeptForLabelKey is the label with the kind, in lower case, of the source object.
 	KeptForLabelKey = "legacy.karpenter.sh/kept-for"
-	// NotesAnnotationKey holds the notes of the conversion.
+	// NotesAnnotationKey is the annotation with the notes of the conversion.
 	NotesAnnotationKey = "legacy.karpenter.sh/notes"
 )
 
 // Desired is what has to be there for one object of the past.
 type Desired struct {
-	// Objects of today, with defaults filled in; classes come before the pools that use them.
+	// Objects are objects of the current API, with defaults filled in; classes precede the pools that use them.
 	Objects []DesiredObject
-	// Why says why there cannot be any; empty otherwise.
+	// Why is the reason why there cannot be any; empty otherwise.
 	Why string
 }
 
-// DesiredObject is an object as it has to be.
+// DesiredObject is the desired state of one object.
 type DesiredObject struct {
 	APIVersion, Kind, Name string
 	// Class is the class that the object refers to; a class is its own.
@@ -33,8 +33,8 @@ type DesiredObject struct {
 	Content map[string]any
 }
 
-// DesiredFor works out what has to be there for objects of the past that a cluster holds, given as they are stored. The answers
-// are in the order of the objects; what is wrong with one of them is told of that one.
+// DesiredFor returns the objects that have to exist for objects of earlier APIs in a cluster, given as they are stored. The results
+// are in the order of the objects; each result has the errors of its object.
 func DesiredFor(stored []map[string]any, s Settings, judge *manifest.Reader) []Desired {
 	out := make([]Desired, len(stored))
 	var objects []Object
@@ -76,7 +76,7 @@ func wanted(content map[string]any) map[string]any {
 	return out
 }
 
-// desiredFor marks and judges what was made of one object.
+// desiredFor labels and validates the output for one object.
 func desiredFor(r Result, kind string, judge *manifest.Reader) Desired {
 	var wrong, notes []string
 	for _, f := range r.Findings {

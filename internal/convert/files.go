@@ -17,16 +17,16 @@ import (
 // Files is what became of the documents of files.
 type Files struct {
 	documents []*document
-	// Notes are those of all objects that were converted, each with file and line. YAML holds them as comments.
+	// Notes are those of all objects that were converted, each with file and line. YAML output has them as comments.
 	Notes []string
-	// LeftoverKeys are places in objects that were not converted and still speak of the old API.
+	// LeftoverKeys are positions in objects that were not converted and still refer to an earlier API.
 	LeftoverKeys []string
 }
 
-// document is one part of a file and what stands in its place.
+// document is one part of a file and its replacement.
 type document struct {
 	manifest.Part
-	// pieces stand in its place; nil when it stays as it is.
+	// pieces replace it; nil when it is unchanged.
 	pieces []piece
 }
 
@@ -44,7 +44,7 @@ type item struct {
 	prefix           string
 	apiVersion, kind string
 	root             *yaml.Node
-	// handled tells whether it is converted.
+	// handled reports whether it is converted.
 	handled bool
 }
 
@@ -91,7 +91,7 @@ func ConvertFiles(parts []manifest.Part, s Settings, judge *manifest.Reader) (Fi
 	return out, errors.Join(distinct(errs)...)
 }
 
-// distinct leaves out what was said before.
+// distinct removes duplicates.
 func distinct(errs []error) []error {
 	said := map[string]bool{}
 	var out []error
@@ -112,7 +112,7 @@ func read(d *document) ([]item, error) {
 		if !ok {
 			return nil, err
 		}
-		// Nothing is made of a document with an error; what else is wrong with it is told all the same.
+		// A document with an error is not converted; its other errors are reported all the same.
 		d.Part = repaired
 		var more error
 		if content, more = d.Content(); more != nil {
@@ -159,7 +159,7 @@ func (d *document) list(entries []any, nodes *yaml.Node) ([]item, error) {
 	return out, errors.Join(errs...)
 }
 
-// identified is the error for an object that does not say what it is.
+// identified returns an error for an object without an apiVersion or a kind.
 func (i item) identified() error {
 	for _, field := range []string{"apiVersion", "kind"} {
 		if textAt(i.root, field) == "" {
@@ -169,7 +169,7 @@ func (i item) identified() error {
 	return nil
 }
 
-// replace puts what was made in the place of an object, or says why nothing was.
+// replace puts the output in the place of an object, or reports why there is none.
 func (i item) replace(out *Files, r Result, judge *manifest.Reader, seen map[string]bool) []error {
 	var errs []error
 	for _, f := range r.Findings {
@@ -195,7 +195,7 @@ func (i item) replace(out *Files, r Result, judge *manifest.Reader, seen map[str
 	return errs
 }
 
-// judge checks an object that was made as the API server would. What is wrong with it is told where it comes from.
+// judge validates an output object as the API server would. Errors are reported at the position that the field comes from.
 func (i item) judge(made Converted, judge *manifest.Reader) []error {
 	content, err := made.content()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 func sorted(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
-// FuzzFiles: whatever a file holds, the answer is an error or a text that stays as it is when it is converted again.
+// FuzzFiles checks that converting any file returns an error or a text that does not change when it is converted again.
 func FuzzFiles(f *testing.F) {
 	cases, err := filepath.Glob("../../cmd/karpenter/testdata/convert/*.txtar")
 	if err != nil || len(cases) == 0 {
@@ -46,7 +46,7 @@ func FuzzFiles(f *testing.F) {
 	})
 }
 
-// TestPartsAreTheFile: nothing is lost between the separators.
+// TestPartsAreTheFile checks that the parts between separators make up the whole file.
 func TestPartsAreTheFile(t *testing.T) {
 	const text = "# a\n---\n\n--- # b\nkind: A\napiVersion: v1\n---\n"
 	var got []byte

@@ -17,8 +17,8 @@ func kubeletFields() []string {
 	}
 }
 
-// placeKubelets puts what pools say of the kubelet where it belongs today: in their class. Pools that share a class and
-// differ need classes of their own.
+// placeKubelets moves the kubelet configuration of pools to its place in the current API: their class. Pools that share a class and
+// differ in it need separate classes.
 func placeKubelets(work []*conversion) {
 	classes := map[string]*draft{}
 	owners := map[string]*conversion{}
@@ -107,7 +107,7 @@ func placeIn(class *draft, owners map[string]*conversion, pools []*conversion) {
 func (c *conversion) dedicatedClass(pool, class *draft, owners map[string]*conversion) {
 	name := class.name + "-" + c.name
 	if other := owners[name]; other != nil {
-		c.addFinding(c.kubelet, "needs a class of its own, EC2NodeClass %s, which is made of %s %s already", name, other.kind, other.name)
+		c.addFinding(c.kubelet, "needs a dedicated EC2NodeClass %s, but %s %s is converted to a class of that name", name, other.kind, other.name)
 		return
 	}
 	origin := owners[class.name]
@@ -125,7 +125,7 @@ func (c *conversion) dedicatedClass(pool, class *draft, owners map[string]*conve
 	pool.nameNode.Value = name
 }
 
-// failedWith says that a class is not to be had.
+// failedWith returns a finding if the class that origin converts to cannot be created.
 func failedWith(origin, c *conversion) []Finding {
 	if origin == c || len(origin.findings) == 0 {
 		return nil
@@ -146,7 +146,7 @@ func (v value) canonical() string {
 	return string(text)
 }
 
-// yamlLines is a tree as lines of text that keep their indentation in a comment.
+// yamlLines returns a tree as lines of text that keep their indentation in a comment.
 func yamlLines(n *yaml.Node) []string {
 	var b bytes.Buffer
 	if err := encode(&b, n); err != nil {

@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// leftoverKeys returns notes about objects that are not converted and still refer to the old API: to labels that nodes no longer
+// leftoverKeys returns notes about objects that are not converted and still refer to an earlier API: to labels that nodes no longer
 // have, and to annotations that Karpenter no longer reads.
 func (i item) leftoverKeys() []string {
 	var out []string

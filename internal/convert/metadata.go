@@ -39,13 +39,13 @@ func renamedAnnotations() map[string]string {
 	}
 }
 
-// metadata carries the metadata of an object over. The name is m's, which the old object may not have had.
+// metadata copies the metadata of an object. The name is m's, which the source object may not have.
 func (c *conversion) metadata(m *draft, v value) {
 	out := m.root.child("metadata")
 	in := v.fields()
 	name := in.take("name")
 	switch {
-	case m.name == "" && len(c.drafts) > 1: // it is said already
+	case m.name == "" && len(c.drafts) > 1: // it is noted already
 	case m.name == "":
 		c.addFinding(value{path: join(v.path, "name")}, "missing")
 	case name.present():

@@ -17,7 +17,7 @@ const (
 	labelGeneration   = groupAWS + "/instance-generation"
 )
 
-// provisioner makes a NodePool of a Provisioner, and a class of the settings of the provider that it holds.
+// provisioner converts a Provisioner to a NodePool, and its inline provider settings to a class.
 func (c *conversion) provisioner(all *fields) {
 	m := c.start(coreToday, kindPool, c.name, all.take("metadata"))
 	in := all.take("spec").fields()
@@ -52,7 +52,7 @@ func (m *draft) reference(spec *mapping, ref ClassReference) {
 	spec.add("nodeClassRef", out.node)
 }
 
-// providerOf is the class of a Provisioner: the one it refers to, or one made of the settings that it holds.
+// providerOf returns the class of a Provisioner: the one it refers to, or one made of its inline settings.
 func (c *conversion) providerOf(m *draft, inline, ref value) ClassReference {
 	switch {
 	case inline.present() && ref.present():
@@ -98,7 +98,7 @@ func (c *conversion) providerOf(m *draft, inline, ref value) ClassReference {
 	return ClassReference{}
 }
 
-// requirements carries requirements over and writes down those that the old API assumed.
+// requirements copies requirements and writes out those that the earlier API assumed by default.
 func (c *conversion) requirements(spec *mapping, v, labels value, aws bool) {
 	out := list()
 	asked := map[string]bool{}
@@ -156,7 +156,7 @@ func (c *conversion) taints(spec *mapping, v value) {
 	}
 }
 
-// expiry says when nodes are too old.
+// expiry converts the settings for the expiration of nodes.
 func (c *conversion) expiry(spec *mapping, ttl value) {
 	if !ttl.present() {
 		spec.add("expireAfter", scalar("Never"), "Not in the Provisioner, whose nodes then never expired; today's default is 720h.")
@@ -166,7 +166,7 @@ func (c *conversion) expiry(spec *mapping, ttl value) {
 		c.note(ttl, "a node is drained at this age, whatever runs there and whether or not a new one is ready; budgets do not hold it up"))
 }
 
-// emptiness says when nodes that are not needed go.
+// emptiness converts the settings for the removal of unneeded nodes.
 func (c *conversion) emptiness(m *draft, ttl, consolidation value) {
 	in := consolidation.fields()
 	enabled := in.take("enabled")
@@ -198,7 +198,7 @@ func (c *conversion) emptiness(m *draft, ttl, consolidation value) {
 			"The old API knew neither, unless drift was turned on.")
 }
 
-// emptyAtOnce are budgets that hold up no empty node, and let others go as the default does. The budgets that name a reason hold for
+// emptyAtOnce are budgets that do not limit empty nodes, and limit others as the default does. The budgets that name a reason apply to
 // that one only, so together they name each.
 func emptyAtOnce() *yaml.Node {
 	empty, others := object("nodes", "100%"), object("nodes", "10%")

@@ -31,7 +31,7 @@ func Parse(text []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// resolver replaces aliases by copies of what they stand for.
+// resolver replaces aliases by copies of the nodes that they refer to.
 type resolver struct {
 	nodes   int
 	pending []*yaml.Node

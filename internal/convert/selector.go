@@ -7,12 +7,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxTerms is how many terms a selector holds today.
+// maxTerms is the maximum number of terms of a selector in the current API.
 const maxTerms = 30
 
-// selector makes terms of a selector of the old API: a map from tags to values. All of its entries had to hold; a value
-// could be a list with commas, of which one had to; ids were given under names of their own. Every combination is a term of
-// today. special are the names for other properties than tags, such as aws::name, with today's field.
+// selector converts a selector of an earlier API, a map from tags to values, to terms. All entries had to match; a value could be
+// a comma-separated list, of which one had to match; IDs had special keys. Every combination becomes a term. special maps the keys
+// for properties other than tags, such as aws::name, to the field of the current API.
 func (c *conversion) selector(m *draft, v value, special map[string]string) *yaml.Node {
 	var ids *value
 	var others []value
@@ -64,7 +64,7 @@ type property struct {
 	text  string
 }
 
-// term is conditions that all have to hold.
+// term is a set of conditions that must all be true.
 type term []property
 
 func (t term) node(special map[string]string) *yaml.Node {

@@ -32,7 +32,7 @@ func (c *conversion) awsSettings(m *draft, in *fields) {
 	c.metadataOptions(m, in.take("metadataOptions"))
 }
 
-// identity says as what instances run: exactly one of profile and role.
+// identity converts the identity of instances: exactly one of profile and role.
 func (c *conversion) identity(m *draft, profile, role value, path string) {
 	switch {
 	case profile.present() || role.present():
@@ -56,7 +56,7 @@ func aliases() map[string]string {
 	}
 }
 
-// images says what instances boot, from a family and a selector of the first API.
+// images converts a family and a selector of the first API to the images that instances boot.
 func (c *conversion) images(m *draft, family, selector value) {
 	if !selector.present() {
 		c.familyImages(m, family, join(strings.TrimSuffix(family.path, ".amiFamily"), "amiSelector"))

@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// value is a node of an old object with its place; the zero value stands for a field that is not there.
+// value is a node of a source object with its position; the zero value is a field that does not exist.
 type value struct {
 	c *conversion
 	// key is the node of the field's name; nil for elements of lists.
@@ -15,7 +15,7 @@ type value struct {
 	path      string
 }
 
-// present reports whether the field says something; null says nothing.
+// present reports whether the field has a value other than null.
 func (v value) present() bool { return v.node != nil && v.node.Tag != "!!null" }
 
 // fields is a mapping that is taken apart. What is left at the end is a finding.
@@ -119,7 +119,7 @@ func (v value) boolean() bool {
 	return b
 }
 
-// maxSeconds is the longest time in seconds that a duration can hold, which counts nanoseconds in 63 bits.
+// maxSeconds is the longest duration in seconds: a duration counts nanoseconds in 63 bits.
 const maxSeconds = 9223372036
 
 // seconds is the value of a field that should be a number of seconds.
@@ -153,12 +153,12 @@ func kindOf(n *yaml.Node) string {
 	}
 }
 
-// addFinding adds a finding at a place.
+// addFinding adds a finding at the position of v.
 func (c *conversion) addFinding(v value, format string, args ...any) {
 	c.findings = append(c.findings, Finding{v.path, fmt.Sprintf(format, args...)})
 }
 
-// note records that a field has no equal or means something else, and returns the comment that says so.
+// note records that a field has no equivalent or a different meaning, and returns the comment with the note.
 func (c *conversion) note(v value, format string, args ...any) string {
 	text := fmt.Sprintf(format, args...)
 	c.notes = append(c.notes, Note{v.path, text})
@@ -197,7 +197,7 @@ func (m *mapping) child(key string) *mapping {
 	return inner
 }
 
-// carry takes a field over under a name, as it stands, with the comments that the user has written.
+// carry copies a field unchanged under a name, with the comments of the user.
 func (m *mapping) carry(name string, v value, comments ...string) {
 	if !v.present() {
 		return
@@ -226,7 +226,7 @@ func (m *mapping) comment(name string, comments ...string) {
 // has reports whether there is a field of that name.
 func (m *mapping) has(name string) bool { return child(m.node, name) != nil }
 
-// remember keeps where a node and everything below it stood.
+// remember records the positions of a node and of all nodes below it.
 func (c *conversion) remember(v value) {
 	c.origins[v.node] = v.path
 	switch v.node.Kind {
@@ -278,7 +278,7 @@ func (c *conversion) saveComments(n *yaml.Node, path string) {
 	}
 }
 
-// from is a new node that stands for an old field.
+// from returns a new node that replaces a field of the source object.
 func (v value) from(n *yaml.Node) *yaml.Node {
 	v.c.origins[n] = v.path
 	return n

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// indent is how far each level stands in, in spaces.
+// indent is the indentation of each level, in spaces.
 const indent = 2
 
 // encode writes a tree as YAML.
@@ -28,7 +28,7 @@ func (m Converted) YAML() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Origin is the place in the old object that a field of the object comes from, and whether there is one. Where the field
+// Origin returns the position in the source object that a field of the object comes from, and whether there is one. Where the field
 // itself does not, it is that of the nearest field around it that does.
 func (m Converted) Origin(field string) (string, bool) {
 	at, found, ok := m.Root, "", false

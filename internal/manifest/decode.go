@@ -77,7 +77,7 @@ func (r *Reader) object(into *Manifest, d document, content map[string]any, pref
 	}
 	o, ok := empty.(client.Object)
 	if !ok {
-		return d.problem(what, prefix+"kind", "a %s is not an object of its own", kind)
+		return d.problem(what, prefix+"kind", "a %s is not an object with metadata", kind)
 	}
 	if text(metadata, "name") == "" {
 		return d.problem(what, prefix+"metadata.name", "missing")
@@ -124,7 +124,7 @@ func (r *Reader) fill(o client.Object, gvk runtimeschema.GroupVersionKind, conte
 	return append(findings, invalidCounts(o)...)
 }
 
-// maxPods is how many pods a workload may have: several times what the largest clusters hold, and what memory has room for.
+// maxPods limits the pods of a workload: several times the pods of the largest clusters, and as many as fit in memory.
 const maxPods = 500_000
 
 // invalidCounts finds numbers of pods that cannot be.
@@ -172,7 +172,7 @@ func located(message string) finding {
 	return finding{"", message}
 }
 
-// quantities finds values that should be quantities and are not. The decoder finds them too but cannot say where. Unless signed
+// quantities finds values that should be quantities and are not. The decoder finds them too but without their location. Unless signed
 // is set, because a schema says what may be, they must not be negative either.
 func quantities(value any, path string, inside, signed bool) []finding {
 	var out []finding

@@ -26,8 +26,8 @@ func (t claimTemplates) collect(o client.Object) {
 	}
 }
 
-// resourceClaims makes the resource claims that a pod wants made from templates, called <pod>-<reference>, and tells the pod.
-// What the status says already stays.
+// resourceClaims creates the resource claims of a pod from templates, called <pod>-<reference>, and adds them to the status of the pod.
+// Existing entries of the status stay.
 func (e *expansion) resourceClaims(pod *corev1.Pod) {
 	told := map[string]bool{}
 	for _, s := range pod.Status.ResourceClaimStatuses {

@@ -37,7 +37,7 @@ func TestPodsGetTheClaimsOfTheirTemplates(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		claims     []string // all that there are in the end
-		status     []string // what the pod is told
+		status     []string // the claims in the status of the pod
 	}{
 		{"made from a template that is described", devicePod + oneGPU, []string{"p-gpu"}, []string{"gpu=p-gpu"}},
 		{"not made without one", devicePod, nil, nil},

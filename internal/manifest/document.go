@@ -11,10 +11,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is one YAML document with its place.
+// document is one YAML document with its position.
 type document struct {
 	file   string
-	number int // from 1, counting documents that say something
+	number int // from 1, counting documents with content
 	line   int // of its first line in the file, from 1
 	text   []byte
 }
@@ -30,7 +30,7 @@ func split(file string, text []byte) []document {
 	return out
 }
 
-// parts cuts a stream at its separators. Put together again, the parts are the stream. Those that are empty or only
+// parts cuts a stream at its separators. The parts joined are the stream. Those that are empty or only
 // comment have no number.
 func parts(file string, text []byte) []Part {
 	var out []Part
@@ -58,14 +58,14 @@ func parts(file string, text []byte) []Part {
 	return out
 }
 
-// separates reports whether a line ends a document: three dashes, then nothing but space or a comment.
+// separates reports whether a line ends a document: three dashes, then only space or a comment.
 func separates(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("---"))
 	rest = bytes.TrimSpace(rest)
 	return ok && (len(rest) == 0 || rest[0] == '#')
 }
 
-// hasContent reports whether a document holds anything but space, comments and a null, which templates leave behind.
+// hasContent reports whether a document contains more than space, comments and a null, which templates leave behind.
 func hasContent(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		switch trimmed := bytes.TrimSpace(line); {
@@ -109,7 +109,7 @@ func (d document) unreadable(err error) error {
 	return errors.Join(errs...)
 }
 
-// lineOf is the line where a field such as spec.containers[0].image stands, or its nearest parent that is there.
+// lineOf returns the line of a field such as spec.containers[0].image, or of its nearest existing parent.
 func (d document) lineOf(field string) int {
 	var root yaml.Node
 	if field == "" || yaml.Unmarshal(d.text, &root) != nil || len(root.Content) == 0 {
@@ -130,7 +130,7 @@ func (d document) lineOf(field string) int {
 	return d.line + line - 1
 }
 
-// firstLine is the first line that says something.
+// firstLine returns the first line with content.
 func (d document) firstLine() int {
 	n := d.line
 	for line := range bytes.Lines(d.text) {

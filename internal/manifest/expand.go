@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Expand is what a cluster would hold a moment after the objects were applied, before anything was scheduled: workloads
+// Expand returns the objects of a cluster after the objects were applied, before any pod was scheduled: workloads
 // have their pods (DaemonSets excepted: theirs come with nodes), pods are admitted and have their volume and resource claims,
-// claims and volumes that name each other are bound, nodes have their allocatable. Pods of a workload that are described themselves
-// count towards its number. The objects passed in are not changed.
+// claims and volumes that name each other are bound, nodes have their allocatable. Pods of a workload that are in the manifest
+// count towards its replicas. The objects passed in are not changed.
 //
 // Generated pods are called <workload>-1, <workload>-2 and so on; those of a StatefulSet count from 0.
 func Expand(objects []client.Object) []client.Object {
@@ -43,12 +43,12 @@ type expansion struct {
 	classes classes
 	storage storage
 	devices claimTemplates
-	// owned counts what is described already of each workload's children.
+	// owned counts the children of each workload that are in the manifest.
 	owned map[owner]int
 	out   []client.Object
 }
 
-// collect notes what other objects refer to.
+// collect records the objects that other objects refer to.
 func (e *expansion) collect(o client.Object) {
 	switch o := o.(type) {
 	case *schedulingv1.PriorityClass:
@@ -80,7 +80,7 @@ func (e *expansion) add(o client.Object) {
 			o.Status.Allocatable = o.Status.Capacity.DeepCopy()
 		}
 	case *appsv1.Deployment:
-		// A ReplicaSet that is described speaks for its Deployment.
+		// A ReplicaSet in the manifest replaces the pods of its Deployment.
 		if e.owned[owner{"Deployment", o.Namespace, o.Name}] == 0 {
 			e.workload(o, "ReplicaSet", o.Spec.Template, wanted(o.Spec.Replicas))
 		}
@@ -104,7 +104,7 @@ func wanted(replicas *int32) int {
 	return int(*replicas)
 }
 
-// wantedByJob is how many pods of a job that has just begun run at once.
+// wantedByJob returns how many pods of a job run in parallel when it starts.
 func wantedByJob(job *batchv1.Job) int {
 	n := wanted(job.Spec.Parallelism)
 	switch {
@@ -116,7 +116,7 @@ func wantedByJob(job *batchv1.Job) int {
 	return n
 }
 
-// workload adds the pods of o that are not described. kind is that of the pods' controller.
+// workload adds the pods of o that are not in the manifest. kind is that of the pods' controller.
 func (e *expansion) workload(o client.Object, kind string, template corev1.PodTemplateSpec, replicas int) {
 	apiVersion := o.GetObjectKind().GroupVersionKind().GroupVersion().String()
 	first := 1

@@ -32,7 +32,7 @@ func addKinds(s *runtime.Scheme) error {
 			return err
 		}
 	}
-	// Its Go type is in a module of its own, and few of its fields count.
+	// Its Go type is in a separate module, and few of its fields count.
 	s.AddKnownTypeWithName(prediction.Kind(), &unstructured.Unstructured{})
 	return nil
 }

@@ -2,10 +2,10 @@
 // decoded, with the defaults of the API server, validated, and with workloads unrolled into the pods that their
 // controllers would create.
 //
-// Reading is deterministic: nothing depends on time, randomness or the order in which files are given, and names and UIDs
-// of generated objects are derived from their owners. Every error says file, line, document and field.
+// Reading is deterministic: the result does not depend on time, randomness or the order of files, and names and UIDs
+// of generated objects are derived from their owners. Every error names file, line, document and field.
 //
-// What is defaulted and checked of Kubernetes' own kinds is what scheduling looks at; Karpenter's kinds are defaulted and
+// Of Kubernetes kinds, the fields that scheduling reads are defaulted and validated; Karpenter's kinds are defaulted and
 // validated by the schemas and rules of their CRDs, by the code the API server uses.
 package manifest
 
@@ -24,20 +24,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Stdin is the path that stands for standard input.
+// Stdin is the path of standard input.
 const Stdin = "-"
 
-// Manifest is what files describe.
+// Manifest is the content of files.
 type Manifest struct {
-	// Objects in the order they were read. [Expand] turns them into what a cluster would hold.
+	// Objects in the order they were read. [Expand] turns them into the objects of a cluster.
 	Objects []client.Object
-	// Skipped are documents of kinds that have no bearing on scheduling, as "<place>: <kind> <name>".
+	// Skipped are documents of kinds that do not affect scheduling, as "<place>: <kind> <name>".
 	Skipped []string
-	// places are where the objects stand, until it is known that none is described twice.
+	// places are the positions of the objects, until duplicates have been ruled out.
 	places []place
 }
 
-// place is where an object stands: a document, or an item of its list.
+// place is the position of an object: a document, or an item of its list.
 type place struct {
 	document
 	prefix string
@@ -70,7 +70,7 @@ func NewReader(definitions []*apiextensionsv1.CustomResourceDefinition, provided
 }
 
 // ReadPaths reads files, directories (their .yaml, .yml and .json files, subdirectories included) and, for "-", stdin.
-// The error lists everything that is wrong with any of them.
+// The error lists all errors in all of them.
 func (r *Reader) ReadPaths(paths []string, stdin io.Reader) (Manifest, error) {
 	var all Manifest
 	var errs []error

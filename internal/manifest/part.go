@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Part is a part of a file between two separators, as it stands there, for programs that write manifests again.
+// Part is the unchanged text of a file between two separators, for programs that rewrite manifests.
 type Part struct {
 	document
 	separator []byte
@@ -47,7 +47,7 @@ func Parts(paths []string, stdin io.Reader) ([]Part, error) {
 	return out, errors.Join(errs...)
 }
 
-// PartOf is a part that came from no file.
+// PartOf returns a part that is not from a file.
 func PartOf(name string, text []byte) Part {
 	return Part{document: document{file: name, number: 1, line: 1, text: text}}
 }
@@ -74,30 +74,30 @@ func (p Part) Content() (map[string]any, error) {
 	return content, nil
 }
 
-// Untabbed is the part with the spaces that were probably meant in place of the tabs for which it cannot be read; false
-// when there are none. It serves to find out what else is wrong.
+// Untabbed returns the part with the tabs that prevent parsing replaced by the spaces that were probably intended; false
+// when there are none. It is for finding other errors.
 func (p Part) Untabbed() (Part, bool) {
 	d, ok := p.untabbed()
 	return Part{document: d, separator: p.separator}, ok
 }
 
-// Problem is an error at a field of the document; what names the object, an empty field means the document as a whole.
+// Problem returns an error at a field of the document; what names the object, an empty field is the whole document.
 func (p Part) Problem(what, field, format string, args ...any) error {
 	return p.problem(what, field, format, args...)
 }
 
-// Place is where a field stands.
+// Place is the position of a field.
 func (p Part) Place(field string) string { return fmt.Sprintf("%s:%d", p.file, p.lineOf(field)) }
 
-// Finding is something wrong with a field of an object.
+// Finding is an error in a field of an object.
 type Finding struct {
 	// Field is the path, such as spec.requirements[0].key; empty for the object as a whole.
 	Field string
-	// Message is the complaint.
+	// Message is the error message.
 	Message string
 }
 
-// Check judges an object of a kind that the definitions describe, as the API server would. The defaults are filled in,
+// Check validates an object of a kind that the definitions describe, as the API server would. It sets defaults
 // in place. An object of another kind has no findings.
 func (r *Reader) Check(content map[string]any) []Finding {
 	gv, err := runtimeschema.ParseGroupVersion(text(content, "apiVersion"))

@@ -17,7 +17,7 @@ type classes struct {
 	runtime  map[string]*nodev1.RuntimeClass
 }
 
-// admit completes a pod in place as the API server does when it is created, as far as scheduling looks at it.
+// admit completes a pod in place as the API server does when it is created, in the fields that scheduling reads.
 func (c classes) admit(pod *corev1.Pod) {
 	defaultPod(pod)
 	c.prioritise(pod)
@@ -34,7 +34,7 @@ func (c classes) admit(pod *corev1.Pod) {
 	judge(pod)
 }
 
-// judge gives a pod that is not bound the verdict of a scheduler that found no place for it, unless it has one.
+// judge sets the condition of an unschedulable pod on a pod that is not bound, unless it has one.
 func judge(pod *corev1.Pod) {
 	for i := range pod.Status.Conditions {
 		if pod.Status.Conditions[i].Type == corev1.PodScheduled {
@@ -48,7 +48,7 @@ func judge(pod *corev1.Pod) {
 	pod.Status.Conditions = append(pod.Status.Conditions, verdict)
 }
 
-// defaultPod sets what the API server would have set.
+// defaultPod sets the defaults of the API server.
 func defaultPod(pod *corev1.Pod) {
 	if pod.Spec.RestartPolicy == "" {
 		pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
@@ -64,7 +64,7 @@ func defaultPod(pod *corev1.Pod) {
 	defaultPodRequests(pod)
 }
 
-// withDefaults is requests with what only limits mention.
+// withDefaults returns requests, completed from limits.
 func withDefaults(requests, limits corev1.ResourceList) corev1.ResourceList {
 	for name, q := range limits {
 		if _, ok := requests[name]; ok {
@@ -79,7 +79,7 @@ func withDefaults(requests, limits corev1.ResourceList) corev1.ResourceList {
 }
 
 // defaultPodRequests completes requests at pod level once there are limits at pod level: from the containers where they
-// ask for the resource and it may be overcommitted, else from the pod's limits.
+// request the resource and it may be overcommitted, else from the pod's limits.
 func defaultPodRequests(pod *corev1.Pod) {
 	if pod.Spec.Resources == nil || len(pod.Spec.Resources.Limits) == 0 {
 		return
@@ -137,7 +137,7 @@ func (c classes) prioritise(pod *corev1.Pod) {
 	}
 }
 
-// addOverhead applies the pod's runtime class: what the sandbox costs and where it can run.
+// addOverhead applies the pod's runtime class: the overhead of the sandbox and the nodes where it can run.
 func (c classes) addOverhead(pod *corev1.Pod) {
 	if pod.Spec.RuntimeClassName == nil {
 		return

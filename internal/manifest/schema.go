@@ -21,13 +21,13 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// schema is the part of a CustomResourceDefinition that the API server works with: structure, defaults and rules of one
+// schema is the part of a CustomResourceDefinition that the API server evaluates: structure, defaults and rules of one
 // version.
 type schema struct {
 	structural *structuralschema.Structural
 	openapi    validation.SchemaCreateValidator
 	rules      *cel.Validator // nil when there are none
-	// clusterScoped says that objects live outside namespaces.
+	// clusterScoped is set for kinds without namespaces.
 	clusterScoped bool
 }
 
@@ -75,8 +75,8 @@ func (s *schema) complete(content map[string]any) {
 	defaulting.Default(content, s.structural)
 }
 
-// validate checks structure, list types and rules in the order of the API server: rules are judged only on objects whose
-// structure is right.
+// validate checks structure, list types and rules in the order of the API server: rules are evaluated only on objects whose
+// structure is valid.
 func (s *schema) validate(content map[string]any) []finding {
 	errs := validation.ValidateCustomResource(nil, content, s.openapi)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, content)...)
@@ -87,7 +87,7 @@ func (s *schema) validate(content map[string]any) []finding {
 	for _, err := range errs {
 		out = append(out, finding{fieldOf(err), complaint(err)})
 	}
-	// The validators go through maps and may say the same twice.
+	// The validators iterate over maps and may report an error twice.
 	slices.SortFunc(out, func(a, b finding) int {
 		return cmp.Or(cmp.Compare(a.field, b.field), cmp.Compare(a.message, b.message))
 	})
@@ -101,7 +101,7 @@ func fieldOf(err *field.Error) string {
 	return strings.TrimPrefix(err.Field, "<nil>.")
 }
 
-// complaint is the error without its field, and without the printed value where that is a whole structure.
+// complaint returns the error without its field, and without the printed value where that is a whole structure.
 func complaint(err *field.Error) string {
 	switch err.BadValue.(type) {
 	case string, int64, float64, bool:

@@ -8,24 +8,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// tab is a tab character in the indentation of a line, which YAML forbids: the commonest reason why a text that looks right
-// cannot be read.
+// tab is a tab character in the indentation of a line, which YAML forbids: the most common reason why a text that looks correct
+// cannot be parsed.
 type tab struct {
-	// line and column are where it stands, both from 0.
+	// line and column are its position, both from 0.
 	line, column int
-	// indent is how many spaces the line should begin with, judged by the line before it.
+	// indent is how many spaces the line should begin with, derived from the line before it.
 	indent int
 }
 
-// maxTabs is how many lines with tabs are looked at, each of which means reading the text up to there.
+// maxTabs limits how many lines with tabs are examined, since each requires parsing the text up to that line.
 const maxTabs = 32
 
 func (t tab) String() string {
 	return fmt.Sprintf("column %d: a tab in the indentation, where only spaces are allowed; probably meant: %d spaces, in line with the text above", t.column+1, t.indent)
 }
 
-// tab finds the first tab that keeps the document from being read: with spaces in its place, the text before it and its line
-// can be.
+// tab finds the first tab that prevents parsing: with spaces instead of the tab, the text up to and including its line can be
+// parsed.
 func (d document) tab() (tab, bool) {
 	lines := bytes.Split(d.text, []byte("\n"))
 	indent, looked := 0, 0
@@ -57,8 +57,8 @@ func readable(lines [][]byte) bool {
 	return yaml.Unmarshal(bytes.Join(lines, []byte("\n")), &n) == nil
 }
 
-// untabbed is the document with the tabs in the way replaced by the spaces that were probably meant, so that whatever else
-// is wrong can be told at the same time. It is no document to act on.
+// untabbed returns the document with the offending tabs replaced by the spaces that were probably intended, so that other errors
+// can be reported at the same time. The result is only for error reporting.
 func (d document) untabbed() (document, bool) {
 	out, changed := d, false
 	for range maxTabs {

@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// bindCompleted is what the volume controller notes on a claim once it is bound.
+	// bindCompleted is the annotation that the volume controller sets on a claim once it is bound.
 	bindCompleted = volumehelpers.AnnBindCompleted
-	// The annotations that make a storage class the default, today's and a former one.
+	// The annotations that make a storage class the default, the current and the deprecated one.
 	defaultClass     = "storageclass.kubernetes.io/is-default-class"
 	defaultClassBeta = "storageclass.beta.kubernetes.io/is-default-class"
 )
 
-// storage is what is described of volumes.
+// storage holds the objects about volumes in a manifest.
 type storage struct {
 	claims  map[string]bool // by namespace/name
 	volumes []*corev1.PersistentVolume
-	// standard is the class of claims that name none.
+	// standard is the default class.
 	standard *storagev1.StorageClass
 }
 
-// collect notes what claims refer to.
+// collect records the objects that claims refer to.
 func (s *storage) collect(o client.Object) {
 	switch o := o.(type) {
 	case *corev1.PersistentVolumeClaim:
@@ -62,8 +62,8 @@ func admitClass(class *storagev1.StorageClass) {
 	}
 }
 
-// admit completes a claim in place: the default class when it names none, and what the volume controller does about it
-// when claim or volume name each other. Nothing else is bound: that takes a provisioner, or a scheduled pod.
+// admit completes a claim in place: the default class when it names none, and the binding by the volume controller
+// when claim or volume name each other. No other claim is bound: that requires a provisioner, or a scheduled pod.
 func (s *storage) admit(claim *corev1.PersistentVolumeClaim) {
 	if claim.Spec.StorageClassName == nil && s.standard != nil {
 		claim.Spec.StorageClassName = &s.standard.Name

@@ -130,7 +130,7 @@ func TestClaimsAndVolumesThatNameEachOtherAreBound(t *testing.T) {
 		{"the first of two volumes", claim("") + volume("w", mine) + volume("v", mine), " on v Bound"},
 		{"the volume is taken", claim(", volumeName: v") + volume("v", other), " Pending"},
 		{"the volume is not there", claim(", volumeName: v"), " Pending"},
-		{"nobody names anybody", claim("") + volume("v", ""), " Pending"},
+		{"neither names the other", claim("") + volume("v", ""), " Pending"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff([]string{"default/data of class " + c.want}, claimsOf(t, c.text)); diff != "" {
