@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// sold is an instance type with a price by zone and capacity type.
-func sold(name string, prices map[[2]string]float64) *cloud.InstanceType {
+// priced is an instance type with a price by zone and capacity type.
+func priced(name string, prices map[[2]string]float64) *cloud.InstanceType {
 	it := &cloud.InstanceType{Name: name}
 	for place, price := range prices {
 		it.Offerings = append(it.Offerings, cloud.Offering{
@@ -28,26 +28,26 @@ func sold(name string, prices map[[2]string]float64) *cloud.InstanceType {
 func TestSum(t *testing.T) {
 	t.Attr("covers", "C539 L397")
 	prices := PricesOf([]*cloud.InstanceType{
-		sold("m", map[[2]string]float64{{"a", "spot"}: 1, {"a", "on-demand"}: 4, {"b", "on-demand"}: 5}),
-		sold("odd", map[[2]string]float64{{"a", "spot"}: math.NaN(), {"b", "spot"}: -3}),
+		priced("m", map[[2]string]float64{{"a", "spot"}: 1, {"a", "on-demand"}: 4, {"b", "on-demand"}: 5}),
+		priced("odd", map[[2]string]float64{{"a", "spot"}: math.NaN(), {"b", "spot"}: -3}),
 	})
 	spot, onDemand := Offering{"m", "a", "spot"}, Offering{"m", "b", "on-demand"}
 	for name, c := range map[string]struct {
-		machines []Offering
-		want     float64
-		unknown  []Offering
+		nodes   []Offering
+		want    float64
+		unknown []Offering
 	}{
-		"none":                         {nil, 0, nil},
-		"one":                          {[]Offering{spot}, 1, nil},
-		"two of one offering":          {[]Offering{spot, spot}, 2, nil},
-		"several offerings":            {[]Offering{spot, onDemand}, 6, nil},
-		"a type that is not listed":    {[]Offering{spot, {"gone", "a", "spot"}, {"gone", "a", "spot"}}, 1, []Offering{{"gone", "a", "spot"}}},
-		"a zone that is not listed":    {[]Offering{{"m", "c", "spot"}, onDemand}, 5, []Offering{{"m", "c", "spot"}}},
-		"a price that is no number":    {[]Offering{{"odd", "a", "spot"}}, 0, []Offering{{"odd", "a", "spot"}}},
-		"a price below nothing":        {[]Offering{{"odd", "b", "spot"}, spot}, 1, nil},
-		"a machine still to be bought": {[]Offering{{InstanceType: "m"}, {}, spot}, 1, nil},
+		"none":                            {nil, 0, nil},
+		"one":                             {[]Offering{spot}, 1, nil},
+		"two of one offering":             {[]Offering{spot, spot}, 2, nil},
+		"several offerings":               {[]Offering{spot, onDemand}, 6, nil},
+		"a type that is not listed":       {[]Offering{spot, {"gone", "a", "spot"}, {"gone", "a", "spot"}}, 1, []Offering{{"gone", "a", "spot"}}},
+		"a zone that is not listed":       {[]Offering{{"m", "c", "spot"}, onDemand}, 5, []Offering{{"m", "c", "spot"}}},
+		"a price that is no number":       {[]Offering{{"odd", "a", "spot"}}, 0, []Offering{{"odd", "a", "spot"}}},
+		"a price below nothing":           {[]Offering{{"odd", "b", "spot"}, spot}, 1, nil},
+		"a node that is not launched yet": {[]Offering{{InstanceType: "m"}, {}, spot}, 1, nil},
 	} {
-		if got, unknown := prices.Sum(c.machines); got != c.want || !slices.Equal(unknown, c.unknown) {
+		if got, unknown := prices.Sum(c.nodes); got != c.want || !slices.Equal(unknown, c.unknown) {
 			t.Errorf("%s: %v, unknown %v; want %v, %v", name, got, unknown, c.want, c.unknown)
 		}
 	}

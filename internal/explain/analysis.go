@@ -16,7 +16,7 @@ import (
 type analysis struct {
 	Question
 	view simulation.DisruptionView
-	// candidates are the nodes that no property of their own excludes from disruption, excluded are the others with the obstacle,
+	// candidates are the nodes that no property of the node excludes from disruption, excluded are the others with the obstacle,
 	// and podObstacles are those of pods; both by node ID.
 	candidates   []disrupt.Candidate
 	excluded     map[string]disrupt.Obstacle
@@ -156,7 +156,7 @@ type Allowance struct {
 	// Disrupting is how many are; Remaining how many more may be.
 	Disrupting int `json:"disrupting"`
 	Remaining  int `json:"remaining"`
-	// Error says which budget cannot be read: nothing is allowed then.
+	// Error names the budget that cannot be read: no disruption is allowed then.
 	Error string `json:"error,omitempty"`
 }
 

@@ -1,6 +1,6 @@
-// Package explain explains one object of a cluster: what would be done for it now, what prevents that, and what would help.
+// Package explain explains one object of a cluster: what Karpenter would do for it now, what prevents that, and the remedy.
 //
-// The answers are those of the engine for the objects of a cluster; what only a running controller knows, such as running
+// The answers are those of the engine for the objects of a cluster; the in-memory state of a running controller, such as running
 // commands, is not part of them. Equal objects and options give equal answers. docs/explain.md describes the
 // fields; a field may be added under the same version, but none changes its meaning or is removed.
 package explain

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
 )
 
-// noon is when the questions of these tests are asked, on a Friday.
+// noon is the time of these tests, on a Friday.
 func noon() time.Time { return time.Date(2026, time.January, 2, 12, 0, 0, 0, time.UTC) }
 
 // shop is the question about the cluster of testdata/shop.yaml, after changes to its objects.

@@ -32,7 +32,7 @@ type Node struct {
 // Verdict is what one reason for disruption means for a node.
 type Verdict struct {
 	Reason string `json:"reason"`
-	// Wanted is set when the node is what the reason is about: empty, drifted, or eligible for consolidation.
+	// Wanted is set when the reason applies to the node: empty, drifted, or eligible for consolidation.
 	Wanted bool `json:"wanted"`
 	// Now is set when the node would be disrupted for the reason now, if no other node comes first.
 	Now bool `json:"now"`
@@ -206,7 +206,7 @@ func (a Node) Text() string {
 	return b.String()
 }
 
-// String says what would be done.
+// String describes the plan.
 func (p Plan) String() string {
 	text := "be deleted"
 	if p.Decision == disrupt.Replace {

@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 )
 
-// quiet ends the pods that wait.
+// quiet completes the pending pods.
 func quiet(objects []client.Object) {
 	for _, o := range objects {
 		if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName == "" {
@@ -27,19 +27,19 @@ func quiet(objects []client.Object) {
 	}
 }
 
-// free takes the pod disruption budget out of the way.
+// free makes the pod disruption budget allow one disruption.
 func free(objects []client.Object) {
 	change("front", func(b *policyv1.PodDisruptionBudget) { b.Status.DisruptionsAllowed = 1 })(objects)
 }
 
-// full keeps pods from node-2.
+// full taints node-2, so that no pod is placed there.
 func full(objects []client.Object) {
 	change("node-2", func(n *corev1.Node) {
 		n.Spec.Taints = []corev1.Taint{{Key: "full", Effect: corev1.TaintEffectNoSchedule}}
 	})(objects)
 }
 
-// budgets are the only ones of NodePool web.
+// budgets replaces the budgets of NodePool web.
 func budgets(list ...v1.Budget) func([]client.Object) {
 	return change("web", func(p *v1.NodePool) { p.Spec.Disruption.Budgets = list })
 }
@@ -59,7 +59,7 @@ func annotatedPod(value string) func([]client.Object) {
 	})
 }
 
-// small makes a pod ask for little.
+// small gives a pod small requests.
 func small(pod string) func([]client.Object) {
 	return change(pod, func(p *corev1.Pod) {
 		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("300m")}
@@ -133,7 +133,7 @@ func TestNode(t *testing.T) {
 			c.Status.LastPodEventTime = metav1.NewTime(noon())
 		})}, spare + "  Empty: no: node has not been quiet for consolidateAfter\n    until 2026-01-02T12:00:30Z\n" +
 			"    what would help: Wait, or lower consolidateAfter of the NodePool.\n" + current + empty},
-		{"room elsewhere", "node-1", changes{quiet, free}, front + used + current + "  Underutilized: would be deleted, saving $0.1086/h, now\n"},
+		{"capacity on other nodes", "node-1", changes{quiet, free}, front + used + current + "  Underutilized: would be deleted, saving $0.1086/h, now\n"},
 		{"drifted", "node-1", changes{quiet, free, full, drifted("web-1")}, front + used +
 			"  Drifted: would be replaced by c-4x-amd64-linux, saving $0.0000/h, now\n" +
 			"  Underutilized: blocked: can't replace with a cheaper node\n" +
@@ -149,7 +149,7 @@ func TestNode(t *testing.T) {
 			change("small", func(p *corev1.Pod) { p.Spec.NodeName, p.Status = "node-2", corev1.PodStatus{Phase: corev1.PodRunning} })(objects)
 			quiet(objects)
 		}}, front + used + current + "  Underutilized: would be replaced by c-1x-amd64-linux together with node-2, saving $0.1900/h, now\n"},
-		{"a static pool without room under its limit", "node-2", changes{quiet, static, drifted("web-2")}, spare + fixed("Empty") +
+		{"a static pool at its limit", "node-2", changes{quiet, static, drifted("web-2")}, spare + fixed("Empty") +
 			"  Drifted: blocked: limits.nodes does not allow a replacement\n" +
 			"    what would help: Raise limits.nodes of the NodePool above its replicas.\n" + fixed("Underutilized")},
 		{"by the name of its NodeClaim", "web-2", append(leaving("node-2", "web-2"), quiet), spare + "  not disrupted: node is deleting or marked for deletion\n" +
@@ -169,7 +169,7 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// TestNodeOfAResizedPod: a pod comes back with the requests that its autoscaler gives it, and may not fit elsewhere then.
+// TestNodeOfAResizedPod checks that a pod is rescheduled with the requests from its autoscaler, with which it may not fit elsewhere.
 func TestNodeOfAResizedPod(t *testing.T) {
 	q := shop(t, quiet, free, change("front-1", func(p *corev1.Pod) {
 		p.Labels["pod-template-hash"] = "7d"

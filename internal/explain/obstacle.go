@@ -15,11 +15,11 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// Obstacle is what keeps a node from being disrupted. Code says which of the other fields mean anything.
+// Obstacle prevents the disruption of a node. Code decides which of the other fields are set.
 type Obstacle struct {
 	// Code is one of a closed vocabulary.
 	Code string `json:"code"`
-	// Message is the obstacle, Detail what is known about it, Help what would remove it.
+	// Message is the obstacle, Detail has details, Help is the remedy.
 	Message string `json:"message"`
 	Detail  string `json:"detail,omitempty"`
 	Help    string `json:"help"`

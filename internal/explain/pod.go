@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/simulation/report"
 )
 
-// State is what a pod is in.
+// State is the state of a pod.
 type State string
 
 // The states of a pod.

@@ -31,10 +31,10 @@ func TestPod(t *testing.T) {
 	}{
 		{"on a node", "shop", "front-1", nil, Bound, `Pod shop/front-1 is on node "node-1" (NodeClaim "web-1", NodePool "web")
 `},
-		{"room on a node", "shop", "small", nil, Promised, `Pod shop/small is pending and fits a node
+		{"capacity on a node", "shop", "small", nil, Promised, `Pod shop/small is pending and fits a node
   it fits on node "node-1"
 `},
-		{"room on a node to come", "shop", "small", append(leaving("node-1", "web-1"), func(objects []client.Object) {
+		{"capacity on a node that is not ready", "shop", "small", append(leaving("node-1", "web-1"), func(objects []client.Object) {
 			change("web-2", func(c *v1.NodeClaim) {
 				c.Status.NodeName, c.Status.ProviderID, c.Status.Conditions = "", "kwok://to-come", c.Status.Conditions[:1]
 			})(objects)
@@ -49,7 +49,7 @@ func TestPod(t *testing.T) {
     for shop/medium
     requests cpu 6; 2 other instance types fit
 `},
-		{"no room anywhere", "shop", "huge", nil, Refused, `Pod shop/huge is pending and unschedulable
+		{"no capacity on any node", "shop", "huge", nil, Refused, `Pod shop/huge is pending and unschedulable
   it fits no node:
     web: no instance type which had enough resources and the required offering met the scheduling requirements
       cpu: 64 requested, at most 7900m available for pods; the pod would fit without karpenter.kwok.sh/instance-cpu Exists <=8

@@ -21,7 +21,7 @@ type NodePool struct {
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
-	// Launches is set when nodes may be launched from the NodePool for pods; Message says why not, Help what would help.
+	// Launches is set when nodes may be launched from the NodePool for pods; otherwise Message is the reason and Help the remedy.
 	Launches bool   `json:"launches"`
 	Message  string `json:"message,omitempty"`
 	Help     string `json:"help,omitempty"`
@@ -85,11 +85,11 @@ type Outlook struct {
 type Tally struct {
 	Code  string `json:"code"`
 	Count int    `json:"count"`
-	// Wanted is set where the nodes are what the reason is about.
+	// Wanted is set where the reason applies to the nodes.
 	Wanted bool `json:"wanted"`
 	// Nodes are their names.
 	Nodes []string `json:"nodes"`
-	// Message is that of the first, Help what would change that.
+	// Message is that of the first, Help is the remedy.
 	Message string `json:"message"`
 	Help    string `json:"help"`
 }
@@ -118,7 +118,7 @@ func AboutNodePool(ctx context.Context, q Question, name string) (NodePool, erro
 	return a, nil
 }
 
-// readiness says whether nodes can be launched, and why not.
+// readiness returns whether nodes can be launched, and otherwise why not.
 func (s *analysis) readiness(a *NodePool) {
 	for _, skipped := range s.view.Result.Skipped {
 		if skipped.Name == a.Name {

@@ -25,7 +25,7 @@ type Pools struct {
 // SkippedPool is a pool that may not launch.
 type SkippedPool struct {
 	Pool string
-	// Why is what the pool itself says against it; empty when its instance types are the problem.
+	// Why is the reason in the pool itself; empty when its instance types are the problem.
 	Why string
 	// Unmanaged is set for pools of another Karpenter, or of none.
 	Unmanaged bool
@@ -65,7 +65,7 @@ func (b Builder) pools(ctx context.Context) (Pools, error) {
 	return out, nil
 }
 
-// unusable says why nothing may be launched from the pool; empty for pools that may be used.
+// unusable returns why no node may be launched from the pool; empty for pools that may be used.
 // Source: scheduling specification, building the scheduler input.
 func unusable(pool *v1.NodePool, c cloud.Cloud) string {
 	ref := pool.Spec.Template.Spec.NodeClassRef

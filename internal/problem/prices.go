@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cost"
 )
 
-// PoolPrices are the prices of the instance types that a cloud lists for a pool. The zero value knows none.
+// PoolPrices are the prices of the instance types that a cloud lists for a pool. The zero value has none.
 type PoolPrices struct {
 	prices cost.Prices
 	names  map[string]bool
@@ -30,7 +30,7 @@ func (p PoolPrices) Of(n *model.Node) float64 {
 	return price
 }
 
-// Set fills in what the prices say about a candidate.
+// Set sets the fields of a candidate that depend on prices.
 func (p PoolPrices) Set(c *disrupt.Candidate) {
 	c.Price = p.Of(c.Node)
 	c.Pool.NoInstanceTypes = len(p.names) == 0

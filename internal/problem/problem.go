@@ -60,7 +60,7 @@ type Policy struct {
 	BestEffortMinValues bool
 	// ReservedCapacity uses reserved offerings; they are ignored otherwise.
 	ReservedCapacity bool
-	// MaxInstanceTypes is how many instance types a NodeClaim may list; 0 means what the cloud says, or else 600.
+	// MaxInstanceTypes is how many instance types a NodeClaim may list; 0 means the limit of the cloud, or else 600.
 	MaxInstanceTypes int
 	// SpotToSpot lets consolidation replace spot nodes by spot nodes.
 	SpotToSpot bool

@@ -50,7 +50,7 @@ func resized(pod *corev1.Pod, predictions *prediction.Store) *corev1.Pod {
 		}
 		if out == nil {
 			out = pod.DeepCopy()
-			out.Status.ContainerStatuses = nil // what it has got is what the one that goes has got
+			out.Status.ContainerStatuses = nil // the new pod has no allocated resources yet
 		}
 		into := &out.Spec.Containers[i].Resources
 		if into.Requests == nil {

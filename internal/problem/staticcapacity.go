@@ -11,8 +11,8 @@ import (
 )
 
 // expectStaticCapacity gives nodes of static pools that are not launched yet the allocatable resources that they will have at
-// least. Their NodeClaims request nothing, so that nothing is known of them until their launch; without this, pods that are
-// created together with the pool would get nodes beside it.
+// least. Their NodeClaims have no requests, so that their capacity is unknown until their launch; without this, pods that are
+// created together with the pool would get additional nodes.
 func (b Builder) expectStaticCapacity(ctx context.Context, nodes []*model.Node) ([]*model.Node, error) {
 	var pools []*v1.NodePool
 	known := map[string]resource.Vector{}
@@ -45,7 +45,7 @@ func (b Builder) expectStaticCapacity(ctx context.Context, nodes []*model.Node) 
 	return out, nil
 }
 
-// leastAllocatable is what every node of a static pool has for pods; nil when that is not known. Not to know it is no failure:
+// leastAllocatable returns the minimum allocatable of the nodes of a static pool; nil when it is unknown. That is not an error:
 // the nodes count once they are launched.
 func (b Builder) leastAllocatable(ctx context.Context, pools []*v1.NodePool, name string) resource.Vector {
 	i := slices.IndexFunc(pools, func(pool *v1.NodePool) bool { return pool.Name == name })

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
-// held is a cluster with a Deployment of two pods, a StatefulSet of one, and a pod that the scheduler has not seen yet.
+// held are the objects of a cluster with a Deployment of two pods, a StatefulSet of one, and a pod that the scheduler has not seen yet.
 const held = `
 apiVersion: scheduling.k8s.io/v1
 kind: PriorityClass
@@ -93,7 +93,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestApplyReplacesAndAdmits: what is described anew counts, pods of manifests are admitted by the cluster's classes, and
+// TestApplyReplacesAndAdmits checks that manifests replace objects, that their pods are admitted by the cluster's classes, and
 // pods of the cluster stay as they are.
 func TestApplyReplacesAndAdmits(t *testing.T) {
 	manifests := "apiVersion: v1\nkind: Node\nmetadata: {name: box, labels: {from: manifest}}\n---\n" +

@@ -32,7 +32,7 @@ type UnresolvedBuffer struct {
 	Why   string
 }
 
-// Objects are the virtual pods as objects. No cluster ever holds them.
+// Objects are the virtual pods as objects. They never exist in a cluster.
 func (k ResolvedBuffer) Objects() []client.Object {
 	out := make([]client.Object, len(k.Pods))
 	for i, p := range k.Pods {

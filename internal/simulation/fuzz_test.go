@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/generate"
 )
 
-// company is what stands beside the objects that are generated: pods of some kinds, and a node that a pod is bound to.
+// company are the objects beside the generated ones: pods of some kinds, and a node that a pod is bound to.
 const company = `
 apiVersion: karpenter.kwok.sh/v1alpha1
 kind: KWOKNodeClass
@@ -159,7 +159,7 @@ func creatable(t *testing.T, o client.Object, text string) {
 	}
 }
 
-// budgets asks a pool how many nodes may go at a moment.
+// budgets checks that evaluating the budgets of a pool returns a valid number or an error.
 func budgets(t *testing.T, pool *v1.NodePool) {
 	now := time.Date(2026, 2, 28, 23, 59, 59, 0, time.UTC)
 	for _, reason := range []v1.DisruptionReason{v1.DisruptionReasonEmpty, v1.DisruptionReasonDrifted, v1.DisruptionReasonUnderutilized} {

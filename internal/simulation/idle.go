@@ -24,7 +24,7 @@ func (w *clusterObjects) idle() []IdlePod {
 	return out
 }
 
-// idleReason says why no node is launched for a pod without a node; empty for all other pods.
+// idleReason returns why no node is launched for a pod without a node; empty for all other pods.
 func idleReason(pod *corev1.Pod) string {
 	switch {
 	case pod.Spec.NodeName != "":

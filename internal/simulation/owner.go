@@ -18,7 +18,7 @@ func (o Owner) String() string {
 	return o.Name
 }
 
-// OwnerOf is the controller of a pod; for pods of a Deployment the Deployment, told by the hash that it puts on them.
+// OwnerOf is the controller of a pod; for pods of a Deployment the Deployment, identified by the hash in their labels.
 func OwnerOf(pod *corev1.Pod) Owner {
 	controller := metav1.GetControllerOf(pod)
 	if controller == nil {
@@ -33,7 +33,7 @@ func OwnerOf(pod *corev1.Pod) Owner {
 	return o
 }
 
-// Workload names what a pod belongs to: its controller, for pods of a Deployment the Deployment, else the pod itself. The
+// Workload names the workload of a pod: its controller, for pods of a Deployment the Deployment, else the pod itself. The
 // namespace is left out where it is "default".
 func Workload(pod *corev1.Pod) string { return OwnerOf(pod).String() }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
-// setPoolConditions sets the conditions of the pools as their controllers would. It returns what keeps pools from being ready,
+// setPoolConditions sets the conditions of the pools as their controllers would. It returns why pools are not ready,
 // by name.
 func (w *clusterObjects) setPoolConditions() (unready map[string]string) {
 	unready = map[string]string{}
@@ -42,7 +42,7 @@ func skipped(pools problem.Pools, unready map[string]string) []SkippedPool {
 	return out
 }
 
-// setConditions sets the conditions of a pool as its controllers would, and says what keeps it from being ready.
+// setConditions sets the conditions of a pool as its controllers would, and returns why it is not ready.
 func (w *clusterObjects) setConditions(pool *v1.NodePool) (why string) {
 	if !w.cloud.Manages(pool.Spec.Template.Spec.NodeClassRef) {
 		return ""
@@ -66,7 +66,7 @@ func (w *clusterObjects) setConditions(pool *v1.NodePool) (why string) {
 	return why + message
 }
 
-// classUnready says why the node class that ref names cannot be used; the reason is empty when it can.
+// classUnready returns why the node class that ref names cannot be used; the reason is empty when it can.
 // Source: lifecycle specification, NodePool readiness.
 func (w *clusterObjects) classUnready(ref *v1.NodeClassReference) (reason, message string) {
 	class, ok := w.classes[classID(ref.Group, ref.Kind, ref.Name)]

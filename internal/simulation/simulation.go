@@ -1,7 +1,7 @@
 // Package simulation answers "what would Karpenter do with these objects?" without a cluster: the objects come from files,
 // the answer is a plan.
 //
-// Objects take the same way as in the controller: the store that watches feed, package translate, package problem and the
+// Objects are processed as in the controller: by the store that watches update, package translate, package problem and the
 // solver. This package adds only what other controllers and the API server would have done to the objects meanwhile, such as
 // setting the conditions of pools.
 //
@@ -45,11 +45,11 @@ type Options struct {
 	BestEffortMinValues bool
 	// AllocateDevices allocates devices to resource claims; otherwise pods that have any are rejected.
 	AllocateDevices bool
-	// DefaultSpread are the spread constraints of pods that have none of their own.
+	// DefaultSpread are the spread constraints of pods whose spec has none.
 	DefaultSpread []corev1.TopologySpreadConstraint
 	// SpotToSpot lets consolidation replace spot nodes by spot nodes.
 	SpotToSpot bool
-	// MaxInstanceTypes is how many instance types a claim may list; 0 means what the cloud says.
+	// MaxInstanceTypes is how many instance types a claim may list; 0 means the limit of the cloud.
 	MaxInstanceTypes int
 	// Now is the time of the simulation. It matters only to do-not-disrupt annotations with a duration.
 	Now time.Time
@@ -64,9 +64,9 @@ type Result struct {
 	Claims []*v1.NodeClaim
 	// Rejected are pods that cannot be considered at all.
 	Rejected []*model.Pod
-	// Warning says which objects cannot be read and are not considered; nil when all can.
+	// Warning lists the objects that cannot be read and are not considered; nil when all can.
 	Warning error
-	// Skipped are pools that nothing may be launched from.
+	// Skipped are pools from which no node may be launched.
 	Skipped []SkippedPool
 	// Idle are pods without a node for which no node is launched.
 	Idle []IdlePod
@@ -131,7 +131,7 @@ func gracePeriod(c cloud.Cloud) *metav1.Duration {
 	return &metav1.Duration{Duration: *c.DefaultTerminationGracePeriod}
 }
 
-// clusterObjects are the objects of a simulated cluster: the store, and what the store does not hold.
+// clusterObjects are the objects of a simulated cluster: the store, and the objects that the store does not contain.
 type clusterObjects struct {
 	cloud      cloud.Cloud
 	translator *translate.Translator
@@ -145,7 +145,7 @@ type clusterObjects struct {
 	overlays    []*v1alpha1.NodeOverlay
 	buffers     []*v1beta1.CapacityBuffer
 	autoscalers []prediction.Autoscaler
-	// unreadable says which objects cannot be read and are not considered.
+	// unreadable lists the objects that cannot be read and are not considered.
 	unreadable []error
 	// referenced are the objects that buffers may refer to.
 	referenced objectGetter

@@ -120,7 +120,7 @@ func (r Result) launch(c solve.NodeClaim) string {
 	return b.String()
 }
 
-// overlaid says what NodeOverlays changed about the candidates of a claim.
+// overlaid describes what NodeOverlays changed about the candidates of a claim.
 func overlaid(c solve.NodeClaim) string {
 	var parts []string
 	if c.PriceOverlaid {

@@ -16,9 +16,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
-// Extras are what is known about a run besides its result.
+// Extras are facts about a run that its result does not contain.
 type Extras struct {
-	// SkippedObjects are objects without effect.
+	// SkippedObjects are objects that are ignored.
 	SkippedObjects []string
 	// Assumed are node classes and storage classes that are assumed to exist.
 	Assumed []simulation.AssumedClass
@@ -63,7 +63,7 @@ func (b reporter) total(r Report) Total {
 	return t
 }
 
-// dollars cuts off what adding binary fractions leaves behind: no price has more than six decimals.
+// dollars removes rounding errors of sums: no price has more than six decimals.
 func dollars(price float64) float64 { return math.Round(price*1e6) / 1e6 }
 
 // leastPrice is what nodes for the pods of the plan cost at least, and the part of the plan's price above it. The bound allows
@@ -144,7 +144,7 @@ func (b reporter) beyond(pool string, set requirement.Set) requirement.Set {
 	})
 }
 
-// Unlaunchable describes a pool from which nothing could be launched.
+// Unlaunchable describes a pool from which no node could be launched.
 func Unlaunchable(pool solve.UnlaunchablePool) UnusedPool {
 	if pool.MinValues {
 		why := reason.Obstacle{Code: reason.MinValuesUnmet}
@@ -262,7 +262,7 @@ func entries(set requirement.Set) []Requirement {
 	return out
 }
 
-// hostname is the label by which the solver tells new nodes apart; they have no name yet.
+// hostname is the label by which the solver distinguishes new nodes; they have no name yet.
 const hostname = requirement.HostnameLabel
 
 // amounts renders a vector as quantities by resource name.

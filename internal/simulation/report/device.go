@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
-// devices are what claims get, one entry for each device.
+// devices are the devices that are allocated to claims, one entry for each.
 func devices(list []device.Outcome) []Device {
 	out := []Device{}
 	for _, o := range list {

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
-// Outcome is what would be done for one pod.
+// Outcome is the kind of result for one pod.
 type Outcome string
 
 // The outcomes.
@@ -28,10 +28,10 @@ const (
 	Later Outcome = "Later"
 )
 
-// Fate is what would be done for one pod.
+// Fate is the result for one pod.
 type Fate struct {
 	Outcome Outcome `json:"outcome"`
-	// Message says why where Outcome does not.
+	// Message is the reason where Outcome does not imply it.
 	Message string `json:"message,omitempty"`
 	// Placement is the node of a pod that is Placed, with all pods that it takes.
 	Placement *Placement `json:"placement,omitempty"`
@@ -39,11 +39,11 @@ type Fate struct {
 	Launch *Launch `json:"launch,omitempty"`
 	// Reasons are why a pod that is Refused does not fit each NodePool.
 	Reasons []Reason `json:"reasons,omitempty"`
-	// UnusedPools are the NodePools that could launch nothing, for a pod that is Refused.
+	// UnusedPools are the NodePools that could not launch nodes, for a pod that is Refused.
 	UnusedPools []UnusedPool `json:"unusedPools,omitempty"`
 }
 
-// FateOf is what a result says about the pod called id, as namespace/name.
+// FateOf returns the result for the pod with this id, as namespace/name.
 func FateOf(result simulation.Result, id string) Fate {
 	b := reporter{result}
 	among := func(pods []*model.Pod) bool {

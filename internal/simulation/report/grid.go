@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// indent is what everything below a heading begins with.
+// indent is the prefix of lines below a heading.
 const indent = "  "
 
 // grid is rows whose columns line up. The last column is wrapped at wrapWidth.
@@ -24,7 +24,7 @@ func (g *grid) add(details []string, cells ...string) {
 	g.rows = append(g.rows, gridRow{cells, details})
 }
 
-// write renders the rows. Details stand below the second column.
+// write renders the rows, with details below the second column.
 func (g *grid) write(b *strings.Builder) {
 	widths := g.widths()
 	for _, row := range g.rows {

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// launches merges nodes that differ in nothing but the names of their pods.
+// launches merges nodes that differ only in the names of their pods.
 func (b reporter) launches() []Launch {
 	out := []Launch{}
 	at := map[string]int{}
@@ -35,7 +35,7 @@ func (b reporter) launches() []Launch {
 
 // identity is equal for nodes that may be shown as one.
 func identity(l Launch) string {
-	// A launch has nothing that cannot be encoded.
+	// Every value of a launch can be encoded.
 	text, _ := json.Marshal(l)
 	return string(text)
 }

@@ -22,9 +22,9 @@ type Report struct {
 	Unschedulable []Refusal `json:"unschedulable"`
 	// Ignored are the pods that were not scheduled.
 	Ignored []Ignored `json:"ignored"`
-	// UnusedPools are the NodePools from which nothing could be launched.
+	// UnusedPools are the NodePools from which no node could be launched.
 	UnusedPools []UnusedPool `json:"unusedPools"`
-	// SkippedObjects are objects without effect on scheduling, as "<file>:<line>: <kind> <name>".
+	// SkippedObjects are objects that do not affect scheduling, as "<file>:<line>: <kind> <name>".
 	SkippedObjects []string `json:"skippedObjects"`
 	// Notes are assumptions and missing objects.
 	Notes []string `json:"notes"`
@@ -81,7 +81,7 @@ type Requirement struct {
 	Key      string   `json:"key"`
 	Operator string   `json:"operator"`
 	Values   []string `json:"values"`
-	// MinValues is how many distinct values have to stay available; left out where that is not asked for.
+	// MinValues is how many distinct values have to stay available; omitted without minValues.
 	MinValues int `json:"minValues,omitempty"`
 }
 
@@ -108,7 +108,7 @@ type Device struct {
 	Driver  string `json:"driver"`
 	Pool    string `json:"pool"`
 	Device  string `json:"device"`
-	// Consumed is what is taken of a device that is shared, by dimension.
+	// Consumed is the consumed capacity of a shared device, by dimension.
 	Consumed map[string]string `json:"consumed,omitempty"`
 }
 
@@ -139,7 +139,7 @@ type Reason struct {
 	NodePool string `json:"nodePool"`
 	// Code is one of the closed vocabulary, see docs/reference/reasons.md.
 	Code string `json:"code"`
-	// Message is the first constraint that failed, Detail amounts and what else is known about it, Help what would change that.
+	// Message is the first constraint that failed, Detail has amounts and other details, Help is the remedy.
 	Message string `json:"message"`
 	Detail  string `json:"detail,omitempty"`
 	Help    string `json:"help"`
@@ -157,11 +157,11 @@ type Ignored struct {
 	Invalid bool `json:"invalid"`
 }
 
-// UnusedPool is a NodePool from which nothing could be launched.
+// UnusedPool is a NodePool from which no node could be launched.
 type UnusedPool struct {
 	Name    string `json:"name"`
 	Message string `json:"message"`
-	// Help is what would change that; empty where the message says it.
+	// Help is the remedy; empty where the message contains it.
 	Help string `json:"help"`
 }
 

@@ -124,7 +124,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 	}
 }
 
-// fieldNames is the JSON names of the fields of a type and of what it holds.
+// fieldNames returns the JSON names of the fields of a type and of the types of its fields.
 func fieldNames(of reflect.Type) []string {
 	switch of.Kind() {
 	case reflect.Slice, reflect.Map:
@@ -198,7 +198,7 @@ func TestPoolsWithTheSameObstacleShareALine(t *testing.T) {
 	}
 }
 
-// shut is a writer that takes nothing.
+// shut is a writer that fails.
 type shut struct{}
 
 func (shut) Write([]byte) (int, error) { return 0, errors.New("shut") }
@@ -209,7 +209,7 @@ func TestWriteFails(t *testing.T) {
 	}
 	for _, format := range []Format{Table, JSON, YAML} {
 		if err := (Report{}).Write(shut{}, format); err == nil {
-			t.Errorf("%s: nothing was written and nobody complained", format)
+			t.Errorf("%s: nothing was written and no error was returned", format)
 		}
 	}
 }
