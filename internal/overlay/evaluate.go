@@ -60,7 +60,7 @@ type labeledTypes struct {
 // lowest.
 type target struct{ last *term }
 
-// labeledTypes are the distinct scenes of the pools; labels with other keys do not tell pools apart.
+// labeledTypes returns the distinct pairs of types and labels of the pools; labels with other keys do not distinguish pools.
 func (c *Corrections) labeledTypes(pools []Pool, keys []string) []*labeledTypes {
 	known := map[string][]*labeledTypes{}
 	var out []*labeledTypes
@@ -102,7 +102,7 @@ func apply(t term, scenes []*labeledTypes) (with string, conflicts bool) {
 	return "", false
 }
 
-// targetsOf is everything in the scene that the overlay applies to.
+// targetsOf returns all prices and resources that the overlay applies to.
 func (s *labeledTypes) targetsOf(t term) []*target {
 	var out []*target
 	for i, v := range s.views {
@@ -126,7 +126,7 @@ func (s *labeledTypes) targetsOf(t term) []*target {
 	return out
 }
 
-// keysOf are the keys that terms speak of, sorted.
+// keysOf returns the keys of terms, sorted.
 func keysOf(terms []term) []string {
 	var out []string
 	for _, t := range terms {

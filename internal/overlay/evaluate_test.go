@@ -13,7 +13,7 @@ import (
 
 func TestWithoutOverlaysNothingChanges(t *testing.T) {
 	t.Attr("covers", "L359")
-	small := machine("small")
+	small := instanceType("small")
 	o := evaluate(t, nil, pool("p", nil, small))
 	if got := o.types("p"); len(got) != 1 || got[0] != small {
 		t.Errorf("types %v, want the cloud's own", got)
@@ -27,7 +27,7 @@ func TestInvalidOverlaysAreInForceNowhere(t *testing.T) {
 	for name, invalid := range map[string]part{
 		"a requirement without values":    where("example.com/a", corev1.NodeSelectorOpNotIn),
 		"a restricted key":                in("karpenter.sh/registered", "true"),
-		"a capacity type nobody knows":    capacityType("sport"),
+		"an unknown capacity type":        capacityType("sport"),
 		"a bound that is no number":       where("example.com/a", "Gte", "many"),
 		"a resource of the cloud":         capacity("cpu", "8", "example.com/disk", "3"),
 		"a price that is none":            adjust("5"),
@@ -36,7 +36,7 @@ func TestInvalidOverlaysAreInForceNowhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := evaluate(t, overlays(named("bad", price("3"), invalid), named("good", price("2"), typed("large"))),
-				pool("p", nil, machine("small"), machine("large")))
+				pool("p", nil, instanceType("small"), instanceType("large")))
 			o.expectVerdicts(t, map[string]string{"bad": v1alpha1.ReasonRuntimeValidation, "good": ""})
 			o.expectChanges(t, "p", map[string]string{
 				"large a/on-demand": "2", "large b/on-demand": "2", "large a/spot": "2", "large b/spot": "2",
@@ -56,7 +56,7 @@ func TestOverlappingPricesOfEqualWeightConflict(t *testing.T) {
 		{"the same type", []part{price("1"), typed("small")}, []part{price("2"), typed("small", "large")}, true},
 		{"different types", []part{price("1"), typed("small")}, []part{price("2"), typed("large")}, false},
 		{"everything and a type", []part{price("1")}, []part{price("2"), typed("large")}, true},
-		{"types that nobody lists", []part{price("1"), typed("huge")}, []part{price("2"), typed("huge")}, false},
+		{"types that no provider lists", []part{price("1"), typed("huge")}, []part{price("2"), typed("huge")}, false},
 		{"the same zone", []part{price("1"), zone("a")}, []part{price("2"), zone("a", "b")}, true},
 		{"different zones", []part{price("1"), zone("a")}, []part{price("2"), zone("b")}, false},
 		{"the same capacity type", []part{price("1"), capacityType("spot")}, []part{price("2"), capacityType("spot")}, true},
@@ -75,7 +75,7 @@ func TestOverlappingPricesOfEqualWeightConflict(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := evaluate(t, overlays(named("a", test.a...), named("b", test.b...)),
-				pool("p", nil, machine("small"), machine("large")), pool("q", nil, machine("small")))
+				pool("p", nil, instanceType("small"), instanceType("large")), pool("q", nil, instanceType("small")))
 			want := map[string]string{"a": "", "b": ""}
 			if test.conflict {
 				want["a"] = "Conflict with b"
@@ -85,19 +85,19 @@ func TestOverlappingPricesOfEqualWeightConflict(t *testing.T) {
 	}
 }
 
-// TestPrecedenceHidesNoConflict: an overlay touches what it says even where a heavier one decides.
+// TestPrecedenceHidesNoConflict checks that overlays conflict even where an overlay of higher weight takes precedence.
 func TestPrecedenceHidesNoConflict(t *testing.T) {
 	t.Attr("covers", "L361")
-	o := evaluate(t, overlays(named("a", price("1")), named("b", price("2")), named("heavy", price("3"), weight(9))), pool("p", nil, machine("small")))
+	o := evaluate(t, overlays(named("a", price("1")), named("b", price("2")), named("heavy", price("3"), weight(9))), pool("p", nil, instanceType("small")))
 	o.expectVerdicts(t, map[string]string{"a": "Conflict with b", "b": "", "heavy": ""})
 }
 
-// TestAnOverlayLeftOutHidesNothing: c conflicts with d and is in force nowhere, so b has nothing to conflict with.
-func TestAnOverlayLeftOutHidesNothing(t *testing.T) {
+// TestAConflictingOverlayDoesNotCount checks that b does not conflict with c, which conflicts with d and is not in effect.
+func TestAConflictingOverlayDoesNotCount(t *testing.T) {
 	t.Attr("covers", "L361")
 	o := evaluate(t, overlays(
 		named("d", price("1"), typed("small")), named("c", price("2"), typed("small", "large")), named("b", price("3"), typed("large")),
-	), pool("p", nil, machine("small"), machine("large")))
+	), pool("p", nil, instanceType("small"), instanceType("large")))
 	o.expectVerdicts(t, map[string]string{"d": "", "c": "Conflict with d", "b": ""})
 	if got := o.changes("p")["large a/spot"]; got != "3" {
 		t.Errorf("price %q, want that of b", got)
@@ -122,10 +122,10 @@ func TestCapacityConflictsArePerResource(t *testing.T) {
 		{"different weights", overlays(named("a", gpu), named("b", gpu, weight(3))), map[string]string{"a": "", "b": ""}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			evaluate(t, test.overlays, pool("p", nil, machine("small"), machine("large"))).expectVerdicts(t, test.want)
+			evaluate(t, test.overlays, pool("p", nil, instanceType("small"), instanceType("large"))).expectVerdicts(t, test.want)
 		})
 	}
-	o := evaluate(t, overlays(named("a", gpu), named("b", fpga)), pool("p", nil, machine("small")))
+	o := evaluate(t, overlays(named("a", gpu), named("b", fpga)), pool("p", nil, instanceType("small")))
 	o.expectChanges(t, "p", map[string]string{"small example.com/gpu": "1", "small example.com/fpga": "2"})
 }
 
@@ -135,7 +135,7 @@ func TestHeavierOverlaysWinAndLighterFillTheGaps(t *testing.T) {
 		named("light", price("9"), capacity("example.com/gpu", "1", "example.com/fpga", "1")),
 		named("middle", weight(5), adjust("+1"), zone("a")),
 		named("heavy", weight(10), adjust("-50%"), capacityType("spot"), capacity("example.com/gpu", "8")),
-	), pool("p", nil, machine("small")))
+	), pool("p", nil, instanceType("small")))
 	o.expectVerdicts(t, map[string]string{"light": "", "middle": "", "heavy": ""})
 	o.expectChanges(t, "p", map[string]string{
 		"small a/spot": "0.25", "small b/spot": "0.25", // of the cloud's price, not of another overlay's
@@ -146,7 +146,7 @@ func TestHeavierOverlaysWinAndLighterFillTheGaps(t *testing.T) {
 
 func TestPoolsCanBeSelected(t *testing.T) {
 	t.Attr("covers", "L364")
-	small := machine("small")
+	small := instanceType("small")
 	labelled, plain := pool("labelled", map[string]string{"example.com/team": "x"}, small), pool("plain", nil, small)
 	everything := func(p string) map[string]string {
 		return map[string]string{"small a/on-demand": p, "small b/on-demand": p, "small a/spot": p, "small b/spot": p}
@@ -163,7 +163,7 @@ func TestPoolsCanBeSelected(t *testing.T) {
 		{"by another value", in("example.com/team", "y"), none, none},
 		{"by having a label", where("example.com/team", corev1.NodeSelectorOpExists), everything("7"), none},
 		{"by not having it", where("example.com/team", corev1.NodeSelectorOpDoesNotExist), none, everything("7")},
-		{"by a label that is well known and nobody has", in(corev1.LabelTopologyRegion, "r"), none, none},
+		{"by a well-known label that no type has", in(corev1.LabelTopologyRegion, "r"), none, none},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := evaluate(t, overlays(named("o", price("7"), test.select_)), labelled, plain)
@@ -199,7 +199,7 @@ func TestPricesApplyToMatchingOfferingsOnly(t *testing.T) {
 		{"a label that the type rules out", []part{where("example.com/reservation", "Exists")}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := evaluate(t, overlays(named("o", append(test.parts, price("7"))...)), pool("p", nil, machine("small"), machine("large")))
+			o := evaluate(t, overlays(named("o", append(test.parts, price("7"))...)), pool("p", nil, instanceType("small"), instanceType("large")))
 			want := map[string]string{}
 			for _, way := range test.want {
 				want[way] = "7"
@@ -212,7 +212,7 @@ func TestPricesApplyToMatchingOfferingsOnly(t *testing.T) {
 // TestUnavailableOfferingsAreCorrectedToo: a running node of one has the price of the overlay.
 func TestUnavailableOfferingsAreCorrectedToo(t *testing.T) {
 	t.Attr("covers", "L365")
-	small := machine("small")
+	small := instanceType("small")
 	for i := range small.Offerings {
 		if small.Offerings[i].CapacityType() == "spot" {
 			small.Offerings[i].Available = false
@@ -228,7 +228,7 @@ func TestAConflictAnywhereCountsEverywhere(t *testing.T) {
 	o := evaluate(t, overlays(
 		named("b", price("1"), typed("small"), inPool("p")),
 		named("a", price("2"), capacity("example.com/gpu", "1")),
-	), pool("p", nil, machine("small"), machine("large")), pool("q", nil, machine("large")))
+	), pool("p", nil, instanceType("small"), instanceType("large")), pool("q", nil, instanceType("large")))
 	o.expectVerdicts(t, map[string]string{"a": "Conflict with b", "b": ""})
 	o.expectChanges(t, "q", map[string]string{})
 	o.expectChanges(t, "p", map[string]string{
@@ -242,7 +242,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		named("a", price("1"), typed("small")), named("b", price("2"), zone("a")), named("c", adjust("+1"), weight(3), capacityType("spot")),
 		named("d", capacity("example.com/gpu", "1")), named("e", capacity("example.com/gpu", "2"), zone("b")),
 	)
-	pools := []overlay.Pool{pool("p", nil, machine("small"), machine("large")), pool("q", map[string]string{"example.com/team": "x"}, machine("large"))}
+	pools := []overlay.Pool{pool("p", nil, instanceType("small"), instanceType("large")), pool("q", map[string]string{"example.com/team": "x"}, instanceType("large"))}
 	first := evaluate(t, list, pools...)
 	for range 20 {
 		rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -254,10 +254,10 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestLabelsOfThePoolNarrowOfferings: nothing of the pool is ever launched in zone b.
+// TestLabelsOfThePoolNarrowOfferings checks a pool that launches no nodes in zone b.
 func TestLabelsOfThePoolNarrowOfferings(t *testing.T) {
 	t.Attr("covers", "L364")
-	narrow := pool("narrow", map[string]string{corev1.LabelTopologyZone: "a"}, machine("small"))
+	narrow := pool("narrow", map[string]string{corev1.LabelTopologyZone: "a"}, instanceType("small"))
 	o := evaluate(t, overlays(named("a", price("7"), zone("a"), capacityType("spot")), named("b", price("8"), zone("b"))), narrow)
 	o.expectVerdicts(t, map[string]string{"a": "", "b": ""})
 	o.expectChanges(t, "narrow", map[string]string{"small a/spot": "7"})
@@ -266,7 +266,7 @@ func TestLabelsOfThePoolNarrowOfferings(t *testing.T) {
 // TestPoolsWithTheSameTypesAreLookedAtApart: the conflict is in q only, which lists what p lists.
 func TestPoolsWithTheSameTypesAreLookedAtApart(t *testing.T) {
 	t.Attr("covers", "L361")
-	small := machine("small")
+	small := instanceType("small")
 	o := evaluate(t, overlays(named("a", price("1"), inPool("q")), named("b", price("2"), inPool("q"))), pool("p", nil, small), pool("q", nil, small))
 	o.expectVerdicts(t, map[string]string{"a": "Conflict with b", "b": ""})
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/overlay"
 )
 
-// machine is an instance type in zones a and b, on demand for 1 and spot for 0.5.
-func machine(name string) *cloud.InstanceType {
+// instanceType returns an instance type in zones a and b, on demand for 1 and spot for 0.5.
+func instanceType(name string) *cloud.InstanceType {
 	out := &cloud.InstanceType{
 		Name: name,
 		Requirements: []v1.NodeSelectorRequirementWithMinValues{
@@ -63,7 +63,7 @@ func pool(name string, labels map[string]string, types ...*cloud.InstanceType) o
 	return overlay.Pool{NodePool: p, Types: types}
 }
 
-// part is something an overlay of a test says.
+// part sets a field of an overlay.
 type part func(*v1alpha1.NodeOverlay)
 
 func named(name string, parts ...part) *v1alpha1.NodeOverlay {
@@ -150,7 +150,7 @@ func (o outcome) changes(pool string) map[string]string {
 		if !t.CapacityOverlaid {
 			continue
 		}
-		plain := machine(t.Name).Capacity
+		plain := instanceType(t.Name).Capacity
 		for name, q := range t.Capacity {
 			if q.Cmp(plain[name]) != 0 {
 				out[t.Name+" "+string(name)] = q.String()

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// maxLists is how many corrected lists a Store keeps.
+// maxLists limits how many corrected lists a Store caches.
 const maxLists = 64
 
 // Store holds the corrections in effect and caches corrected lists. The zero value has no corrections and covers no pool. It is

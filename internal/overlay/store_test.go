@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/overlay"
 )
 
-// shop is a cloud that lists types and does nothing else.
+// shop is a cloud that only lists types.
 type shop struct {
 	cloud.Provider
 	types []*cloud.InstanceType
@@ -27,7 +27,7 @@ func (s *shop) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.InstanceTy
 
 func TestPoolsThatWereNotEvaluatedHaveNoTypes(t *testing.T) {
 	t.Attr("covers", "L368")
-	known, unknown := pool("known", nil, machine("small")), pool("unknown", nil, machine("small"))
+	known, unknown := pool("known", nil, instanceType("small")), pool("unknown", nil, instanceType("small"))
 	store := &overlay.Store{}
 	provider := overlay.Decorate(&shop{types: known.Types}, store)
 	expect := func(p overlay.Pool, evaluated bool) {
@@ -57,10 +57,10 @@ func TestErrorsOfTheCloudPassThrough(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsCorrectedIsCopied: everything else is the cloud's own, down to slices and maps.
+// TestOnlyWhatIsCorrectedIsCopied checks that all other values, slices and maps included, are shared with the list of the cloud.
 func TestOnlyWhatIsCorrectedIsCopied(t *testing.T) {
 	t.Attr("covers", "L370")
-	priced, sized, untouched := machine("priced"), machine("sized"), machine("untouched")
+	priced, sized, untouched := instanceType("priced"), instanceType("sized"), instanceType("untouched")
 	o := evaluate(t, overlays(
 		named("a", price("7"), typed("priced"), zone("a")),
 		named("b", capacity("example.com/gpu", "1"), typed("sized")),
@@ -78,10 +78,10 @@ func TestOnlyWhatIsCorrectedIsCopied(t *testing.T) {
 	if got[1] == sized || &got[1].Offerings[0] != &sized.Offerings[0] || sameMap(got[1].Capacity, sized.Capacity) || !sameMap(got[1].Overhead, sized.Overhead) {
 		t.Error("a type with more resources shares too little or too much")
 	}
-	if diff := cmp.Diff(machine("priced"), priced); diff != "" {
+	if diff := cmp.Diff(instanceType("priced"), priced); diff != "" {
 		t.Errorf("the cloud's own type changed\n%s", diff)
 	}
-	if diff := cmp.Diff(machine("sized"), sized); diff != "" {
+	if diff := cmp.Diff(instanceType("sized"), sized); diff != "" {
 		t.Errorf("the cloud's own type changed\n%s", diff)
 	}
 }
@@ -93,7 +93,7 @@ func sameMap(a, b any) bool {
 // TestPoolsDoNotAffectEachOther even where they share the types of the cloud.
 func TestPoolsDoNotAffectEachOther(t *testing.T) {
 	t.Attr("covers", "L370")
-	small := machine("small")
+	small := instanceType("small")
 	o := evaluate(t, overlays(
 		named("p", price("1"), inPool("p"), zone("a"), capacityType("spot")),
 		named("q", price("2"), inPool("q"), zone("a"), capacityType("spot")),
@@ -104,10 +104,10 @@ func TestPoolsDoNotAffectEachOther(t *testing.T) {
 	o.expectChanges(t, "r", map[string]string{})
 }
 
-// TestEqualQuestionsGetEqualAnswers: what others keep for a list of types stays usable, across calls and pools.
-func TestEqualQuestionsGetEqualAnswers(t *testing.T) {
+// TestEqualArgumentsReturnEqualPointers checks that callers can cache by list, across calls and pools.
+func TestEqualArgumentsReturnEqualPointers(t *testing.T) {
 	t.Attr("covers", "L370")
-	types := []*cloud.InstanceType{machine("small"), machine("large")}
+	types := []*cloud.InstanceType{instanceType("small"), instanceType("large")}
 	p, q, apart := pool("p", nil, types...), pool("q", map[string]string{"example.com/other": "x"}, types...), pool("apart", map[string]string{"example.com/team": "x"}, types...)
 	list := overlays(named("o", price("7"), typed("small")), named("team", price("8"), typed("large"), in("example.com/team", "x")))
 	corrections, _ := overlay.Evaluate(list, []overlay.Pool{p, q, apart}, v1.CoreLabelRules())
@@ -135,19 +135,19 @@ func TestEqualQuestionsGetEqualAnswers(t *testing.T) {
 	if again := ask(p); again[0] == nil {
 		t.Error("a caller can change the answer")
 	}
-	p.Types = []*cloud.InstanceType{machine("small")}
+	p.Types = []*cloud.InstanceType{instanceType("small")}
 	p.Types[0].Offerings[0].Price = 100
 	if fresh := ask(p); len(fresh) != 1 || fresh[0].Offerings[0].Price != 7 {
 		t.Errorf("a new list got %v", fresh[0])
 	}
 }
 
-// TestNewPricesOfTheCloudAreCorrectedToo: corrections apply to what the cloud says now, not to what it said when they were
+// TestNewPricesOfTheCloudAreCorrectedToo checks that corrections apply to the current list of the cloud, not to that when they were
 // judged.
 func TestNewPricesOfTheCloudAreCorrectedToo(t *testing.T) {
-	p := pool("p", nil, machine("small"))
+	p := pool("p", nil, instanceType("small"))
 	corrections, _ := overlay.Evaluate(overlays(named("o", adjust("+10%"))), []overlay.Pool{p}, v1.CoreLabelRules())
-	later := machine("newcomer")
+	later := instanceType("newcomer")
 	later.Offerings[0].Price = 20
 	if got := corrections.Apply("p", []*cloud.InstanceType{later})[0].Offerings[0].Price; got != 22 {
 		t.Errorf("price %v, want 22", got)
@@ -157,7 +157,7 @@ func TestNewPricesOfTheCloudAreCorrectedToo(t *testing.T) {
 // TestEverythingElseIsKept fills every field of a type and an offering, including future ones.
 func TestEverythingElseIsKept(t *testing.T) {
 	t.Attr("covers", "L371")
-	full := machine("small")
+	full := instanceType("small")
 	fill(t, reflect.ValueOf(full).Elem())
 	fill(t, reflect.ValueOf(&full.Offerings[0]).Elem())
 	o := evaluate(t, overlays(named("o", price("7"), capacity("example.com/gpu", "1"))), pool("p", nil, full))

@@ -8,11 +8,11 @@ import (
 
 // typeLabels is an instance type of a pool in the terms of the label algebra.
 type typeLabels struct {
-	// labels are those of the pool and of the type, intersected where both speak of a key.
+	// labels are those of the pool and of the type, intersected where both have a key.
 	labels requirement.Set
 	// offerings are the labels of each offering, intersected with those of the pool.
 	offerings []requirement.Set
-	// varies holds the keys that some offering speaks of: the type does not decide them alone.
+	// varies holds the keys that some offering has: their values depend on the offering.
 	varies map[string]bool
 }
 

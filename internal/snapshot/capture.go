@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// page is how many objects are asked for at a time, so that neither side holds a large cluster twice.
+// page is how many objects are requested at a time, so that neither side has a large cluster in memory twice.
 const page = 500
 
 // Capture captures a snapshot of a cluster. Kinds are read one after the other, and the cluster changes meanwhile: an object
@@ -56,5 +56,5 @@ func (s *Snapshot) capture(ctx context.Context, cluster client.Reader, kind int)
 	}
 }
 
-// absent reports whether the cluster does not know the kind.
+// absent reports whether the cluster does not serve the kind.
 func absent(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// server is an API server that holds pods, serves them in pages of two, and knows no other kind.
+// server is an API server that serves pods in pages of two, and no other kind.
 type server struct {
 	client.Reader
 	pods int

@@ -13,7 +13,7 @@ import (
 //go:embed fields.txt
 var fieldsText string
 
-// mark says what a snapshot does with a field.
+// mark is how a snapshot treats a field.
 type mark string
 
 // The marks are described in fields.txt.
@@ -30,19 +30,19 @@ const (
 	attributes mark = "attributes"
 )
 
-// field is a field that snapshots hold, with those below it.
+// field is a field of snapshots, with those below it.
 type field struct {
 	mark  mark
 	below map[string]*field
 }
 
-// kind is a kind of object that snapshots hold.
+// kind is a kind of object in snapshots.
 type kind struct {
 	gvk  schema.GroupVersionKind
 	root *field
 }
 
-// Format says which kinds and fields snapshots hold, and how they are redacted. Make one with NewFormat.
+// Format defines the kinds and fields of snapshots, and how they are redacted. Make one with NewFormat.
 type Format struct {
 	kinds []kind
 	// redactors are those of cloud providers, by mark.
@@ -134,7 +134,7 @@ func (f *Format) parseField(words []string, groups map[string]*field) (*field, e
 	}
 }
 
-// keep is what a snapshot holds of a value; nil for nothing. The value stays as it is; the result may share parts of it.
+// keep returns the part of a value that a snapshot contains; nil for none. The value is not changed; the result may share parts of it.
 func (f *field) keep(value any) any {
 	switch f.mark {
 	case presence:

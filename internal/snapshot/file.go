@@ -14,8 +14,8 @@ import (
 // compressed is how the names of compressed snapshots end.
 const compressed = ".gz"
 
-// Read reads a snapshot from a file, compressed if the name ends in .gz, or from stdin for "-". Errors say file, line,
-// document and field. The objects are as the cluster held them: nothing is to be unrolled or admitted.
+// Read reads a snapshot from a file, compressed if the name ends in .gz, or from stdin for "-". Errors name file, line,
+// document and field. The objects are those of the cluster: none is to be expanded or admitted.
 func Read(reader *manifest.Reader, file string, stdin io.Reader) (manifest.Manifest, error) {
 	if file == manifest.Stdin {
 		return reader.Read("stdin", stdin)

@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// pseudonyms replaces texts: the same by the same, in the same order.
+// pseudonyms replaces texts: equal texts by equal replacements, in the same order.
 //
 // A pseudonym is r<rank>-<hash>, such as r04k-9f2c1ab0: the rank of the text among all that are replaced, and the start of
-// a keyed hash of it. All ranks of a snapshot have the same length, so pseudonyms sort as what they stand for. A text that
-// is put together from two others, such as the name of a ReplicaSet, becomes their pseudonyms joined by a dash. A
+// a keyed hash of it. All ranks of a snapshot have the same length, so pseudonyms sort as the texts that they replace. A text that
+// is composed of two others, such as the name of a ReplicaSet, becomes their pseudonyms joined by a dash. A
 // pseudonym is a valid name and label value; that of a text which is no valid label value is none either.
 type pseudonyms struct {
 	salt  []byte
@@ -34,7 +34,7 @@ func (p *pseudonyms) compose(whole, first, second string) {
 	p.parts[whole] = [2]string{first, second}
 }
 
-// note takes a text that is going to be replaced. It returns it as it is.
+// note records a text that will be replaced, and returns it unchanged.
 func (p *pseudonyms) note(text string) string {
 	if text == "" || text == anyName {
 		return text
@@ -62,10 +62,10 @@ func (p *pseudonyms) settle() {
 	}
 }
 
-// anyName stands for every name, and stays.
+// anyName matches every name, and is not replaced.
 const anyName = "*"
 
-// of is the replacement of a text that was noted. Nothing stays nothing.
+// of returns the replacement of a recorded text; empty for an empty text.
 func (p *pseudonyms) of(text string) string {
 	if text == "" || text == anyName {
 		return text

@@ -14,10 +14,10 @@ import (
 )
 
 // Redacted is s with names replaced: of objects, namespaces, containers and the like, and values of labels, taints and
-// device attributes that are not known to everybody. Keys of labels and taints, names of resources, amounts, times, and
+// device attributes that are not well known. Keys of labels and taints, names of resources, amounts, times, and
 // values that are compared as numbers stay. The salt decides the replacements; without it, a guess cannot be verified.
 //
-// rules say which labels are known to everybody.
+// rules decide which labels are well known.
 func (s Snapshot) Redacted(rules v1.LabelRules, salt []byte) (Snapshot, error) {
 	out, _, err := s.redact(rules, salt)
 	return out, err
@@ -65,7 +65,7 @@ func (e entry) content() (map[string]any, error) {
 	return content, nil
 }
 
-// redaction is what redacting needs to know of all objects.
+// redaction is the state of redacting that depends on all objects.
 type redaction struct {
 	format *Format
 	rules  v1.LabelRules
@@ -101,7 +101,7 @@ func (r *redaction) survey(content any) {
 	}
 }
 
-// templateHash is the label by which a Deployment tells the pods of its ReplicaSets apart.
+// templateHash is the label by which a Deployment distinguishes the pods of its ReplicaSets.
 const templateHash = "pod-template-hash"
 
 // surveyPod notes the names that a pod has in parts: its ReplicaSet's, of Deployment and hash, and those of the claims of
@@ -230,7 +230,7 @@ func (r *redaction) value(key, value string, rename func(string) string) string 
 	return rename(value)
 }
 
-// public reports whether the values of a label say nothing about their owner, or cannot be replaced.
+// public reports whether the values of a label reveal nothing about their owner, or cannot be replaced.
 func (r *redaction) public(key string) bool {
 	key = r.rules.Normalize(key)
 	switch key {

@@ -51,7 +51,7 @@ func newReader(t *testing.T) *manifest.Reader {
 	return reader
 }
 
-// written is what a snapshot looks like to somebody who reads it.
+// written returns the text of a snapshot.
 func written(t *testing.T, reader *manifest.Reader, s Snapshot) []client.Object {
 	t.Helper()
 	var text bytes.Buffer
@@ -65,8 +65,8 @@ func written(t *testing.T, reader *manifest.Reader, s Snapshot) []client.Object 
 	return m.Objects
 }
 
-// TestTheSnapshotOfAScenarioHasItsPlan holds snapshots of all scenarios against the scenarios: everything that scheduling looks at
-// is there, and redacting changes nothing but names.
+// TestTheSnapshotOfAScenarioHasItsPlan compares snapshots of all scenarios with the scenarios: they contain every field that
+// scheduling reads, and redacting changes only names.
 func TestTheSnapshotOfAScenarioHasItsPlan(t *testing.T) {
 	scenarios, err := scenariofile.Load("../../test/scenario/testdata")
 	if err != nil {

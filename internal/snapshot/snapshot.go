@@ -1,13 +1,13 @@
-// Package snapshot captures what a cluster holds, as far as scheduling depends on it, so that a simulation elsewhere can
-// answer what Karpenter would do there.
+// Package snapshot captures the objects of a cluster that scheduling depends on, so that a simulation elsewhere can compute what
+// Karpenter would do there.
 //
-// What a snapshot holds of each kind is listed in fields.txt, field by field, and nothing else is ever written: no secrets,
+// fields.txt lists the fields of each kind in a snapshot, and no other field is ever written: no secrets,
 // environment, commands, images, user data, and of messages only those of node classes. It is a stream of YAML documents in a fixed order, readable by people and by
 // package manifest.
 //
-// A snapshot can be redacted: names and label values that say something about their owner are replaced, the same by the
-// same, so that everything that refers to something still does. Ties between equals are broken by name, so replacements
-// keep the order of what they replace; the plan for a redacted snapshot is that for the plain one, with other names.
+// A snapshot can be redacted: names and label values that reveal information about their owner are replaced, equal values by equal
+// replacements, so that references stay valid. Ties between equals are broken by name, so replacements sort as the replaced
+// values; the plan for a redacted snapshot is that for the plain one, with other names.
 package snapshot
 
 import (
@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Snapshot is what a cluster held. It never changes.
+// Snapshot is the set of objects that a cluster had when it was captured. It is immutable.
 type Snapshot struct {
 	format  *Format
 	entries []entry
@@ -32,14 +32,14 @@ type Snapshot struct {
 	Absent []string
 }
 
-// entry is one object, cut down to what a snapshot holds. It is kept as text, because there may be very many.
+// entry is one object, reduced to the fields of a snapshot. It is kept as text, because there may be very many.
 type entry struct {
 	kind            int // index of the format's kinds
 	namespace, name string
 	json            []byte
 }
 
-// Of returns the snapshot of a cluster that holds objects; objects of kinds that have no bearing are left out.
+// Of returns the snapshot of a cluster with these objects; objects of kinds that do not affect scheduling are omitted.
 func (f *Format) Of(objects []client.Object) (Snapshot, error) {
 	s := Snapshot{format: f}
 	for _, o := range objects {

@@ -89,7 +89,7 @@ func TestTheOrderIsFixed(t *testing.T) {
 	}
 }
 
-// TestSaltsDecideReplacements: two redacted snapshots cannot be told to be of the same cluster by their hashes.
+// TestSaltsDecideReplacements checks that the hashes of two redacted snapshots do not show that they are of the same cluster.
 func TestSaltsDecideReplacements(t *testing.T) {
 	name := func(salt string) string {
 		p := newPseudonyms([]byte(salt))

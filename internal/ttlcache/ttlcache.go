@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Cache holds values by key, each for the same time unless SetWithTTL says otherwise. Make one with New. It is safe for concurrent use.
+// Cache holds values by key, each for the same time unless it is set by SetWithTTL. Make one with New. It is safe for concurrent use.
 //
 // Expired entries are deleted at most once per TTL, when an entry is set.
 type Cache[K comparable, V any] struct {
@@ -84,7 +84,7 @@ func (c *Cache[K, V]) Len() int {
 // Set stores a value; it expires a TTL from now.
 func (c *Cache[K, V]) Set(key K, value V) { c.SetWithTTL(key, value, c.ttl) }
 
-// SetWithTTL stores a value that expires after a TTL of its own.
+// SetWithTTL stores a value that expires after ttl instead of the TTL of the cache.
 func (c *Cache[K, V]) SetWithTTL(key K, value V, ttl time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
