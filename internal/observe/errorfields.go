@@ -29,7 +29,7 @@ func WithFields(err error, args ...any) error {
 	return e
 }
 
-// WithLogFields is WithFields for values that only log lines show. The text stays that of err: it goes to events and conditions,
+// WithLogFields is WithFields for values that only log lines show. The text is that of err: it appears in events and conditions,
 // which must not change with every retry.
 func WithLogFields(err error, args ...any) error {
 	with := WithFields(err, args...)
@@ -54,7 +54,7 @@ func (e *FieldError) Error() string {
 // Unwrap returns the cause.
 func (e *FieldError) Unwrap() error { return e.cause }
 
-// errorFields collects the fields of err and of everything it wraps, the outermost first.
+// errorFields collects the fields of err and of all errors that it wraps, the outermost first.
 func errorFields(err error) []slog.Attr {
 	var out []slog.Attr
 	for err != nil {

@@ -28,7 +28,7 @@ func (s BalancedScore) String() string {
 		s.Score, s.Threshold, s.K, 100*s.Savings, 100*s.Disruption)
 }
 
-// subject is an object that an event is about, with what its events need.
+// subject is the object of an event, with the values that its events need.
 type subject struct {
 	object runtime.Object
 	uid    types.UID
@@ -56,29 +56,29 @@ func onBoth(node *corev1.Node, claim *v1.NodeClaim, reason, message string, dedu
 	return out
 }
 
-// DisruptionBlocked says why a node is not a candidate for disruption. kind is the same for causes that differ in names only: another
+// DisruptionBlocked reports why a node is not a candidate for disruption. kind is the same for causes that differ in names only: another
 // kind of cause is published at once, another name is a repetition. Node or claim may be nil.
 func DisruptionBlocked(node *corev1.Node, claim *v1.NodeClaim, kind, cause string) []Event {
 	return onBoth(node, claim, "DisruptionBlocked", capitalize(cause), kind)
 }
 
-// NodePoolDisruptionBlocked says that the budgets of a pool allow no disruption for a reason.
+// NodePoolDisruptionBlocked reports that the budgets of a pool allow no disruption for a reason.
 func NodePoolDisruptionBlocked(pool *v1.NodePool, reason string) Event {
 	message := fmt.Sprintf("No allowed disruptions for disruption reason %s due to blocking budget", reason)
 	return NormalEvent(pool, "DisruptionBlocked", message, string(pool.UID), reason).within(time.Minute)
 }
 
-// DisruptionLaunching says that a disruption waits for its replacement.
+// DisruptionLaunching reports that a disruption waits for its replacement.
 func DisruptionLaunching(replacement *v1.NodeClaim, reason string) Event {
 	return NormalEvent(replacement, "DisruptionLaunching", "Launching NodeClaim: "+capitalize(reason), string(replacement.UID), reason)
 }
 
-// DisruptionWaitingReadiness says that a replacement is not initialized yet.
+// DisruptionWaitingReadiness reports that a replacement is not initialized yet.
 func DisruptionWaitingReadiness(replacement *v1.NodeClaim) Event {
 	return NormalEvent(replacement, "DisruptionWaitingReadiness", "Waiting on readiness to continue disruption", string(replacement.UID))
 }
 
-// DisruptionTerminating says that a candidate is being deleted. Node or claim may be nil.
+// DisruptionTerminating reports that a candidate is being deleted. Node or claim may be nil.
 func DisruptionTerminating(node *corev1.Node, claim *v1.NodeClaim, reason string) []Event {
 	var out []Event
 	for _, s := range subjects(node, claim) {
@@ -88,7 +88,7 @@ func DisruptionTerminating(node *corev1.Node, claim *v1.NodeClaim, reason string
 	return out
 }
 
-// Unconsolidatable says why consolidation skips a node. Node or claim may be nil.
+// Unconsolidatable reports why consolidation skips a node. Node or claim may be nil.
 func Unconsolidatable(node *corev1.Node, claim *v1.NodeClaim, cause string) []Event {
 	out := onBoth(node, claim, "Unconsolidatable", capitalize(cause))
 	for i := range out {
@@ -103,19 +103,19 @@ func ConsolidationCandidate(node *corev1.Node, claim *v1.NodeClaim, command stri
 		fmt.Sprintf("Consolidation candidate: %s (savings: $%.2f)", command, savings), command)
 }
 
-// ConsolidationRejected says that a command failed validation; reason is budget, scheduling, churn or unknown. Node or claim may be
+// ConsolidationRejected reports that a command failed validation; reason is budget, scheduling, churn or unknown. Node or claim may be
 // nil.
 func ConsolidationRejected(node *corev1.Node, claim *v1.NodeClaim, command, reason string, savings float64) []Event {
 	return onBoth(node, claim, "ConsolidationRejected",
 		fmt.Sprintf("Consolidation rejected: %s, reason: %s (savings: $%.2f)", command, reason, savings), command, reason)
 }
 
-// ConsolidationApproved says that a Balanced pool approved a move of one node. Node or claim may be nil.
+// ConsolidationApproved reports that a Balanced pool approved a move of one node. Node or claim may be nil.
 func ConsolidationApproved(node *corev1.Node, claim *v1.NodeClaim, score BalancedScore) []Event {
 	return onBoth(node, claim, "ConsolidationApproved", score.String())
 }
 
-// NodePoolConsolidationApproved says that a Balanced pool approved its share of a move of several nodes.
+// NodePoolConsolidationApproved reports that a Balanced pool approved its share of a move of several nodes.
 func NodePoolConsolidationApproved(pool *v1.NodePool, score BalancedScore) Event {
 	return NormalEvent(pool, "ConsolidationApproved", score.String(), string(pool.UID))
 }

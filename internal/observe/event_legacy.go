@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// LegacyRefused says why an object of an earlier API is not served.
+// LegacyRefused reports why an object of an earlier API is not served.
 func LegacyRefused(object runtime.Object, uid types.UID, why string) Event {
 	return WarningEvent(object, "LegacyRefused", fmt.Sprintf("Not served: %s", why), string(uid), why)
 }

@@ -14,12 +14,12 @@ import (
 // errorShown bounds the length of a cloud's error in an event, in bytes.
 const errorShown = 300
 
-// InsufficientCapacity says that the cloud has no capacity for the NodeClaim, which is deleted next.
+// InsufficientCapacity reports that the cloud has no capacity for the NodeClaim, which is deleted next.
 func InsufficientCapacity(claim *v1.NodeClaim, why error) Event {
 	return WarningEvent(claim, "InsufficientCapacityError", fmt.Sprintf("NodeClaim %s event: %s", claim.Name, truncate(why.Error(), errorShown)), string(claim.UID))
 }
 
-// UnregisteredTaintMissing says that a node joined without the taint that keeps pods away until it is registered.
+// UnregisteredTaintMissing reports that a node joined without the taint that repels pods until it is registered.
 func UnregisteredTaintMissing(claim *v1.NodeClaim) Event {
 	return WarningEvent(claim, "UnregisteredTaintMissing", fmt.Sprintf("Missing %s taint which prevents registration related race conditions on Karpenter-managed nodes", v1.UnregisteredTaintKey), string(claim.UID))
 }
@@ -29,13 +29,13 @@ func FailedConsistencyCheck(claim *v1.NodeClaim, issue string) Event {
 	return WarningEvent(claim, "FailedConsistencyCheck", issue, string(claim.UID), issue)
 }
 
-// NodeShapeIssue is the issue of a node that has less of a resource than its claim promised.
+// NodeShapeIssue is the issue of a node that has less of a resource than its NodeClaim declares.
 func NodeShapeIssue(name corev1.ResourceName, expected, found resource.Quantity) string {
 	share := 100 * found.AsApproximateFloat64() / expected.AsApproximateFloat64()
 	return fmt.Sprintf("expected %s of resource %s, but found %s (%.1f%% of expected)", expected.String(), name, found.String(), share)
 }
 
-// NodeRepairBlocked says that too many nodes are unhealthy to replace any. With a pool the share is that of the pool, without one that
+// NodeRepairBlocked reports that too many nodes are unhealthy to replace any. With a pool the share is that of the pool, without one that
 // of the cluster. Each of Node, NodeClaim and, if any, NodePool gets the event; upstream puts all copies on the Node.
 func NodeRepairBlocked(node *corev1.Node, claim *v1.NodeClaim, pool *v1.NodePool) []Event {
 	message := "more then 20% nodes are unhealthy in the cluster" // spelled as in upstream Karpenter: alerts match it

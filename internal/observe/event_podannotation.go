@@ -28,20 +28,20 @@ func Protection(pod *corev1.Pod, now time.Time) []Event {
 	return nil
 }
 
-// InvalidDoNotDisruptAnnotation says that the annotation of a pod is neither true nor a positive duration.
+// InvalidDoNotDisruptAnnotation reports that the annotation of a pod is neither true nor a positive duration.
 func InvalidDoNotDisruptAnnotation(pod *corev1.Pod, why error) Event {
 	message := fmt.Sprintf("Invalid %s annotation: %v, ignoring annotation", v1.DoNotDisruptAnnotationKey, why)
 	return WarningEvent(pod, "InvalidDoNotDisruptAnnotation", message, string(pod.UID), why.Error())
 }
 
-// DoNotDisruptUntil says how long the annotation protects a pod.
+// DoNotDisruptUntil reports how long the annotation protects a pod.
 func DoNotDisruptUntil(pod *corev1.Pod, end time.Time) Event {
 	at := end.Format(time.RFC3339)
 	message := fmt.Sprintf("The %s grace period will elapse at %s", v1.DoNotDisruptAnnotationKey, at)
 	return NormalEvent(pod, "DoNotDisruptUntil", message, string(pod.UID), at)
 }
 
-// DoNotDisruptGracePeriodElapsed says that the annotation protects a pod no longer.
+// DoNotDisruptGracePeriodElapsed reports that the annotation no longer protects a pod.
 func DoNotDisruptGracePeriodElapsed(pod *corev1.Pod) Event {
 	message := fmt.Sprintf("The %s grace period has elapsed, pod is now disruptable", v1.DoNotDisruptAnnotationKey)
 	return NormalEvent(pod, "DoNotDisruptGracePeriodElapsed", message, string(pod.UID))

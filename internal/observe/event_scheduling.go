@@ -10,7 +10,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// Nominated says where a pod is expected to schedule: on a NodeClaim, a Node or both; an empty name is left out.
+// Nominated reports where a pod is expected to schedule: on a NodeClaim, a Node or both; an empty name is left out.
 func Nominated(pod *corev1.Pod, nodeClaim, node string) Event {
 	var targets []string
 	if nodeClaim != "" {
@@ -24,14 +24,14 @@ func Nominated(pod *corev1.Pod, nodeClaim, node string) Event {
 	return e
 }
 
-// FailedScheduling says why a pod fits no node and no node can be added for it. codes name the kinds of obstacle. They are dedupe
+// FailedScheduling reports why a pod fits no node and no node can be added for it. codes name the kinds of obstacle. They are dedupe
 // values as well as the pod, so that an event about a new obstacle does not wait for the window of the old one.
 func FailedScheduling(pod *corev1.Pod, why error, codes ...string) Event {
 	dedupe := append([]string{string(pod.UID)}, codes...)
 	return WarningEvent(pod, "FailedScheduling", fmt.Sprintf("Failed to schedule pod, %v", why), dedupe...).within(5 * time.Minute)
 }
 
-// NoCompatibleInstanceTypes says that the requirements of a NodePool leave no instance type, with or without its minValues.
+// NoCompatibleInstanceTypes reports that the requirements of a NodePool leave no instance type, with or without its minValues.
 func NoCompatibleInstanceTypes(pool *v1.NodePool, minValues bool) Event {
 	message := "NodePool requirements filtered out all compatible available instance types"
 	if minValues {

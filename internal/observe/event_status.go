@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ConditionChanged says that the status of a condition changed; its reason is the type of the condition. It is never deduplicated.
+// ConditionChanged reports that the status of a condition changed; its reason is the type of the condition. It is never deduplicated.
 func ConditionChanged(object runtime.Object, before metav1.ConditionStatus, now metav1.Condition) Event {
 	message := fmt.Sprintf("Status condition transitioned, Type: %s, Status: %s -> %s, Reason: %s", now.Type, before, now.Status, now.Reason)
 	if now.Message != "" {
@@ -16,7 +16,7 @@ func ConditionChanged(object runtime.Object, before metav1.ConditionStatus, now 
 	return NormalEvent(object, now.Type, message)
 }
 
-// Finalized says that a finalizer of a deleted object has been removed. It is never deduplicated.
+// Finalized reports that a finalizer of a deleted object has been removed. It is never deduplicated.
 func Finalized(object runtime.Object, finalizer string) Event {
 	return NormalEvent(object, "Finalized", "Finalized "+finalizer)
 }

@@ -13,13 +13,13 @@ import (
 // namesShown bounds how many objects an event names.
 const namesShown = 5
 
-// Evicted says that the eviction of a pod was accepted. The dedupe value is the UID; upstream uses the name without the namespace and
+// Evicted reports that the eviction of a pod was accepted. The dedupe value is the UID; upstream uses the name without the namespace and
 // loses events of pods with the same name.
 func Evicted(pod *corev1.Pod, reason string) Event {
 	return NormalEvent(pod, "Evicted", "Evicted pod: "+reason, string(pod.UID))
 }
 
-// Disrupted says that a pod is deleted to meet the deadline of its node; publish it before the deletion. granted is the time left
+// Disrupted reports that a pod is deleted to meet the deadline of its node; publish it before the deletion. granted is the time left
 // until the deadline, own the grace period of the pod in seconds.
 func Disrupted(pod *corev1.Pod, deadline time.Time, granted time.Duration, own *int64) Event {
 	ownText := "unset"
@@ -41,7 +41,7 @@ func FailedDraining(node *corev1.Node, why error, blocker string) Event {
 	return WarningEvent(node, "FailedDraining", fmt.Sprintf("Failed to drain node, %v", why), dedupe...)
 }
 
-// AwaitingVolumeDetachment says which VolumeAttachments a terminating node waits for.
+// AwaitingVolumeDetachment reports which VolumeAttachments a terminating node waits for.
 func AwaitingVolumeDetachment(node *corev1.Node, attachments []string) Event {
 	return NormalEvent(node, "AwaitingVolumeDetachment", fmt.Sprintf("Awaiting deletion of bound volumeattachments (%s)", someOf(attachments)), node.Name)
 }
@@ -55,17 +55,17 @@ func someOf(names []string) string {
 	return out
 }
 
-// NodeTerminationGracePeriodExpiring says when the pods of a Node are deleted at the latest; deadline as in the annotation.
+// NodeTerminationGracePeriodExpiring reports when the pods of a Node are deleted at the latest; deadline as in the annotation.
 func NodeTerminationGracePeriodExpiring(node *corev1.Node, deadline string) Event {
 	return WarningEvent(node, "TerminationGracePeriodExpiring", "All pods will be deleted by "+deadline, node.Name)
 }
 
-// NodeClaimTerminationGracePeriodExpiring says the same on the NodeClaim.
+// NodeClaimTerminationGracePeriodExpiring reports the same on the NodeClaim.
 func NodeClaimTerminationGracePeriodExpiring(claim *v1.NodeClaim, deadline string) Event {
 	return WarningEvent(claim, "TerminationGracePeriodExpiring", "All pods will be deleted by "+deadline, claim.Name)
 }
 
-// InvalidTerminationTimestamp says that the deadline of a NodeClaim is malformed and is taken from its spec instead. Upstream has no
+// InvalidTerminationTimestamp reports that the deadline of a NodeClaim is malformed and is taken from its spec instead. Upstream has no
 // such event: there the drain fails forever.
 func InvalidTerminationTimestamp(claim *v1.NodeClaim, text string) Event {
 	message := fmt.Sprintf("Invalid %s annotation: %q is not an RFC 3339 time, using the terminationGracePeriod of the NodeClaim instead",

@@ -37,7 +37,7 @@ func (s *GaugeStore) Replace(key string, samples ...Sample) {
 	s.replace(key, samples)
 }
 
-// ReplaceAll sets the samples of all objects and removes everything else.
+// ReplaceAll sets the samples of all objects and removes all others.
 func (s *GaugeStore) ReplaceAll(objects map[string][]Sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -46,7 +46,7 @@ func ResourceType(name corev1.ResourceName) string {
 	return strings.ReplaceAll(strings.ToLower(string(name)), "-", "_")
 }
 
-// ResourceValue is the value of a resource gauge: cpu in cores with milli precision, everything else in base units.
+// ResourceValue is the value of a resource gauge: cpu in cores with milli precision, all others in base units.
 func ResourceValue(name corev1.ResourceName, q resource.Quantity) float64 {
 	if name == corev1.ResourceCPU {
 		return float64(q.MilliValue()) / 1000

@@ -9,7 +9,7 @@ import (
 
 // Metrics holds every metric of the process, by concern, except those of the API client, which exist earlier. Source: spec, Prometheus metrics.
 type Metrics struct {
-	// NodeClaims counts what happens to NodeClaims.
+	// NodeClaims counts transitions of NodeClaims.
 	NodeClaims NodeClaimMetrics
 	// Nodes counts and describes Nodes.
 	Nodes NodeMetrics

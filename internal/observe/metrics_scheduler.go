@@ -2,7 +2,7 @@ package observe
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// SchedulerMetrics describes simulations. The controller label is the name of the controller that asks.
+// SchedulerMetrics describes simulations. The controller label is the name of the controller that simulates.
 type SchedulerMetrics struct {
 	// Duration has label controller.
 	Duration *prometheus.HistogramVec

@@ -54,7 +54,7 @@ func TestMetricsMatchTheSpecification(t *testing.T) {
 	}
 }
 
-// TestDefinitionsAreWhatIsRegistered fills one series of every metric and reads back what a scrape would see.
+// TestDefinitionsAreWhatIsRegistered fills one series of every metric and compares a scrape with the definitions.
 func TestDefinitionsAreWhatIsRegistered(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m, client := NewMetrics(reg, nil, "karpenter.kwok.sh/kwoknodeclass"), NewAPIClientMetrics(reg)

@@ -11,7 +11,7 @@ import (
 )
 
 // APIClientMetrics describes requests to the API server. They are separate from Metrics because the client exists first: the labels
-// that the cloud provider adds to Metrics are known only once a client can read them.
+// that the cloud provider adds to Metrics are available only once a client can read them.
 type APIClientMetrics struct {
 	// Duration has labels verb, group, version, kind, subresource.
 	Duration *prometheus.HistogramVec
@@ -65,7 +65,7 @@ func (t *instrumentedTransport) RoundTrip(request *http.Request) (*http.Response
 // WrappedRoundTripper lets the client library find the transport it made.
 func (t *instrumentedTransport) WrappedRoundTripper() http.RoundTripper { return t.inner }
 
-// apiResource is what a request of the Kubernetes API is about. kind is the plural resource name, as in the path.
+// apiResource is the resource of a request to the Kubernetes API. kind is the plural resource name, as in the path.
 type apiResource struct{ verb, group, version, kind, subresource string }
 
 // parseResource parses the path of a request: /api/v1/... or /apis/<group>/<version>/..., optionally below a namespace, then the
@@ -95,7 +95,7 @@ func parseResource(method, path string) apiResource {
 	return out
 }
 
-// namespaceSubresource tells /namespaces/<name>/status from /namespaces/<name>/<resource>.
+// namespaceSubresource distinguishes /namespaces/<name>/status from /namespaces/<name>/<resource>.
 func namespaceSubresource(part string) bool { return part == "status" || part == "finalize" }
 
 // verb maps HTTP methods to API verbs.

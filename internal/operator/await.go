@@ -26,7 +26,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// How long a start waits for what is missing. A restart of the API server takes less than the first; the second covers manifests that
+// How long a start waits for missing definitions. A restart of the API server takes less than the first; the second covers manifests that
 // are applied together. Afterwards the process exits, so that its pod restarts and the failure is visible.
 const (
 	serverPatience     = 2 * time.Minute
@@ -35,7 +35,7 @@ const (
 	attemptTimeout     = 5 * time.Second
 )
 
-// discoverer is what waiting asks the API server.
+// discoverer is the discovery API that the wait needs.
 type discoverer interface {
 	ServerVersionWithContext(ctx context.Context) (*version.Info, error)
 	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
@@ -122,7 +122,7 @@ func (w waiter) forKinds(ctx context.Context, kinds []schema.GroupVersionKind) e
 	return nil
 }
 
-// missingError says which kinds the API server does not serve.
+// missingError lists the kinds that the API server does not serve.
 type missingError struct{ kinds []string }
 
 func (e *missingError) Error() string {

@@ -42,7 +42,7 @@ type Parts struct {
 	Cloud cloud.Cloud
 	// Recorder publishes events.
 	Recorder *observe.Recorder
-	// StatusRecorder publishes what conditions do. There are many of these in a scale-up, and a broadcaster whose queue is full drops
+	// StatusRecorder publishes changes of conditions. There are many of these in a scale-up, and a broadcaster whose queue is full drops
 	// what comes next: they have their own, so that neither loses events to the other.
 	StatusRecorder *observe.Recorder
 	// Metrics are registered already.
@@ -53,7 +53,7 @@ type Parts struct {
 	Options options.Options
 }
 
-// Controllers builds everything that runs. It is the one list of what a process does.
+// Controllers builds all controllers of the process. It is the only list of them.
 func Controllers(p Parts) ([]Controller, error) {
 	shared := deps.New(p.Client, p.Clock)
 	shared.Cloud, shared.Recorder, shared.Metrics = p.Cloud, p.Recorder, p.Metrics

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// drain lets work in hand finish after a stop was asked for.
+// drain lets reconciles in progress finish after a stop was requested.
 //
-// Problem: the context of a reconcile ends the moment the process is told to stop, so its next write would fail half way through, for
-// example between the launch of an instance and the record of it. Every step is repeatable, so nothing would be lost, but a rolling
-// update would leave repairs behind each time.
+// Problem: the context of a reconcile ends the moment the process receives a stop signal, so its next write would fail half way through, for
+// example between the launch of an instance and the record of it. Every step can be repeated, so no work would be lost, but every
+// rolling update would leave partial changes to repair.
 //
 // Approach: calls to the API server run on a context that ignores the stop, and only the stop: a deadline, or a cancellation while the
-// process is not stopping (a lost lease above all), still ends them at once. After the grace time everything ends.
+// process is not stopping (a lost lease above all), still ends them at once. All calls end after the grace time.
 type drain struct {
-	stopping context.Context // ends when the stop is asked for
+	stopping context.Context // ends when the stop is requested
 	over     context.Context // ends when the grace time is over
 	end      context.CancelFunc
 }
 
-// newDrain derives the grace time from the context that ends when the stop is asked for.
+// newDrain derives the grace time from the context that ends when the stop is requested.
 func newDrain(stopping context.Context, grace time.Duration) *drain {
 	over, end := context.WithCancel(context.WithoutCancel(stopping))
 	context.AfterFunc(stopping, func() {
@@ -57,7 +57,7 @@ func (d *drain) detach(ctx context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-// reading is detach for reads, which may be repeated: it costs nothing until the stop is asked for.
+// reading is detach for reads, which may be repeated: it has no cost until the stop is requested.
 func (d *drain) reading(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Err() == nil {
 		return ctx, func() {}

@@ -12,7 +12,7 @@ func (d *drain) client(inner client.Client) client.Client {
 	return &drainingClient{Client: inner, drain: d}
 }
 
-// drainingClient is a client whose calls survive the stop. The embedded client answers what needs no request.
+// drainingClient is a client whose calls continue after the stop. The embedded client serves methods without requests.
 type drainingClient struct {
 	client.Client
 	drain *drain

@@ -7,13 +7,13 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// provider wraps inner so that its calls survive the stop for the grace time: a launch whose answer is thrown away is an instance that
+// provider wraps inner so that its calls continue for the grace time after the stop: a launch whose response is dropped is an instance that
 // garbage collection has to find.
 func (d *drain) provider(inner cloud.Provider) cloud.Provider {
 	return &drainingProvider{inner: inner, drain: d}
 }
 
-// drainingProvider is a provider whose calls survive the stop.
+// drainingProvider is a provider whose calls continue after the stop.
 type drainingProvider struct {
 	inner cloud.Provider
 	drain *drain

@@ -28,7 +28,7 @@ type endpoints struct {
 	log     *slog.Logger
 }
 
-// serve opens both ports, or says which one is taken.
+// serve opens both ports, or returns an error with the port that is in use.
 func serve(o options.Serving, own prometheus.Gatherer, ready *readiness, log *slog.Logger) (*endpoints, error) {
 	e := &endpoints{log: log}
 	for _, s := range []struct {

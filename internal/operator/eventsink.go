@@ -14,7 +14,7 @@ import (
 )
 
 // newEventSink returns a running broadcaster of classic core/v1 Events, which is what kubectl describe shows. Shut it down last, so that
-// work in hand can still tell what it did.
+// reconciles in progress can still publish events.
 func newEventSink(m manager.Manager) (record.EventBroadcaster, error) {
 	clientset, err := kubernetes.NewForConfigAndClient(m.GetConfig(), m.GetHTTPClient())
 	if err != nil {

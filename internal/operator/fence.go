@@ -8,19 +8,18 @@ import (
 	"time"
 )
 
-// holdLimit is how long after its last renewal a lease is trusted. A leader that runs gives up earlier (renewDeadline after its last try),
-// and no other replica takes over before leaseDuration; what is between is for requests on their way.
+// holdLimit is how long after its last renewal a lease is trusted. A running leader releases it earlier (renewDeadline after its last attempt),
+// and no other replica takes over before leaseDuration; the difference allows for requests in flight.
 const holdLimit = leaseDuration - retryPeriod
 
-// fence keeps a process from writing on the strength of a lease that it may have lost.
+// fence prevents a process from writing after it may have lost its lease.
 //
-// Problem: a process that was frozen (a suspended host, a stopped container) wakes up as the leader it was, and the library lets it try
-// for renewDeadline to renew a lease that another replica took over meanwhile. Work that was in hand would be done twice: every pending
-// pod gets a second node.
+// Problem: a process that was frozen (a suspended host, a stopped container) resumes as the leader, and the library retries for
+// renewDeadline to renew a lease that another replica has acquired meanwhile. Work in progress would be done twice: every pending pod
+// gets a second node.
 //
-// Approach: remember when the lease was last renewed, and refuse writes once that is too long ago, to the API server and
-// to the cloud alike. A renewal lets them through again.
-// Before the first renewal nothing is refused: a process that holds no lease does not act.
+// Approach: record when the lease was last renewed, and reject writes to the API server and to the cloud once that is too long ago.
+// A renewal allows them again. Before the first renewal no write is rejected: a process that is not the leader does not write.
 type fence struct {
 	mu      sync.Mutex
 	renewed time.Time // zero before the first time
@@ -66,7 +65,7 @@ func (f *fence) guard(inner http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// refuse says why nothing may be changed now; nil while the lease can be trusted.
+// refuse returns an error if writes are not allowed now; nil while the lease is trusted.
 func (f *fence) refuse(now time.Time) error {
 	if age := f.age(now); age > holdLimit {
 		return fmt.Errorf("not writing: the lease was last renewed %s ago, another replica may have taken over", age.Round(time.Second))
@@ -74,7 +73,7 @@ func (f *fence) refuse(now time.Time) error {
 	return nil
 }
 
-// age is how long ago the lease was renewed; zero before the first time. Of the wall clock and the monotonic one, which stands still while a
+// age returns how long ago the lease was renewed; zero before the first time. Of the wall clock and the monotonic one, which stands still while a
 // host is suspended, the longer time counts.
 func (f *fence) age(now time.Time) time.Duration {
 	f.mu.Lock()

@@ -8,13 +8,13 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// provider wraps inner so that no instance begins or ends on the strength of a lease that may be lost: what another replica launches
-// meanwhile would be there twice, and what it has just taken into use would be gone. Questions are answered all the same.
+// provider wraps inner so that no instance is launched or terminated while the lease may be lost: another replica may launch the same
+// instance, or have started to use the one that is terminated. Reads are not affected.
 func (f *fence) provider(inner cloud.Provider) cloud.Provider {
 	return &fencedProvider{Provider: inner, fence: f}
 }
 
-// fencedProvider is a provider that changes nothing while the lease cannot be trusted. The embedded one answers questions.
+// fencedProvider is a provider that rejects changes while the lease is not trusted. The embedded provider serves reads.
 type fencedProvider struct {
 	cloud.Provider
 	fence *fence

@@ -71,9 +71,9 @@ func TestTheLibraryReachesTheTransportOfTheLease(t *testing.T) {
 	}
 }
 
-func TestASuspendedMachineAgesTheLease(t *testing.T) {
+func TestTheLeaseAgesDuringSuspension(t *testing.T) {
 	f := &fence{renewed: time.Now()}
-	// The clock of the machine stood still, the one on the wall did not.
+	// The monotonic clock stood still during the suspension, the wall clock did not.
 	if age := f.age(time.Now().Round(0).Add(time.Minute)); age < 59*time.Second {
 		t.Errorf("the lease is %s old after a minute asleep", age)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // instrument wraps a provider so that the duration and the errors of each call are counted under the provider's name and the controller
-// of the context. It changes nothing about the calls.
+// of the context. It does not change the calls.
 func instrument(provider cloud.Provider, name string, m *observe.Metrics) cloud.Provider {
 	return &instrumentedProvider{inner: provider, name: name, metrics: m.CloudProvider}
 }

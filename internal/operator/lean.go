@@ -10,29 +10,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// mostShared bounds how many different parts of pods are remembered for sharing.
+// mostShared limits how many different parts of pods are cached for sharing.
 const mostShared = 8192
 
-// lean makes objects small before they are cached.
+// lean removes fields from objects before they are cached.
 //
 // Problem: nearly all memory of a controller is its cache of pods, and nearly all of a pod is for the kubelet: commands,
-// environments, probes, mounts, images. And the pods of one workload say the same, thousands of times. Approach: keep what
-// this process reads, and let pods that say the same share it. Objects of a cache are never changed in place: readers get
-// copies, or promise not to write.
+// environments, probes, mounts, images. The pods of one workload repeat the same values thousands of times. Approach: keep the fields
+// that this process reads, and share equal values between pods. Cached objects are never changed in place: readers get copies, or
+// must not write.
 //
-// What is left out must be read nowhere, neither here nor by a helper library, and is never written: pods and nodes are
-// only ever patched with the difference between two such objects, in which nothing is missing that is in the other.
+// Invariant: neither this process nor a helper library reads a removed field, and none is written: pods and nodes are only patched
+// with the difference between two trimmed objects.
 //
-//   - Pods: of containers, name, resources, restart policy and host ports are read (what a pod asks for, native sidecars,
+//   - Pods: of containers, name, resources, restart policy and host ports are read (requests, native sidecars,
 //     conflicts); of their statuses, resources (resizing) and how they ended (when the pod last changed); of volumes,
 //     those with claims (zones, limits of attachments).
-//   - Nodes: images and lists of volumes are not read; attachments are objects of their own.
-//   - Of everything, managed fields are not read.
+//   - Nodes: images and lists of volumes are not read; attachments are separate objects.
+//   - All kinds: managed fields are not read.
 type lean struct {
 	strip toolscache.TransformFunc
 
 	mu sync.Mutex
-	// shared are parts of pods by what they say. When it is full it begins anew: then equal parts may be there twice.
+	// shared are parts of pods by their content. When it is full it is cleared: equal parts may then exist twice.
 	shared map[string]any
 }
 
@@ -40,7 +40,7 @@ func newLean() *lean {
 	return &lean{strip: cache.TransformStripManagedFields(), shared: map[string]any{}}
 }
 
-// transform is called with every object that comes from a watch, before anybody else sees it.
+// transform is called with every object that comes from a watch, before any handler or cache.
 func (l *lean) transform(o any) (any, error) {
 	o, err := l.strip(o)
 	if err != nil {
@@ -74,7 +74,7 @@ func trimPod(pod *corev1.Pod) {
 	status.EphemeralContainerStatuses, status.PodIPs, status.HostIPs = nil, nil, nil
 }
 
-// trimContainers keeps the ports that may be those of the node.
+// trimContainers keeps only ports that may be host ports.
 func trimContainers(spec *corev1.PodSpec, list []corev1.Container) {
 	for i := range list {
 		c := &list[i]
@@ -88,7 +88,7 @@ func trimContainers(spec *corev1.PodSpec, list []corev1.Container) {
 	}
 }
 
-// trimStatuses leaves out containers of which nothing is left to say.
+// trimStatuses removes the statuses of containers that are empty after trimming.
 func trimStatuses(list []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var out []corev1.ContainerStatus
 	for i := range list {
@@ -103,7 +103,7 @@ func trimStatuses(list []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return out
 }
 
-// sharePod replaces what other pods say too by what they have. The node is the pod's own.
+// sharePod replaces parts of the pod by equal parts of other pods. The node name is not shared.
 func (l *lean) sharePod(pod *corev1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,8 +118,8 @@ func (l *lean) sharePod(pod *corev1.Pod) {
 	s.ContainerStatuses = share(l, &corev1.PodStatus{ContainerStatuses: s.ContainerStatuses}, s.ContainerStatuses)
 }
 
-// share is what was known as said, or own, which is known as that from now on. A message of another type, or with other
-// fields, never says the same: T tells them apart.
+// share returns the value cached under said, or caches and returns own. T is part of the key, so that messages of different types
+// are never equal.
 func share[T any](l *lean, said interface{ Marshal() ([]byte, error) }, own T) T {
 	text, err := said.Marshal()
 	if err != nil {

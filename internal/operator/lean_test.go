@@ -47,13 +47,13 @@ func named(pod *corev1.Pod) {
 	}
 }
 
-// amounts are what a pod asks for, by the helper library that decides about it.
+// amounts are the requests of a pod as the helper library computes them.
 func amounts(pod *corev1.Pod) string {
 	options := podresource.PodResourcesOptions{UseStatusResources: true}
 	return fmt.Sprint(podresource.PodRequests(pod, options), podresource.PodLimits(pod, options), podresource.IsPodResizeInfeasible(pod))
 }
 
-func TestLeanPodsSayTheSame(t *testing.T) {
+func TestLeanPodsKeepTheirMeaning(t *testing.T) {
 	l, translator := newLean(), translate.New(v1.CoreLabelRules())
 	now := time.Unix(5e5, 0)
 	for seed := range int64(300) {
@@ -61,7 +61,7 @@ func TestLeanPodsSayTheSame(t *testing.T) {
 		randomPods(seed).Fill(pod)
 		named(pod)
 		small := pod.DeepCopy()
-		for range 2 { // doing it again changes nothing
+		for range 2 { // idempotent
 			if _, err := l.transform(small); err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ func TestLeanPodsKeepTheirMetadata(t *testing.T) {
 	}
 }
 
-// replica is one of many pods that say the same.
+// replica returns one of many pods with the same spec.
 func replica(node string) *corev1.Pod {
 	pod := &corev1.Pod{}
 	randomPods(7).NilChance(0).Fill(pod)
@@ -115,7 +115,7 @@ func replica(node string) *corev1.Pod {
 	return pod
 }
 
-func TestPodsOfOneWorkloadShareWhatTheySay(t *testing.T) {
+func TestPodsOfOneWorkloadShareTheirParts(t *testing.T) {
 	l := newLean()
 	a, b, other := replica("a"), replica("b"), replica("c")
 	other.Labels = map[string]string{"app": "other"}

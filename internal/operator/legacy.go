@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// keepers serve objects of earlier APIs where that is asked for.
+// keepers serve objects of earlier APIs if that is enabled.
 func keepers(shared deps.Shared, gates options.FeatureGates) []Controller {
 	if !gates.LegacyProvisioner {
 		return nil

@@ -10,14 +10,14 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// routeLibraryLogs sends what the libraries log through the same logger. The libraries keep it in variables of their own.
+// routeLibraryLogs routes the log lines of the libraries through the same logger. Each library has its own global logger variable.
 func routeLibraryLogs(log *slog.Logger) {
 	bridge := logr.FromSlogHandler(withoutChatter{log.Handler()})
 	ctrllog.SetLogger(bridge)
 	klog.SetLoggerWithOptions(bridge, klog.ContextualLogger(true))
 }
 
-// withoutChatter lowers what the controller library says about every controller at every start and stop from info to
+// withoutChatter lowers the lines of the controller library about every controller at every start and stop from info to
 // debug: a hundred lines that bury the few an operator looks for.
 type withoutChatter struct{ slog.Handler }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// newManager makes the manager: caches, client, lease. It asks the API server which kinds are namespaced.
+// newManager returns the manager with caches, client and lease. It discovers from the API server which kinds are namespaced.
 func newManager(c *rest.Config, l lease, o options.Options, p Process, stop *drain) (manager.Manager, error) {
 	scheme, err := newScheme(p.Provider)
 	if err != nil {
@@ -51,7 +51,7 @@ func newManager(c *rest.Config, l lease, o options.Options, p Process, stop *dra
 	return m, nil
 }
 
-// cacheOptions keeps memory down: objects are cached without fields that no controller reads, and of the leases only those of nodes are
+// cacheOptions reduces memory: objects are cached without fields that no controller reads, and of the leases only those of nodes are
 // watched.
 func cacheOptions() cache.Options {
 	return cache.Options{

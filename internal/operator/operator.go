@@ -1,5 +1,5 @@
 // Package operator wires the process together: configuration of the API client, manager, caches, endpoints, leader election, and an
-// orderly stop. It decides nothing; what runs is listed in one place, Controllers.
+// orderly stop. It makes no decisions; Controllers lists the controllers.
 //
 // Order of a start: endpoints (so that a probe answers from the first moment), API server and definitions (waited for, with log lines,
 // instead of crashing in a loop), indexes, controllers, caches, lease. Order of a stop: no new work, work in hand may finish for up to
@@ -34,7 +34,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// drainTimeout is how long work in hand may take after a stop was asked for.
+// drainTimeout is how long reconciles in progress may continue after a stop was requested.
 const drainTimeout = 30 * time.Second
 
 // Process is what Run needs besides options.
@@ -101,7 +101,7 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 	return a.run(ctx, wait)
 }
 
-// stopped reports whether the process was told to stop before anything ran.
+// stopped reports whether the process received a stop signal before any controller ran.
 func stopped(ctx context.Context, log *slog.Logger) bool {
 	if ctx.Err() == nil {
 		return false
@@ -121,7 +121,7 @@ type assembly struct {
 	ready    *readiness
 }
 
-// run builds the cloud, waits for the definitions, registers everything that runs, and runs it.
+// run builds the cloud, waits for the definitions, registers all controllers, and runs them.
 func (a assembly) run(ctx context.Context, wait waiter) error {
 	log := a.process.Log
 	outlets := &observe.Outlets{Registry: a.registry, Version: a.process.Build.Version}
@@ -158,7 +158,7 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 	return nil
 }
 
-// register adds everything that runs to the manager.
+// register adds all controllers to the manager.
 func (a assembly) register(place cloud.Cloud, outlets *observe.Outlets, statuses *observe.Recorder) error {
 	metrics := observe.NewMetrics(a.registry, slices.Sorted(maps.Keys(place.Labels.WellKnown)), classLabels(place)...)
 	metrics.SetBuild(a.process.Build)
@@ -181,7 +181,7 @@ func (a assembly) register(place cloud.Cloud, outlets *observe.Outlets, statuses
 			return fmt.Errorf("registering the controllers of cloud provider %q: %w", place.Name, err)
 		}
 	}
-	// Runs on the leader only, like everything that acts.
+	// Runs on the leader only, like all controllers that write.
 	return a.manager.Add(manager.RunnableFunc(func(context.Context) error {
 		a.process.Log.Info("elected leader")
 		return nil

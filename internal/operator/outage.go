@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// outagePause is how long one line about an outage speaks for all requests that fail meanwhile.
+// outagePause is the minimum time between two log lines about an outage.
 const outagePause = 10 * time.Second
 
 // outage logs when the API server stops answering and when it answers again. The client library retries in silence while connections are
-// refused, and that nothing happens any more is what an operator wants explained. An answer of any status ends an outage.
+// refused, so that without these lines an operator would not see why no work is done. A response of any status ends an outage.
 type outage struct {
 	log *slog.Logger
 

@@ -7,8 +7,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/overlay"
 )
 
-// withOverlays is the cloud of the shared as everybody else should see it, with NodeOverlays applied, and the controller that
-// judges them against the cloud as it is.
+// withOverlays returns the cloud of shared with NodeOverlays applied, for use by all other controllers, and the controller that
+// validates them against the cloud without overlays.
 func withOverlays(shared deps.Shared) (cloud.Cloud, Controller) {
 	corrections := &overlay.Store{}
 	corrected := shared.Cloud

@@ -42,7 +42,7 @@ func (r *readiness) caches(request *http.Request) error {
 	return nil
 }
 
-// definitions checks that the API server knows our kinds.
+// definitions checks that the API server serves the CRDs of Karpenter.
 func (r *readiness) definitions(*http.Request) error {
 	m := r.manager.Load()
 	if m == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// repairers replace unhealthy nodes where that is asked for, and the cloud says what unhealthy means.
+// repairers replace unhealthy nodes if that is enabled and the cloud defines repair policies.
 func repairers(shared deps.Shared, gates options.FeatureGates) []Controller {
 	if !gates.NodeRepair || len(shared.Cloud.RepairPolicies) == 0 {
 		return nil

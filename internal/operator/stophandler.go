@@ -10,7 +10,7 @@ import (
 // lostLease is the text of the manager's error, which has no type.
 const lostLease = "leader election lost"
 
-// explain says what a failure of the manager means to an operator.
+// explain adds to a failure of the manager what an operator needs to know.
 func explain(err error) error {
 	if strings.Contains(err.Error(), lostLease) {
 		return fmt.Errorf("the lease could not be renewed for %s, because the API server does not answer or another replica took over; ending so that no two replicas act: %w", renewDeadline, err)

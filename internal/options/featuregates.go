@@ -33,7 +33,7 @@ func DefaultFeatureGates() FeatureGates {
 type gate struct {
 	name  string
 	field *bool
-	// about says what happens when it is on.
+	// about describes its effect when it is on.
 	about string
 }
 
@@ -55,7 +55,7 @@ type Gate struct {
 	Name string
 	// On is its value.
 	On bool
-	// About says what happens when it is on.
+	// About describes its effect when it is on.
 	About string
 }
 
@@ -77,7 +77,7 @@ func (g FeatureGates) String() string {
 	return strings.Join(parts, ",")
 }
 
-// ParseFeatureGates reads "Name=bool,Name=bool". Gates that are not named keep their default, spaces around names and values are
+// ParseFeatureGates reads "Name=bool,Name=bool". Omitted gates keep their default, spaces around names and values are
 // ignored, and the last mention of a gate wins. An unknown name and a value that is not a Go boolean are errors.
 func ParseFeatureGates(text string) (FeatureGates, error) {
 	out := DefaultFeatureGates()

@@ -6,7 +6,7 @@ import "fmt"
 type Ignored struct {
 	// Setting is the flag or gate as a user would write it.
 	Setting string
-	// Consequence says why it has no effect.
+	// Consequence is the reason why it is ignored.
 	Consequence string
 	// isSet reports whether it was changed from its default.
 	isSet func(Options) bool

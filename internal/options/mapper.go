@@ -13,7 +13,7 @@ import (
 )
 
 // mappers returns how the text of each type of flag becomes a value. They exist, although the flag library has its own, so that every
-// error says what is allowed in the same form.
+// error lists the allowed values in the same form.
 func mappers(providers []CloudProvider) []kong.Option {
 	return []kong.Option{
 		kong.KindMapper(reflect.Bool, boolMapper{}),
@@ -40,7 +40,7 @@ func parseFloat(text string) (float64, error) {
 	return n, err
 }
 
-// textMapper decodes with parse. Unless allowed is empty, the error of parse is replaced by a sentence that says what is allowed.
+// textMapper decodes with parse. Unless allowed is empty, the error of parse is replaced by a sentence with the allowed values.
 func textMapper[T any](parse func(string) (T, error), allowed string) kong.Mapper {
 	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var text string
@@ -63,7 +63,7 @@ func textMapper[T any](parse func(string) (T, error), allowed string) kong.Mappe
 // boolMapper reads a flag that is true when bare and otherwise takes exactly true or false.
 type boolMapper struct{}
 
-// IsBool tells the flag library that the flag takes no separate argument.
+// IsBool reports to the flag library that the flag takes no separate argument.
 func (boolMapper) IsBool() bool { return true }
 
 // Decode implements kong.Mapper.

@@ -16,17 +16,17 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Options holds everything an operator can set from outside. Its sub-structs are handed to the constructors that need them.
+// Options holds all settings of the process. Its sub-structs are handed to the constructors that need them.
 type Options struct {
-	// Serving says which ports the process answers on.
+	// Serving holds the ports that the process serves.
 	Serving Serving `embed:""`
-	// Client says how the process reaches the API server.
+	// Client holds the settings of the API client.
 	Client Client `embed:""`
-	// LeaderElection says how replicas agree on the one that acts.
+	// LeaderElection holds the settings of leader election.
 	LeaderElection LeaderElection `embed:""`
 	// Process bounds the resources of the process itself.
 	Process Process `embed:""`
-	// Log says what is logged and where to.
+	// Log holds the settings of logging.
 	Log Log `embed:""`
 	// Scheduling tunes batching and simulation.
 	Scheduling Scheduling `embed:""`
@@ -84,7 +84,7 @@ type Process struct {
 	CPURequests int64 `name:"cpu-requests" envvar:"CPU_REQUESTS" group:"Process" default:"1000" placeholder:"MILLICORES" help:"CPU of the container in millicores (${default}); scales concurrency."`
 }
 
-// Log says what is logged and where to.
+// Log holds the settings of logging.
 type Log struct {
 	// Level is empty (meaning info), debug, info or error.
 	Level LogLevel `name:"log-level" envvar:"LOG_LEVEL" group:"Logging" default:"info" help:"debug, info or error."`
@@ -100,9 +100,9 @@ type Scheduling struct {
 	BatchMaxDuration time.Duration `name:"batch-max-duration" envvar:"BATCH_MAX_DURATION" group:"Scheduling" default:"10s" help:"Longest time a batch of pending pods stays open."`
 	// BatchIdleDuration closes a batch after this much quiet.
 	BatchIdleDuration time.Duration `name:"batch-idle-duration" envvar:"BATCH_IDLE_DURATION" group:"Scheduling" default:"1s" help:"Quiet time after which a batch closes."`
-	// PreferencePolicy says whether soft affinities and ScheduleAnyway spread count.
+	// PreferencePolicy decides whether preferred affinities and ScheduleAnyway spread count.
 	PreferencePolicy PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" group:"Scheduling" default:"Respect" help:"Whether soft affinities and ScheduleAnyway spread count: Respect or Ignore."`
-	// MinValuesPolicy says what happens when minValues cannot be met.
+	// MinValuesPolicy is the treatment of minValues that cannot be met.
 	MinValuesPolicy MinValuesPolicy `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" group:"Scheduling" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
 	// IgnoreDRARequests rejects pods with resource claims instead of simulating their allocation.
 	IgnoreDRARequests bool `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" group:"Scheduling" default:"true" help:"Reject pods with resource claims (${default}); =false simulates their allocation."`
@@ -110,7 +110,7 @@ type Scheduling struct {
 	Config SchedulerConfig `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" group:"Scheduling" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
 }
 
-// NominationWindow is how long a node that was promised to a pod is protected.
+// NominationWindow is how long a node that is nominated for a pod is protected from disruption.
 func (s Scheduling) NominationWindow() time.Duration {
 	return max(2*s.BatchMaxDuration, 10*time.Second)
 }
@@ -123,10 +123,10 @@ type KWOK struct {
 	Catalog string `name:"catalog" envvar:"CATALOG" group:"Cloud provider" default:"generic" help:"kwok: built-in catalog of instance types: generic, or CLOUD/REGION for those of a region."`
 }
 
-// PreferencePolicy says whether soft scheduling terms count in simulation.
+// PreferencePolicy decides whether preferred scheduling terms count in simulation.
 type PreferencePolicy string
 
-// MinValuesPolicy says what happens when the minValues of a requirement cannot be met.
+// MinValuesPolicy is the treatment of requirements whose minValues cannot be met.
 type MinValuesPolicy string
 
 // LogLevel is the least severe level that is logged; empty means info.

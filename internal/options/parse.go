@@ -17,7 +17,7 @@ type LookupEnv func(name string) (string, bool)
 const envTag = "envvar"
 
 // Parse reads the flags in args (without program and subcommand names) and the environment, and validates the result. The error names
-// the flag or variable, the value and what is allowed; several violations are joined, one a line.
+// the flag or variable, the value and the allowed values; several violations are joined, one a line.
 //
 // providers receive the settings of cloud providers; they and the default provider can be chosen.
 func Parse(args []string, env LookupEnv, providers ...ProviderSettings) (Options, error) {
@@ -58,7 +58,7 @@ func Kong(env LookupEnv, providers ...CloudProvider) []kong.Option {
 	return append(out, mappers(providers)...)
 }
 
-// Explain strips what the flag library wraps around a ValueError; other errors are returned as they are.
+// Explain removes the text that the flag library adds to a ValueError; other errors are returned as they are.
 func Explain(err error) error {
 	var value *ValueError
 	if errors.As(err, &value) {
@@ -73,7 +73,7 @@ func (o *Options) AfterApply() error {
 	return o.Validate()
 }
 
-// complete replaces values that stand for a default.
+// complete replaces values that select a default.
 func (o *Options) complete() {
 	if o.Process.CPURequests <= 0 {
 		o.Process.CPURequests = 1000

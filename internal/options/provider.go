@@ -10,11 +10,11 @@ import (
 type ProviderSettings interface {
 	// Provider returns the cloud provider that the settings belong to.
 	Provider() CloudProvider
-	// Validate refuses what a single value cannot show by its form. What is required is required only where the provider is chosen.
+	// Validate checks conditions that the form of a single value does not show. Required settings are required only if the provider is selected.
 	Validate(chosen bool, refuse Refuse)
 }
 
-// Refuse reports that the value of a flag is not valid. The text says what is allowed.
+// Refuse reports that the value of a flag is not valid. The text names the allowed values.
 type Refuse func(flag, env string, value any, format string, args ...any)
 
 // WithProviders returns empty options with settings of cloud providers, ready to be part of the grammar of a command line.

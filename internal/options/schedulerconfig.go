@@ -14,7 +14,7 @@ import (
 // SchedulerConfig is the scheduler configuration document. The zero value means none was given.
 // Source: spec, scheduler configuration document.
 type SchedulerConfig struct {
-	// PodTopologySpread holds the defaults for pods that declare no spread of their own; nil means none.
+	// PodTopologySpread holds the defaults for pods whose spec declares no spread; nil means none.
 	PodTopologySpread *PodTopologySpread `json:"podTopologySpread,omitempty"`
 }
 

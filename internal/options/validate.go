@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Validate checks what a single value cannot show by its form. All violations are joined, one a line, each naming flag, variable, value
-// and what is allowed.
+// Validate checks conditions that the form of a single value does not show. All violations are joined, one a line, each naming flag, variable, value
+// and the allowed values.
 func (o Options) Validate() error {
 	var errs []error
 	refuse := Refuse(func(flag, env string, value any, format string, args ...any) {

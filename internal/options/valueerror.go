@@ -2,7 +2,7 @@ package options
 
 import "fmt"
 
-// ValueError reports a value that cannot be used, where it came from and what would be allowed.
+// ValueError reports an invalid value, its source and the allowed values.
 type ValueError struct {
 	// Flag is the name without dashes.
 	Flag string
@@ -10,11 +10,11 @@ type ValueError struct {
 	Env string
 	// Value is the text as given.
 	Value string
-	// Reason says what is wrong and what is allowed.
+	// Reason is the violation and the allowed values.
 	Reason string
 }
 
-// Error names the source, the value and what is allowed.
+// Error names the source, the value and the allowed values.
 func (e *ValueError) Error() string {
 	if e.Env != "" {
 		return fmt.Sprintf("environment variable %s=%q (flag --%s): %s", e.Env, e.Value, e.Flag, e.Reason)
