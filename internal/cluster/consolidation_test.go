@@ -10,7 +10,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// TestMoves: the number moves exactly when something could make consolidation possible.
+// TestMoves checks that the number changes exactly on events that could make consolidation possible.
 func TestMoves(t *testing.T) {
 	t.Attr("covers", "L388")
 	now := time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)

@@ -97,9 +97,9 @@ func TestWhoUsesADevice(t *testing.T) {
 	}
 }
 
-// TestDevicesAreKnownBeforeTheyAreAskedFor: existing objects are applied before the watcher is ready, and
-// waiting for that ends with the context.
-func TestDevicesAreKnownBeforeTheyAreAskedFor(t *testing.T) {
+// TestDevicesAreAppliedBeforeTheWatcherIsReady checks that existing objects are applied before the watcher is ready, and that
+// WaitReady returns when the context ends.
+func TestDevicesAreAppliedBeforeTheWatcherIsReady(t *testing.T) {
 	t.Attr("covers", "L340")
 	s := newStore()
 	if slices.Contains(namesOf(s.kinds()), "ResourceClaim") {

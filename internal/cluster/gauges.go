@@ -36,8 +36,8 @@ func (g *Gauges) Register(m manager.Manager) error { return m.Add(g) }
 // NeedLeaderElection returns false: every replica has the cluster state.
 func (g *Gauges) NeedLeaderElection() bool { return false }
 
-// Start refreshes the gauges until ctx ends, and logs an error while the cluster state is incomplete: nothing is planned
-// meanwhile.
+// Start refreshes the gauges until ctx ends, and logs an error while the cluster state is incomplete, because no
+// plans are made meanwhile.
 func (g *Gauges) Start(ctx context.Context) error {
 	tick := time.NewTicker(gaugePeriod)
 	defer tick.Stop()

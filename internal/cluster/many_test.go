@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// TestManyPodsAtOnceMakeTheSameSnapshot applies pods in both ways: pods that are done, pods with volumes that are not there,
-// bound and pending ones, and one that moves within the list.
+// TestManyPodsAtOnceMakeTheSameSnapshot applies pods one by one and all at once: completed pods, pods with missing volumes,
+// bound and pending pods, and one that occurs twice in the list.
 func TestManyPodsAtOnceMakeTheSameSnapshot(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(5))
 	var pods []*corev1.Pod

@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cost"
 )
 
-// see is the node of that id now, or nil.
+// see returns the node with that ID in a new snapshot, or nil.
 func see(s *Store, id string) *model.Node {
 	n, _ := s.Snapshot().Nodes.Get(id)
 	return n

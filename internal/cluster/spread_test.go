@@ -20,7 +20,7 @@ func spreadingStore() *Store {
 	return s
 }
 
-// owned is a pod that waits, labelled app=web, of the controller with this UID if there is one.
+// owned returns a pending pod, labelled app=web, of the controller with this UID if there is one.
 func owned(namespace, name string, owner types.UID, edits ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + "/" + name), Labels: map[string]string{"app": "web", "rev": "1"}},
@@ -82,8 +82,8 @@ const (
 	byBoth    = "map[app:web rev:1]"
 )
 
-// TestDefaultSpreadFollowsWhatItIsDeducedFrom changes Services and owners under pods that are there already.
-func TestDefaultSpreadFollowsWhatItIsDeducedFrom(t *testing.T) {
+// TestDefaultSpreadFollowsServicesAndOwners changes Services and owners of existing pods.
+func TestDefaultSpreadFollowsServicesAndOwners(t *testing.T) {
 	t.Attr("covers", "L254 L255")
 	web, rev := map[string]string{"app": "web"}, map[string]string{"rev": "1"}
 	type step struct {
@@ -189,7 +189,7 @@ func TestWhoIsNotSpreadByDefault(t *testing.T) {
 	}
 }
 
-// TestPodsOnNodesAreSpreadAnewToo: what runs on a node may have to move, with the constraints of that time.
+// TestPodsOnNodesAreSpreadAnewToo checks bound pods, which may have to be rescheduled with the current constraints.
 func TestPodsOnNodesAreSpreadAnewToo(t *testing.T) {
 	s := spreadingStore()
 	s.UpdateNode(node("node-1", ""))

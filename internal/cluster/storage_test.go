@@ -80,8 +80,8 @@ func volumesOf(t *testing.T, s *Store, uid string) string {
 	return strings.Join(parts, " ")
 }
 
-// TestPodsFollowWhatTheirVolumesReferTo changes one object after the other and looks at the pod that waits.
-func TestPodsFollowWhatTheirVolumesReferTo(t *testing.T) {
+// TestPodsFollowTheObjectsOfTheirVolumes changes one object after the other and checks the pending pod.
+func TestPodsFollowTheObjectsOfTheirVolumes(t *testing.T) {
 	s := newStore()
 	s.UpdatePod(using(waitingPod("p"), "data"))
 	for _, step := range []struct {
@@ -124,7 +124,7 @@ func TestStorageMayArriveInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestChangesOfStorageConcernOnlyItsPods: what a change costs depends on the pods that use the object, not on the cluster.
+// TestChangesOfStorageConcernOnlyItsPods checks that the cost of a change depends on the pods that use the object, not on the cluster.
 func TestChangesOfStorageConcernOnlyItsPods(t *testing.T) {
 	s := newStore()
 	s.UpdateStorageClass(storageClass("fast", "a"))
@@ -197,7 +197,7 @@ func TestDriversSayWhatANodeCanAttach(t *testing.T) {
 	}
 }
 
-// TestUsageOfVolumesAndPorts: what bound pods use is known as soon as the Node is, whatever else is updated.
+// TestUsageOfVolumesAndPorts checks that the usage of bound pods counts as soon as the Node exists, in any order of updates.
 func TestUsageOfVolumesAndPorts(t *testing.T) {
 	t.Attr("covers", "L386")
 	s := newStore()
@@ -249,8 +249,8 @@ func TestDeletedStorageBreaksNothing(t *testing.T) {
 	}
 }
 
-// TestNothingIsKeptOfPodsThatAreGone looks at the way back from claims to pods.
-func TestNothingIsKeptOfPodsThatAreGone(t *testing.T) {
+// TestDeletedPodsAreRemovedFromIndexes checks the index from claims to pods.
+func TestDeletedPodsAreRemovedFromIndexes(t *testing.T) {
 	s := newStore()
 	s.UpdateVolumeClaim(volumeClaim("data", "fast", ""))
 	s.UpdatePod(using(boundPod("p", "n"), "data"))

@@ -29,7 +29,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/logcapture"
 )
 
-// watches are the informers of a feed, none of which has delivered anything.
+// watches are the informers of a Watcher, which have not delivered any object.
 type watches struct {
 	t      *testing.T
 	cache  *informertest.FakeInformers
@@ -72,7 +72,7 @@ func (m fakeManager) GetCache() cache.Cache       { return m.w.cache }
 func (m fakeManager) GetAPIReader() client.Reader { return m.w.reader }
 func (m fakeManager) Add(manager.Runnable) error  { return nil }
 
-// runFeed feeds a new store until the test ends. It must be called in a bubble.
+// runFeed runs a Watcher with a new store until the test ends. It must be called in a bubble.
 func (w *watches) runFeed() (*Store, *Watcher) {
 	w.t.Helper()
 	s := newStore()
@@ -125,7 +125,7 @@ func TestClusterStateIsCompleteOnceEveryKindHasBeenDelivered(t *testing.T) {
 		if !f.Ready() || len(f.Missing()) != 0 {
 			t.Fatalf("not complete, missing %v", f.Missing())
 		}
-		// What comes later cannot make it incomplete again, least of all a claim that is not launched yet.
+		// Later objects cannot make it incomplete again, not even a claim that is not launched yet.
 		w.by["NodeClaim"].Add(claim("a", ""))
 		s.Created(claim("b", ""), time.Now())
 		w.by["Node"].Add(node("m", "test://2"))
@@ -238,8 +238,8 @@ func TestAClaimThatWasDeletedUnseenIsForgotten(t *testing.T) {
 	})
 }
 
-// TestAPodOfTheSameNameTakesThePlaceOfTheOneBefore: the watch missed the deletion and shows another pod under the name.
-func TestAPodOfTheSameNameTakesThePlaceOfTheOneBefore(t *testing.T) {
+// TestAPodOfTheSameNameReplacesTheFormerOne checks an update after the watch missed the deletion of another pod with the name.
+func TestAPodOfTheSameNameReplacesTheFormerOne(t *testing.T) {
 	t.Attr("covers", "L373")
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatches(t)
@@ -258,7 +258,7 @@ func TestAPodOfTheSameNameTakesThePlaceOfTheOneBefore(t *testing.T) {
 		if len(n.Pods) != 0 || n.Used.At(0) != 0 || len(m.Pods) != 1 || m.Used.At(0) != 1000 {
 			t.Errorf("%d pods on n, %d on m; want the one on m", len(n.Pods), len(m.Pods))
 		}
-		// A pod that is shown as deleted only when the watch is listed again.
+		// A pod whose deletion is delivered only when the watch lists again.
 		w.by["Pod"].Add(boundPod("late", "n"))
 		forget(func(p *corev1.Pod) { s.DeletePod(string(p.UID)) })(toolscache.DeletedFinalStateUnknown{Obj: boundPod("late", "n")})
 		if n, _ := s.Snapshot().Nodes.Get("node/n"); len(n.Pods) != 0 {
