@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// at is so many seconds after the tests begin.
+// at returns the time this many seconds after the start of the tests.
 func at(seconds int) time.Time { return time.Date(2026, 1, 1, 0, 0, seconds, 0, time.UTC) }
 
 func TestTimes(t *testing.T) {

@@ -24,7 +24,7 @@ func (t *Translator) Catalog(types []*cloud.InstanceType) catalog.Catalog {
 		offerings += len(it.Offerings)
 		entries += len(it.Requirements)
 	}
-	// What belongs to one list lives and dies together, so it is kept together.
+	// The values of one list have the same lifetime, so they share allocations.
 	r.offerings = make([]catalog.Offering, 0, offerings)
 	r.labels.space = make([]requirement.Requirement, entries)
 	r.types = make([]catalog.InstanceType, len(types))
@@ -128,11 +128,11 @@ func (r *catalogReader) kind(i int, entries []v1.NodeSelectorRequirementWithMinV
 	return kind
 }
 
-// hugePagesPrefix starts the names of resources that are taken out of ordinary memory.
+// hugePagesPrefix starts the names of resources that are subtracted from memory.
 const hugePagesPrefix = "hugepages-"
 
-// allocatable is the vector of it.Allocatable(). That is worked out for every type of a catalogue, so where all amounts
-// are whole, which is nearly everywhere, integers do.
+// allocatable returns the vector of it.Allocatable(). It is computed for every type of a catalog, so with integers where all
+// amounts are integers, which is nearly always.
 func (t *Translator) allocatable(it *cloud.InstanceType) resource.Vector {
 	v := vectorOf(len(it.Capacity))
 	paged, pages := false, int64(0)

@@ -52,8 +52,8 @@ func ladder(n int) []*cloud.InstanceType {
 	return out
 }
 
-// TestAllocatableIsThatOfTheProvider compares the allocatable of translated types with the quantities that the contract with
-// clouds works out, for amounts whole and broken, huge and negative, with and without huge pages.
+// TestAllocatableIsThatOfTheProvider compares the allocatable of translated types with the quantities that package cloud
+// computes, for integer and fractional, huge and negative amounts, with and without huge pages.
 func TestAllocatableIsThatOfTheProvider(t *testing.T) {
 	names := []corev1.ResourceName{
 		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage,

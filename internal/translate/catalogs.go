@@ -11,8 +11,8 @@ import (
 // maxCatalogs limits the different lists of instance types that Catalogs caches.
 const maxCatalogs = 64
 
-// Catalogs translates lists of instance types and remembers the last ones. Providers hand out the same instance types until
-// something about them changes, and never change one in place, so equal pointers mean equal content; pools that get the
+// Catalogs translates lists of instance types and caches the last ones. Providers return the same instance types until
+// they change, and never change one in place, so equal pointers mean equal content; pools with the
 // same list share one catalog.
 type Catalogs struct {
 	translator *Translator
@@ -26,10 +26,10 @@ type cachedCatalog struct {
 	catalog catalog.Catalog
 }
 
-// NewCatalogs is an empty memory on top of t.
+// NewCatalogs returns an empty cache that translates with t.
 func NewCatalogs(t *Translator) *Catalogs { return &Catalogs{translator: t} }
 
-// Of is the catalog of types.
+// Of returns the catalog of types.
 func (c *Catalogs) Of(types []*cloud.InstanceType) catalog.Catalog {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -62,7 +62,7 @@ func expressionsOf(s *metav1.LabelSelector) []metav1.LabelSelectorRequirement {
 	return append(out, s.MatchExpressions...)
 }
 
-// Spread is a pod with spread constraints in place of the ones that it does not have. The pod handed in is left alone.
+// Spread returns a copy of a pod without spread constraints, with default ones. The pod that is passed in is not changed.
 func (t *Translator) Spread(p *model.Pod, constraints []corev1.TopologySpreadConstraint, selector *topology.Selector) *model.Pod {
 	shape := *p.Shape
 	shape.Spreads = make([]topology.Spread, len(constraints))

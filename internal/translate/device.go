@@ -35,9 +35,9 @@ func UsesDevices(spec *corev1.PodSpec) bool {
 	return false
 }
 
-// DeviceClaims are the resource claims of a pod that exist or should, as namespace/name without repetition. A claim that is
-// made from a template is called what the status says; until it says so, and where it says that there is none, there is
-// nothing to allocate. Source: scheduling specification, claim resolution per pod.
+// DeviceClaims returns the resource claims of a pod, as namespace/name without repetition. The name of a claim that is
+// made from a template is in the status of the pod; until it is, and where the status declares that there is no claim, there is
+// none to allocate. Source: scheduling specification, claim resolution per pod.
 func DeviceClaims(pod *corev1.Pod) []string {
 	var out []string
 	for _, ref := range pod.Spec.ResourceClaims {
@@ -184,7 +184,7 @@ func optional(q *apiresource.Quantity) *int64 {
 	return &v
 }
 
-// thousandths is a quantity in thousandths; amounts beyond what that can express are as good as endless.
+// thousandths returns a quantity in thousandths; larger amounts are limited to the maximum.
 func thousandths(q apiresource.Quantity) int64 {
 	if q.CmpInt64(math.MaxInt64/1000) >= 0 {
 		return math.MaxInt64
@@ -192,7 +192,7 @@ func thousandths(q apiresource.Quantity) int64 {
 	return q.MilliValue()
 }
 
-// deviceSource is what selectors look at.
+// deviceSource is the input of selectors.
 type deviceSource struct {
 	driver string
 	device *resourcev1.Device
@@ -217,7 +217,7 @@ func (e expression) Matches(d *device.Device) (bool, error) {
 // deviceTolerations is tolerations of taints: a device with any other NoSchedule or NoExecute taint is not selected.
 type deviceTolerations []resourcev1.DeviceToleration
 
-// Matches reports whether all taints of the device that matter are tolerated.
+// Matches reports whether all NoSchedule and NoExecute taints of the device are tolerated.
 func (p deviceTolerations) Matches(d *device.Device) (bool, error) {
 	o, ok := d.Origin.(deviceSource)
 	if !ok {
@@ -234,7 +234,7 @@ func (p deviceTolerations) Matches(d *device.Device) (bool, error) {
 	return true, nil
 }
 
-// templateOf is what drivers will publish on nodes of a type. Types that share their devices share the template.
+// templateOf returns the devices that drivers will publish on nodes of a type. Types that share their devices share the template.
 func (r *catalogReader) templateOf(d *cloud.DynamicResources) *device.Template {
 	if d == nil || len(d.ResourceSlices) == 0 {
 		return nil

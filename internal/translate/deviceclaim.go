@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// maxExpressions is how many compiled expressions are remembered.
+// maxExpressions limits the cached compiled expressions.
 const maxExpressions = 256
 
 // DeviceClaim translates a ResourceClaim. class finds device classes; it returns nil for those that do not exist. A claim
@@ -34,7 +34,7 @@ func (t *Translator) DeviceClaim(c *resourcev1.ResourceClaim, class func(name st
 	return out
 }
 
-// reservedFor is the pods a claim is reserved for, and whether these, and at least one, are all it is reserved for.
+// reservedFor returns the pods that a claim is reserved for, and whether it is reserved for at least one pod and only for pods.
 func reservedFor(c *resourcev1.ResourceClaim) (pods []string, only bool) {
 	only = len(c.Status.ReservedFor) > 0
 	for _, consumer := range c.Status.ReservedFor {
@@ -47,7 +47,7 @@ func reservedFor(c *resourcev1.ResourceClaim) (pods []string, only bool) {
 	return pods, only
 }
 
-// DeviceShares are the parts that an allocated claim has of devices. Looking over others' shoulders takes no part.
+// DeviceShares are the parts that an allocated claim has of devices. Admin access has no share.
 func DeviceShares(c *resourcev1.ResourceClaim) map[device.ID]device.Share {
 	out := map[device.ID]device.Share{}
 	if c.Status.Allocation == nil {
@@ -69,7 +69,7 @@ func DeviceShares(c *resourcev1.ResourceClaim) map[device.ID]device.Share {
 	return out
 }
 
-// sum adds what one allocation of a shared device consumes to what others of the claim do.
+// sum adds the consumed capacity of one allocation of a shared device to that of other allocations of the claim.
 func sum(amounts []device.Amount, consumed capacities) []device.Amount {
 	for _, a := range consumed.amounts() {
 		i, found := slices.BinarySearchFunc(amounts, a.Name, func(have device.Amount, name string) int { return strings.Compare(have.Name, name) })
@@ -109,7 +109,7 @@ func (t *Translator) deviceRequests(list []resourcev1.DeviceRequest, class func(
 	return out, nil
 }
 
-// alternative is what the two forms of a request have in common.
+// alternative holds the fields that the two forms of a request have in common.
 type alternative struct {
 	name, class string
 	selectors   []resourcev1.DeviceSelector
@@ -160,7 +160,7 @@ func (t *Translator) alternative(a alternative, class func(string) *resourcev1.D
 	return out, err
 }
 
-// selection is what all selectors match and the tolerations admit. Equal ones are one.
+// selection selects the devices that all selectors match and whose taints are tolerated. Equal selections are shared.
 func (t *Translator) selection(selectors []resourcev1.DeviceSelector, tolerations []resourcev1.DeviceToleration) (*device.Selection, error) {
 	made := &device.Selection{Selectors: []device.Selector{deviceTolerations(tolerations)}}
 	for _, s := range selectors {

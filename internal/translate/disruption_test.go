@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// change is something about a pod.
+// change sets a field of a pod.
 type change func(*corev1.Pod)
 
 func ownedBy(apiVersion, kind string) change {

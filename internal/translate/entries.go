@@ -9,15 +9,15 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// entryReader translates lists of API requirements that resemble each other, as those of the instance types of one cloud
-// do: the same keys in the same places, and mostly the same values. What a list has in common with the one before is not
-// translated again. The result is that of cloud.Requirements.
+// entryReader translates lists of API requirements that resemble each other, such as those of the instance types of one
+// cloud: the same keys in the same positions, and mostly the same values. Entries that are equal to those of the previous list
+// are not translated again. The result is that of cloud.Requirements.
 type entryReader struct {
 	rules v1.LabelRules
-	// entries are those of the list before, and translated what they mean.
+	// entries are those of the previous list, and translated their translations.
 	entries    []v1.NodeSelectorRequirementWithMinValues
 	translated []requirement.Requirement
-	// order are the places of translated in order of keys; nil when a key occurs twice.
+	// order are the indexes of translated in order of keys; nil when a key occurs twice.
 	order []int
 	// space is preallocated for the next lists, so that lists that are read together are adjacent in memory.
 	space []requirement.Requirement
@@ -50,7 +50,7 @@ func (x *entryReader) read(entries []v1.NodeSelectorRequirementWithMinValues) re
 	return out
 }
 
-// start translates a list that is not like the one before.
+// start translates a list that differs from the previous one.
 func (x *entryReader) start(entries []v1.NodeSelectorRequirementWithMinValues) {
 	x.translated, x.order = x.translated[:0], make([]int, len(entries))
 	for i := range entries {

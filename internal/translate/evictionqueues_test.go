@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// allowing is a budget with this status.
+// allowing returns a budget with this status.
 func allowing(allowed, desired, expected int32) func(*policyv1.PodDisruptionBudget) {
 	return func(b *policyv1.PodDisruptionBudget) {
 		b.Status = policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed, DesiredHealthy: desired, ExpectedPods: expected}

@@ -1,6 +1,6 @@
 package translate
 
-// Remembered is how many questions are remembered.
+// Remembered returns the number of cached specs.
 func (t *Translator) Remembered() int {
 	t.specs.mu.Lock()
 	defer t.specs.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// hashes remembers the hashes of pools: every claim carries its pool's, a pass writes thousands of claims, and working one
-// out costs more than the rest of the claim. Pools are never changed in place, so equal pointers mean equal hashes.
+// hashes caches the hashes of pools: every claim has that of its pool, a pass creates thousands of claims, and computing a
+// hash costs more than the rest of the claim. Pools are never changed in place, so equal pointers mean equal hashes.
 type hashes struct {
 	mu    *sync.Mutex
 	known map[weak.Pointer[v1.NodePool]]string

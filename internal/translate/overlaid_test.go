@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// TestOverlaysMarkTheClaim from the types of the cloud to the annotations that the cloud sees again.
+// TestOverlaysMarkTheClaim checks the path from the types of the cloud to the annotations that the cloud reads.
 func TestOverlaysMarkTheClaim(t *testing.T) {
 	t.Attr("covers", "L220")
 	translator := New(v1.CoreLabelRules())

@@ -42,7 +42,7 @@ func TestPreferencesIgnored(t *testing.T) {
 		t.Errorf("pods that differ only in preferences have different shapes (-without +with):\n%s", cmp.Diff(bare.Shape, got.Shape, exact()))
 	}
 	if n := ignoring.Remembered(); n != 1 {
-		t.Errorf("%d shapes are cached, want 1", n)
+		t.Errorf("%d specs are cached, want 1", n)
 	}
 	want := other.Pod(withoutPreferences(pod))
 	if diff := cmp.Diff(want, got, exact()); diff != "" {

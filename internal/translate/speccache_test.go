@@ -106,8 +106,8 @@ func plain() *corev1.Pod {
 	return pod
 }
 
-// mutate calls f once for every value below v that can be changed, while it is changed: numbers, words, flags, map entries,
-// and what may be left out. at names the value.
+// mutate calls f once for every value below v that can be changed, while it is changed: numbers, strings, booleans, map entries
+// and optional values. at names the value.
 func mutate(v reflect.Value, at string, f func(at string)) {
 	try := func(changed reflect.Value, how string) {
 		before := reflect.New(v.Type()).Elem()
@@ -206,7 +206,7 @@ func everyFieldCounts(t *testing.T, name string, pod *corev1.Pod, preferences bo
 		if diff := cmp.Diff(fresh.Vector(asked), want.Shape.Requests); diff != "" {
 			t.Errorf("%s: requests differ from those that Kubernetes counts (-want +got):\n%s", at, diff)
 		}
-		// Once as it comes, and once from memory.
+		// Once without the cache, and once with it.
 		for range 2 {
 			got := seasoned.Pod(pod)
 			if diff := cmp.Diff(want, got, exact()); diff != "" {

@@ -13,22 +13,22 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
 
-// Volumes finds the objects that pods refer to by name. What is not there is nil.
+// Volumes finds the objects that pods refer to by name. The result is nil if an object does not exist.
 type Volumes interface {
 	Claim(namespace, name string) *corev1.PersistentVolumeClaim
 	Volume(name string) *corev1.PersistentVolume
 	Class(name string) *storagev1.StorageClass
 }
 
-// Storage is what the translation of a pod's volumes looks at besides the pod.
+// Storage is the input of the translation of a pod's volumes besides the pod.
 type Storage struct {
-	// Volumes finds objects. Without it volumes are not looked at.
+	// Volumes finds objects. Without it volumes are ignored.
 	Volumes Volumes
-	// UnsupportedProvisioners and UnsupportedTopologyKeys are what the cloud cannot serve.
+	// UnsupportedProvisioners and UnsupportedTopologyKeys are not supported by the cloud.
 	UnsupportedProvisioners, UnsupportedTopologyKeys []string
 }
 
-// bindCompleted is what the volume controller notes on a claim once it and its volume agree on each other.
+// bindCompleted is the annotation that the volume controller sets on a claim once it is bound.
 const bindCompleted = volumehelpers.AnnBindCompleted
 
 // VolumeClaims names the claims of a pod's namespace that its volumes refer to, in the pod's order. A generic ephemeral
@@ -79,7 +79,7 @@ func (u volumeUse) className() string {
 }
 
 // driver is the CSI driver that attaches the volume; empty if there is none, or if it is unknown. Volumes and classes of
-// the drivers that Kubernetes once had built in belong to the CSI drivers that took their place.
+// former in-tree drivers belong to the CSI drivers that replaced them.
 func (u volumeUse) driver() string {
 	switch {
 	case u.volume != nil && u.volume.Spec.CSI != nil:
@@ -101,7 +101,7 @@ func csiDriver(provisioner string) string {
 	return provisioner
 }
 
-// podVolumes is what a pod's volumes come to.
+// podVolumes is the translation of a pod's volumes.
 type podVolumes struct {
 	topology    []requirement.Set
 	attachments []volume.Attachment
@@ -112,7 +112,7 @@ type podVolumes struct {
 // drivers are those of the attachments, sorted, as often as they occur, and with the claim where it is shared.
 func (v podVolumes) drivers() []string { return v.driverKeys }
 
-// volumes translates the volumes of a pod. Those of a pod that waits are validated too.
+// volumes translates the volumes of a pod. Those of a pending pod are validated too.
 func (t *Translator) volumes(pod *corev1.Pod, storage Storage, waits bool) podVolumes {
 	if storage.Volumes == nil || len(pod.Spec.Volumes) == 0 {
 		return podVolumes{}
@@ -133,7 +133,7 @@ func (t *Translator) volumes(pod *corev1.Pod, storage Storage, waits bool) podVo
 	return out
 }
 
-// attach notes the volumes that need a slot on the pod's node, without repetition.
+// attach records the volumes that need a slot on the pod's node, without repetition.
 func (v *podVolumes) attach(uses []volumeUse) {
 	seen := map[string]bool{}
 	for _, u := range uses {
@@ -159,7 +159,7 @@ func (u volumeUse) shared() bool {
 }
 
 // Attachable returns how many volumes of each driver a node can attach, as its CSINode reports; nil without a CSINode. A
-// driver that names no number is known to have no limit.
+// driver without a count has no limit.
 func Attachable(node *storagev1.CSINode) volume.Limits {
 	if node == nil {
 		return nil

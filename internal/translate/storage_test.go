@@ -122,7 +122,7 @@ func testStorage(t *testing.T) translate.Storage {
 	return translate.Storage{Volumes: s, UnsupportedProvisioners: []string{"odd"}, UnsupportedTopologyKeys: []string{"odd/key"}}
 }
 
-// claimant is a pod that waits and uses these claims; "ephemeral:" starts the name of an ephemeral volume.
+// claimant returns a pending pod that uses these claims; "ephemeral:" starts the name of an ephemeral volume.
 func claimant(claims ...string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "pod"}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Reason: corev1.PodReasonUnschedulable}}

@@ -59,12 +59,12 @@ func (t *Translator) spread(c *corev1.TopologySpreadConstraint, namespace string
 	return s
 }
 
-// spreadSelector is the selector of a spread. The API server adds what matchLabelKeys mean, so it may be there already.
+// spreadSelector returns the selector of a spread. The API server adds the expressions of matchLabelKeys, so they may exist already.
 func (t *Translator) spreadSelector(c *corev1.TopologySpreadConstraint, own map[string]string) *topology.Selector {
 	return t.podSelector(c.LabelSelector, labelKeys(nil, c.MatchLabelKeys, own, requirement.In))
 }
 
-// labelKeys appends what the pod's own values of labels mean for a selector. A label that the pod does not have is skipped.
+// labelKeys appends the expressions for the pod's values of label keys. A label that the pod does not have is skipped.
 func labelKeys(to []requirement.Requirement, keys []string, own map[string]string, op requirement.Operator) []requirement.Requirement {
 	for _, key := range keys {
 		if value, ok := own[key]; ok {

@@ -132,7 +132,7 @@ func TestMatchLabelKeysNarrowTheSelectorOnce(t *testing.T) {
 	if selector.Matches(map[string]string{"tier": "web", "pod-template-hash": "another"}) {
 		t.Error("pods of another revision should not count")
 	}
-	// The API server may have written the same into the selector.
+	// The API server may have added the same to the selector.
 	merged := pod.DeepCopy()
 	merged.Spec.TopologySpreadConstraints[0].LabelSelector.MatchExpressions = []metav1.LabelSelectorRequirement{
 		{Key: "pod-template-hash", Operator: metav1.LabelSelectorOpIn, Values: []string{"5d4f8c7b9d"}},
@@ -253,7 +253,7 @@ func TestAffinityMayCompareLabelsOfThePodItself(t *testing.T) {
 	}
 }
 
-// TestPodsThatLookAlikeShareTheirShape: what makes no difference to scheduling makes none to the shape, and what makes one does.
+// TestPodsThatLookAlikeShareTheirShape checks that the shape differs exactly where scheduling does.
 func TestPodsThatLookAlikeShareTheirShape(t *testing.T) {
 	translator := translate.New(v1.CoreLabelRules())
 	shape := func(edits ...func(*corev1.Pod)) *model.Shape {
@@ -345,8 +345,8 @@ func TestPodsThatAreBeingDeletedSayOn(t *testing.T) {
 	}
 }
 
-// TestNodesKnowWhoKeepsOthersAway: only required anti-affinity of pods on the node does.
-func TestNodesKnowWhoKeepsOthersAway(t *testing.T) {
+// TestNodesListRequiredAntiAffinity checks that only required anti-affinity of pods on the node counts.
+func TestNodesListRequiredAntiAffinity(t *testing.T) {
 	translator := translate.New(v1.CoreLabelRules())
 	term := corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{}}
 	guard, wish, friend := workloadPod(1, 1), workloadPod(2, 1), workloadPod(3, 1)

@@ -76,12 +76,12 @@ func (st Storage) checkClass(u volumeUse) error {
 	return nil
 }
 
-// immediate reports whether volumes of the class are bound before a pod is placed, which is what happens by default.
+// immediate reports whether volumes of the class are bound before a pod is placed, which is the default.
 func immediate(class *storagev1.StorageClass) bool {
 	return class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate
 }
 
-// problem is an error about the claim, with the objects involved and further pairs of key and value, sorted by key.
+// problem returns an error about the claim, with the objects involved and further pairs of key and value, sorted by key.
 func (u volumeUse) problem(text string, pairs ...string) error {
 	about := map[string]string{"PersistentVolumeClaim": u.namespace + "/" + u.name}
 	if u.claim != nil && u.claim.Spec.VolumeName != "" {
