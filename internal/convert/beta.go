@@ -2,7 +2,7 @@ package convert
 
 import "strings"
 
-// pool makes a NodePool of one of v1beta1.
+// pool converts a NodePool of v1beta1.
 func (c *conversion) pool(all *fields) {
 	m := c.start(coreToday, kindPool, c.name, all.take("metadata"))
 	in := all.take("spec").fields()
@@ -34,7 +34,7 @@ func (c *conversion) pool(all *fields) {
 	in.end()
 }
 
-// classOf is the class that a pool of v1beta1 refers to, which was named with a version.
+// classOf returns the class that a pool of v1beta1 refers to, by a reference with a version.
 func (c *conversion) classOf(m *draft, v value) ClassReference {
 	in := v.fields()
 	version, kind, name := in.take("apiVersion"), in.take("kind"), in.take("name")
@@ -53,7 +53,7 @@ func (c *conversion) classOf(m *draft, v value) ClassReference {
 	return ref
 }
 
-// disruption carries over when nodes go. The age at which they do has moved to the template.
+// disruption converts the settings for disruption. The expiration of nodes has moved to the template.
 func (c *conversion) disruption(m *draft, spec *mapping, v value) {
 	in := v.fields()
 	policy, after, expire := in.take("consolidationPolicy"), in.take("consolidateAfter"), in.take("expireAfter")
@@ -83,7 +83,7 @@ func (c *conversion) disruption(m *draft, spec *mapping, v value) {
 	m.spec.add("disruption", out.node)
 }
 
-// comments is a comment on a field that is there.
+// comments returns the comment for a field, if the field exists.
 func comments(v value, make func() string) []string {
 	if !v.present() {
 		return nil
@@ -91,7 +91,7 @@ func comments(v value, make func() string) []string {
 	return []string{make()}
 }
 
-// class makes an EC2NodeClass of one of v1beta1.
+// class converts an EC2NodeClass of v1beta1.
 func (c *conversion) class(all *fields) {
 	m := c.start(awsToday, kindClass, c.name, all.take("metadata"))
 	in := all.take("spec").fields()

@@ -101,17 +101,17 @@ type Converted struct {
 
 // Result is the conversion of one source object.
 type Result struct {
-	// Converted are the objects of today: a NodePool, and a class if its settings were part of the Provisioner or cannot be shared.
+	// Converted are the objects of the current API: a NodePool, and a class if its settings were part of the Provisioner or cannot be shared.
 	Converted []Converted
 	// Notes are the comments of all of them.
 	Notes []Note
-	// Findings are why the object was not converted.
+	// Findings are the reasons why the object was not converted.
 	Findings []Finding
-	// Unconverted is why an object stays behind: it is none that anyone applies. Empty otherwise.
+	// Unconverted is the reason why an object is never converted: users do not apply objects of its kind. Empty otherwise.
 	Unconverted string
 }
 
-// Handles reports whether objects of a kind are converted, or have to stay behind.
+// Handles reports whether objects of a kind are converted, or are reported as Unconverted.
 func Handles(apiVersion, kind string) bool {
 	switch apiVersion {
 	case coreAlpha, awsAlpha, coreBeta, awsBeta:
@@ -154,11 +154,11 @@ type conversion struct {
 	kubelet value
 }
 
-// draft is an object of today's API while it is made.
+// draft is an object of the current API under construction.
 type draft struct {
 	apiVersion, kind, name string
 	root, spec             *mapping
-	// head are the notes about what has no place in the object.
+	// head are the notes about fields that have no equivalent in the object.
 	head []string
 	// class is the reference of a pool; nil for others.
 	class *ClassReference
@@ -173,7 +173,7 @@ func begin(root *yaml.Node, s Settings) *conversion {
 	return c
 }
 
-// run makes what the object is today, all but the kubelet's settings.
+// run converts the object, except for its kubelet configuration.
 func (c *conversion) run() {
 	all := c.open(c.root, "")
 	all.take("apiVersion")
@@ -215,7 +215,7 @@ func (c *conversion) start(apiVersion, kind, name string, metadata value) *draft
 	return m
 }
 
-// result closes the work.
+// result returns the result of the conversion.
 func (c *conversion) result() Result {
 	r := Result{Notes: c.notes, Findings: c.findings, Unconverted: c.unconverted}
 	c.saveComments(c.root, "")

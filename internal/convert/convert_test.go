@@ -29,7 +29,7 @@ func judge(t testing.TB) *manifest.Reader {
 	return r
 }
 
-// partsOf cuts a text as if it came from a file.
+// partsOf cuts a text into parts like a file.
 func partsOf(t interface{ Fatal(...any) }, text string) []manifest.Part {
 	parts, err := manifest.Parts([]string{manifest.Stdin}, strings.NewReader(text))
 	if err != nil {
@@ -46,7 +46,7 @@ func settings() convert.Settings {
 	}
 }
 
-// drawing makes random objects, in which no two texts are equal, so that each can be recognized.
+// drawing generates random objects, in which no two texts are equal, so that each can be identified.
 type drawing struct {
 	*rapid.T
 	next int
@@ -284,7 +284,7 @@ func textOf(t interface{ Fatal(...any) }, objects []map[string]any) string {
 	return b.String()
 }
 
-// leaf is a scalar with its place.
+// leaf is a scalar with its position.
 type leaf struct{ path, text string }
 
 func leaves(n *yaml.Node, path string) []leaf {
@@ -311,7 +311,7 @@ func leaves(n *yaml.Node, path string) []leaf {
 	return out
 }
 
-// speaksFor reports whether a note on a field covers a place.
+// speaksFor reports whether a note on a field covers a position.
 func speaksFor(field, path string) bool {
 	rest, ok := strings.CutPrefix(path, field)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')

@@ -16,7 +16,7 @@ const (
 	NotesAnnotationKey = "legacy.karpenter.sh/notes"
 )
 
-// Desired is what has to be there for one object of the past.
+// Desired is the desired state for one object of an earlier API.
 type Desired struct {
 	// Objects are objects of the current API, with defaults filled in; classes precede the pools that use them.
 	Objects []DesiredObject

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 )
 
-// Files is what became of the documents of files.
+// Files is the result of converting the documents of files.
 type Files struct {
 	documents []*document
 	// Notes are those of all objects that were converted, each with file and line. YAML output has them as comments.
@@ -30,7 +30,7 @@ type document struct {
 	pieces []piece
 }
 
-// piece is an object that was made, or one that stays, of a list that is taken apart, or a comment.
+// piece is a converted object, an unchanged object of a list that is split, or a comment.
 type piece struct {
 	converted *Converted
 	unchanged *yaml.Node
@@ -40,7 +40,7 @@ type piece struct {
 // item is an object of a document, or of a list in it.
 type item struct {
 	document *document
-	// prefix is the place in the document: empty, or items[0]. for the first of a list.
+	// prefix is the path in the document: empty, or items[0]. for the first of a list.
 	prefix           string
 	apiVersion, kind string
 	root             *yaml.Node
@@ -52,7 +52,7 @@ func (i item) what() string {
 	return strings.TrimSpace(i.kind + " " + textAt(child(i.root, "metadata"), "name"))
 }
 
-// ConvertFiles converts the objects of earlier APIs in files. Everything else is unchanged. The error lists all problems with file,
+// ConvertFiles converts the objects of earlier APIs in files. All other text is unchanged. The error lists all problems with file,
 // line and field; judge validates the result against the current definitions.
 func ConvertFiles(parts []manifest.Part, s Settings, judge *manifest.Reader) (Files, error) {
 	var out Files
@@ -135,7 +135,7 @@ func read(d *document) ([]item, error) {
 	return []item{one}, err
 }
 
-// list finds the objects of a list. A list with none of the past stays as it is.
+// list finds the objects of a list. A list without objects of earlier APIs is unchanged.
 func (d *document) list(entries []any, nodes *yaml.Node) ([]item, error) {
 	var out []item
 	var errs []error
@@ -212,7 +212,7 @@ func (i item) judge(made Converted, judge *manifest.Reader) []error {
 	return errs
 }
 
-// commented is an object as a comment, below a sentence.
+// commented returns an object as a comment, below a sentence.
 func (i item) commented(why string) string {
 	text := i.document.Text()
 	if i.prefix != "" {
@@ -273,7 +273,7 @@ func (p piece) yaml() ([]byte, error) {
 	}
 }
 
-// JSON writes the objects as a list; comments have no place in it.
+// JSON writes the objects as a list; JSON has no comments.
 func (f Files) JSON(to io.Writer) error {
 	items := []json.RawMessage{}
 	add := func(text []byte) error {
@@ -305,7 +305,7 @@ func (f Files) JSON(to io.Writer) error {
 	return e.Encode(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 }
 
-// same adds a document that stays as it is; the objects of a list one by one, because lists do not nest.
+// same adds an unchanged document; the objects of a list one by one, because lists do not nest.
 func (Files) same(d *document, add func([]byte) error) error {
 	root, err := Parse(d.Text())
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kubeletFields are the settings of the kubelet that pools had. Each of them is one of the kubelet's own today.
+// kubeletFields are the kubelet settings of pools in earlier APIs. Each is a field of the kubelet configuration in the current API.
 func kubeletFields() []string {
 	return []string{
 		"clusterDNS", "maxPods", "podsPerCore", "systemReserved", "kubeReserved", "evictionHard", "evictionSoft",
@@ -53,7 +53,7 @@ func placeKubelets(work []*conversion) {
 	}
 }
 
-// poolDraft is the pool that the conversion makes; nil when it makes none.
+// poolDraft returns the pool that the conversion creates; nil when it creates none.
 func (c *conversion) poolDraft() *draft {
 	for _, m := range c.drafts {
 		if m.class != nil {
@@ -63,7 +63,7 @@ func (c *conversion) poolDraft() *draft {
 	return nil
 }
 
-// tidyKubelet checks the fields, and leaves behind what has no equal.
+// tidyKubelet checks the fields, and removes those without an equivalent.
 func (c *conversion) tidyKubelet(pool *draft) {
 	if !c.kubelet.present() {
 		return
@@ -80,7 +80,7 @@ func (c *conversion) tidyKubelet(pool *draft) {
 	c.kubelet.node = out.node
 }
 
-// placeIn puts the settings of pools that share a class there; class is nil when it is not made here.
+// placeIn puts the settings of pools that share a class there; class is nil when it is not part of the conversion.
 func placeIn(class *draft, owners map[string]*conversion, pools []*conversion) {
 	said := map[string]bool{}
 	for _, c := range pools {
@@ -133,7 +133,7 @@ func failedWith(origin, c *conversion) []Finding {
 	return []Finding{{c.kubelet.path, fmt.Sprintf("needs a copy of %s %s, which cannot be converted", origin.kind, origin.name)}}
 }
 
-// canonical is a text by which settings can be compared.
+// canonical returns a text for comparing settings.
 func (v value) canonical() string {
 	var content any
 	if !v.present() || v.node.Decode(&content) != nil {

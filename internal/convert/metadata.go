@@ -31,7 +31,7 @@ func goneAnnotations() map[string]string {
 	}
 }
 
-// renamedAnnotations are annotations of nodes that have another name today.
+// renamedAnnotations are annotations of nodes that have another name in the current API.
 func renamedAnnotations() map[string]string {
 	return map[string]string{
 		"karpenter.sh/do-not-evict":       "karpenter.sh/do-not-disrupt",
@@ -67,7 +67,7 @@ func (c *conversion) metadata(m *draft, v value) {
 	in.end()
 }
 
-// annotations carries those over that still mean something.
+// annotations copies the annotations that the current API reads.
 func (c *conversion) annotations(m *draft, out *mapping, v value) {
 	kept := newMapping()
 	for _, a := range v.fields().rest() {
@@ -84,7 +84,7 @@ func (c *conversion) annotations(m *draft, out *mapping, v value) {
 	}
 }
 
-// nodeAnnotations carries annotations for nodes over, under today's names.
+// nodeAnnotations copies annotations for nodes, under their current names.
 func (c *conversion) nodeAnnotations(m *draft, out *mapping, v value) {
 	kept := newMapping()
 	all := v.fields().rest()
@@ -105,7 +105,7 @@ func (c *conversion) nodeAnnotations(m *draft, out *mapping, v value) {
 	}
 }
 
-// nodeLabels carries labels for nodes over. The one that Karpenter sets itself stays behind.
+// nodeLabels copies labels for nodes, except the one that Karpenter sets itself.
 func (c *conversion) nodeLabels(m *draft, out *mapping, v value) {
 	kept := newMapping()
 	for _, l := range v.fields().rest() {

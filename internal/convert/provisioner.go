@@ -143,7 +143,7 @@ func (c *conversion) requirements(spec *mapping, v, labels value, aws bool) {
 	spec.add("requirements", out)
 }
 
-// taints carries taints over. A value that is empty is the same as none, and only none is accepted today.
+// taints copies taints. An empty value is the same as none, and the current API accepts only none.
 func (c *conversion) taints(spec *mapping, v value) {
 	for _, t := range v.items() {
 		if empty := child(t.node, "value"); empty != nil && empty.Tag == "!!str" && empty.Value == "" {
@@ -207,7 +207,7 @@ func emptyAtOnce() *yaml.Node {
 	return list(empty.node, others.node)
 }
 
-// limits carries limits over, which had one more floor.
+// limits copies limits, which were one level deeper.
 func (c *conversion) limits(m *draft, v value) {
 	in := v.fields()
 	resources := in.take("resources")

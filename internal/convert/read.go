@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxNodes is how large a document may become when its aliases are resolved.
+// maxNodes limits the size of a document whose aliases are resolved.
 const maxNodes = 100_000
 
 // Parse reads a document into a tree without aliases.

@@ -82,7 +82,7 @@ func (t term) node(special map[string]string) *yaml.Node {
 	return out.node
 }
 
-// idTerms makes a term of each id. A term with an id has no other condition today.
+// idTerms returns a term for each ID. A term with an ID has no other condition in the current API.
 func (c *conversion) idTerms(m *draft, ids value, others []value) *yaml.Node {
 	out := list()
 	for _, id := range splitList(ids.text()) {

@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// template makes an EC2NodeClass of an AWSNodeTemplate.
+// template converts an AWSNodeTemplate to an EC2NodeClass.
 func (c *conversion) template(all *fields) {
 	m := c.start(awsToday, kindClass, c.name, all.take("metadata"))
 	in := all.take("spec").fields()
@@ -15,7 +15,7 @@ func (c *conversion) template(all *fields) {
 	in.end()
 }
 
-// awsSettings makes the spec of a class of the settings for AWS, which stood in a template or in a Provisioner.
+// awsSettings converts the AWS settings of a template or a Provisioner to the spec of a class.
 func (c *conversion) awsSettings(m *draft, in *fields) {
 	launchTemplate := in.take("launchTemplate")
 	if launchTemplate.present() {
@@ -48,7 +48,7 @@ func (c *conversion) identity(m *draft, profile, role value, path string) {
 	}
 }
 
-// aliases are today's names of the families' newest images.
+// aliases are the current names of the families' newest images.
 func aliases() map[string]string {
 	return map[string]string{
 		"AL2": "al2@latest", "AL2023": "al2023@latest", "Bottlerocket": "bottlerocket@latest",
@@ -67,7 +67,7 @@ func (c *conversion) images(m *draft, family, selector value) {
 	m.spec.add("amiSelectorTerms", selector.from(orEmpty(terms)))
 }
 
-// familyImages takes the images that AWS publishes for a family.
+// familyImages selects the images that AWS publishes for a family.
 func (c *conversion) familyImages(m *draft, family value, selector string) {
 	name := "AL2"
 	if family.present() {
@@ -87,7 +87,7 @@ func (c *conversion) familyImages(m *draft, family value, selector string) {
 	m.spec.add("amiSelectorTerms", list(term.node), comment)
 }
 
-// family carries the family over. Ubuntu, which has none today, is started like AL2.
+// family copies the family. Ubuntu, which the current API does not have, uses the user data of AL2.
 func (c *conversion) family(m *draft, family value) {
 	switch {
 	case !family.present():
@@ -99,7 +99,7 @@ func (c *conversion) family(m *draft, family value) {
 	}
 }
 
-// network makes the terms for subnets or security groups. launchTemplate is not nil where a launch template named the
+// network converts the selectors for subnets or security groups. launchTemplate is not nil where a launch template defines the
 // security groups.
 func (c *conversion) network(m *draft, name string, v value, launchTemplate *yaml.Node) {
 	if v.present() {
@@ -119,10 +119,10 @@ func (c *conversion) network(m *draft, name string, v value, launchTemplate *yam
 	m.spec.add(name, list(term.node), fmt.Sprintf("Not in the %s: those of the cluster %s, as the first releases found them.", c.kind, c.settings.ClusterName))
 }
 
-// oldHopLimit is how far metadata travelled by default, in hops; it is 1 today.
+// oldHopLimit is the default hop limit of earlier APIs; the current default is 1.
 const oldHopLimit = "2"
 
-// metadataOptions carries them over, with the default that has changed.
+// metadataOptions copies the metadata options, and writes out the default that has changed.
 func (c *conversion) metadataOptions(m *draft, v value) {
 	if !v.present() {
 		out := newMapping()
@@ -148,7 +148,7 @@ func (c *conversion) metadataOptions(m *draft, v value) {
 	m.spec.carry("metadataOptions", v, comments...)
 }
 
-// orEmpty is an empty list for what could not be made; there is a finding about it then.
+// orEmpty returns an empty list for a list that could not be converted, for which there is a finding.
 func orEmpty(n *yaml.Node) *yaml.Node {
 	if n == nil {
 		return list()

@@ -18,7 +18,7 @@ type value struct {
 // present reports whether the field has a value other than null.
 func (v value) present() bool { return v.node != nil && v.node.Tag != "!!null" }
 
-// fields is a mapping that is taken apart. What is left at the end is a finding.
+// fields is a mapping that is being read. Each field that is not read is a finding.
 type fields struct {
 	c     *conversion
 	node  *yaml.Node
@@ -26,7 +26,7 @@ type fields struct {
 	taken map[string]bool
 }
 
-// open takes a mapping apart; a node that is none has no fields.
+// open starts reading a mapping; other nodes have no fields.
 func (c *conversion) open(node *yaml.Node, path string) *fields {
 	if node != nil && node.Kind != yaml.MappingNode {
 		node = nil
@@ -34,7 +34,7 @@ func (c *conversion) open(node *yaml.Node, path string) *fields {
 	return &fields{c: c, node: node, path: path, taken: map[string]bool{}}
 }
 
-// fields takes a field that should be a mapping apart.
+// fields starts reading a field that should be a mapping.
 func (v value) fields() *fields {
 	if v.present() && v.node.Kind != yaml.MappingNode {
 		v.c.addFinding(v, "is %s, want fields", kindOf(v.node))
@@ -42,7 +42,7 @@ func (v value) fields() *fields {
 	return v.c.open(v.node, v.path)
 }
 
-// take takes a field out.
+// take reads and removes a field.
 func (f *fields) take(name string) value {
 	f.taken[name] = true
 	v := value{c: f.c, path: join(f.path, name)}
@@ -54,7 +54,7 @@ func (f *fields) take(name string) value {
 	return v
 }
 
-// rest takes out all fields that are left, in their order.
+// rest reads and removes all remaining fields, in their order.
 func (f *fields) rest() []value {
 	var out []value
 	for i := 0; f.node != nil && i+1 < len(f.node.Content); i += 2 {
@@ -76,7 +76,7 @@ func (f *fields) end() {
 	}
 }
 
-// within reports whether the root has a field with something in it.
+// within reports whether the root has a field with a value.
 func (c *conversion) within(name string) bool {
 	n := child(c.root, name)
 	return n != nil && len(n.Content) > 0
@@ -165,7 +165,7 @@ func (c *conversion) note(v value, format string, args ...any) string {
 	return v.path + ": " + text
 }
 
-// leaveOut notes a field that is not carried over, with its value if that is short, at the head of an object.
+// leaveOut adds a note about a field that is not copied, with its value if that is short, at the head of an object.
 func (c *conversion) leaveOut(m *draft, v value, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if v.node != nil && v.node.Kind == yaml.ScalarNode && len(v.node.Value) <= 64 {
@@ -176,7 +176,7 @@ func (c *conversion) leaveOut(m *draft, v value, format string, args ...any) {
 	m.head = append(m.head, c.note(v, "%s", text))
 }
 
-// mapping is a mapping of today while it is built.
+// mapping is a mapping of the output under construction.
 type mapping struct{ node *yaml.Node }
 
 func newMapping() *mapping { return &mapping{&yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}} }
@@ -242,7 +242,7 @@ func (c *conversion) remember(v value) {
 	}
 }
 
-// saveComments puts what the user has written at fields that were not carried over to the head of the first object.
+// saveComments moves the user's comments on fields that were not copied to the head of the first object.
 func (c *conversion) saveComments(n *yaml.Node, path string) {
 	if len(c.drafts) == 0 {
 		return
@@ -365,7 +365,7 @@ const yamlLineMark = "\x00"
 // commentWidth is how wide comments may grow, in characters.
 const commentWidth = 110
 
-// wrap is a comment of as many lines as it takes.
+// wrap breaks a comment into lines.
 func wrap(text string) string {
 	if line, ok := strings.CutPrefix(text, yamlLineMark); ok {
 		return "#   " + line

@@ -23,7 +23,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/generate"
 )
 
-// kinds are the definitions of all kinds, and what judges and decodes their objects.
+// kinds are the definitions of all kinds, with their validators and decoders.
 var kinds = sync.OnceValue(func() (out struct {
 	definitions []*apiextensionsv1.CustomResourceDefinition
 	judge       *manifest.Reader
@@ -58,7 +58,7 @@ var kinds = sync.OnceValue(func() (out struct {
 	return out
 })
 
-// FuzzKinds checks that what the definitions let in can be decoded, encoded and is let in again. A single object that cannot be
+// FuzzKinds checks that objects that the definitions admit can be decoded and encoded, and are admitted again. A single object that cannot be
 // decoded stops the watch of its kind.
 func FuzzKinds(f *testing.F) {
 	for i := range kinds().definitions {
