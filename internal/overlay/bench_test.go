@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/overlay"
 )
 
-// BenchmarkEvaluate judges fifty overlays against twenty pools of a real region.
+// BenchmarkEvaluate evaluates fifty overlays against twenty pools of a real region.
 func BenchmarkEvaluate(b *testing.B) {
 	c, err := kwok.New(nil, kwok.Options{Catalog: "aws/us-east-1"})
 	if err != nil {

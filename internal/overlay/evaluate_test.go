@@ -263,8 +263,8 @@ func TestLabelsOfThePoolNarrowOfferings(t *testing.T) {
 	o.expectChanges(t, "narrow", map[string]string{"small a/spot": "7"})
 }
 
-// TestPoolsWithTheSameTypesAreLookedAtApart: the conflict is in q only, which lists what p lists.
-func TestPoolsWithTheSameTypesAreLookedAtApart(t *testing.T) {
+// TestPoolsWithTheSameTypesAreEvaluatedSeparately checks a conflict in q only, which lists the same types as p.
+func TestPoolsWithTheSameTypesAreEvaluatedSeparately(t *testing.T) {
 	t.Attr("covers", "L361")
 	small := instanceType("small")
 	o := evaluate(t, overlays(named("a", price("1"), inPool("q")), named("b", price("2"), inPool("q"))), pool("p", nil, small), pool("q", nil, small))

@@ -94,7 +94,7 @@ func capacityType(types ...string) part    { return in(v1.CapacityTypeLabelKey, 
 func typed(names ...string) part           { return in(corev1.LabelInstanceTypeStable, names...) }
 func inPool(names ...string) part          { return in(v1.NodePoolLabelKey, names...) }
 
-// outcome is what an evaluation came to.
+// outcome is the result of an evaluation.
 type outcome struct {
 	corrections *overlay.Corrections
 	verdicts    map[string]string
@@ -121,7 +121,7 @@ func evaluate(t *testing.T, overlays []*v1alpha1.NodeOverlay, pools ...overlay.P
 	return out
 }
 
-// contents is what the cloud handed out, as text.
+// contents returns the list of the cloud as text.
 func contents(pools []overlay.Pool) []string {
 	var out []string
 	for _, p := range pools {

@@ -90,7 +90,7 @@ func sameMap(a, b any) bool {
 	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
-// TestPoolsDoNotAffectEachOther even where they share the types of the cloud.
+// TestPoolsDoNotAffectEachOther checks pools that share the types of the cloud.
 func TestPoolsDoNotAffectEachOther(t *testing.T) {
 	t.Attr("covers", "L370")
 	small := instanceType("small")
@@ -143,7 +143,7 @@ func TestEqualArgumentsReturnEqualPointers(t *testing.T) {
 }
 
 // TestNewPricesOfTheCloudAreCorrectedToo checks that corrections apply to the current list of the cloud, not to that when they were
-// judged.
+// evaluated.
 func TestNewPricesOfTheCloudAreCorrectedToo(t *testing.T) {
 	p := pool("p", nil, instanceType("small"))
 	corrections, _ := overlay.Evaluate(overlays(named("o", adjust("+10%"))), []overlay.Pool{p}, v1.CoreLabelRules())
@@ -177,7 +177,7 @@ func TestEverythingElseIsKept(t *testing.T) {
 	}
 }
 
-// fill sets every exported field of a struct that is zero to something.
+// fill sets every exported field of a struct that is zero to another value.
 func fill(t *testing.T, v reflect.Value) {
 	t.Helper()
 	for i := range v.NumField() {

@@ -53,7 +53,7 @@ spec:
       containers: [{name: a, resources: {requests: {cpu: "3"}}}]
 `
 
-// stage is what a run of the fuzzer needs and never changes.
+// stage is the immutable state of a run of the fuzzer.
 var stage = sync.OnceValue(func() struct {
 	definitions map[string]*apiextensionsv1.CustomResourceDefinition
 	judge       *manifest.Reader
@@ -82,8 +82,8 @@ var stage = sync.OnceValue(func() struct {
 	}{definitions, judge, vendor}
 })
 
-// FuzzPools plans for pools and overlays that the API server would let through. Nothing panics, the same question has the same
-// answer, and every claim of the plan could be created.
+// FuzzPools plans for pools and overlays that the API server would admit, and checks that there is no panic, that equal input gives
+// equal output, and that every claim of the plan could be created.
 func FuzzPools(f *testing.F) {
 	for _, seed := range [][]byte{
 		{},
@@ -141,7 +141,7 @@ func plan(t *testing.T, generated []map[string]any) {
 	}
 }
 
-// creatable checks that the API server would take a claim.
+// creatable checks that the API server would admit a claim.
 func creatable(t *testing.T, o client.Object, text string) {
 	t.Helper()
 	raw, err := json.Marshal(o)

@@ -14,7 +14,7 @@ import (
 const page = 500
 
 // Capture captures a snapshot of a cluster. Kinds are read one after the other, and the cluster changes meanwhile: an object
-// may refer to one that came or went in between.
+// may refer to one that was created or deleted in between.
 func (f *Format) Capture(ctx context.Context, cluster client.Reader) (Snapshot, error) {
 	s := Snapshot{format: f}
 	for i, k := range s.format.kinds {
@@ -29,8 +29,8 @@ func (f *Format) Capture(ctx context.Context, cluster client.Reader) (Snapshot, 
 	return s, nil
 }
 
-// capture adds all objects of a kind. Where the list has changed so much that it cannot be continued, it is read again in
-// one piece.
+// capture adds all objects of a kind. If the continuation token of the list expires, the list is read again without
+// paging.
 func (s *Snapshot) capture(ctx context.Context, cluster client.Reader, kind int) error {
 	before, next, limit := len(s.entries), "", int64(page)
 	for {

@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 )
 
-// compressed is how the names of compressed snapshots end.
+// compressed is the suffix of compressed snapshots.
 const compressed = ".gz"
 
 // Read reads a snapshot from a file, compressed if the name ends in .gz, or from stdin for "-". Errors name file, line,
@@ -35,8 +35,8 @@ func Read(reader *manifest.Reader, file string, stdin io.Reader) (manifest.Manif
 	return reader.Read(file, text)
 }
 
-// Save writes a snapshot to a file, compressed if the name ends in .gz. The file is only for its owner to read; it is
-// there as a whole or not at all.
+// Save writes a snapshot to a file, compressed if the name ends in .gz. Only its owner can read the file. It is
+// written atomically.
 func (s Snapshot) Save(file string) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(file), ".snapshot-")
 	if err != nil {

@@ -29,7 +29,7 @@ func newPseudonyms(salt []byte) *pseudonyms {
 	return &pseudonyms{salt: salt, parts: map[string][2]string{}, known: map[string]string{}}
 }
 
-// compose notes that whole is first and second joined by a dash.
+// compose records that whole is first and second joined by a dash.
 func (p *pseudonyms) compose(whole, first, second string) {
 	p.parts[whole] = [2]string{first, second}
 }
@@ -46,7 +46,7 @@ func (p *pseudonyms) note(text string) string {
 	return text
 }
 
-// settle works out the replacements of all texts that were noted.
+// settle computes the replacements of all recorded texts.
 func (p *pseudonyms) settle() {
 	sorted := slices.Sorted(maps.Keys(p.known))
 	width := len(strconv.FormatInt(int64(len(sorted)), 36))

@@ -26,7 +26,7 @@ func (s Snapshot) Redacted(rules v1.LabelRules, salt []byte) (Snapshot, error) {
 // redact also returns what was replaced.
 func (s Snapshot) redact(rules v1.LabelRules, salt []byte) (Snapshot, *pseudonyms, error) {
 	r := redaction{format: s.format, rules: rules, numeric: map[string]bool{}, names: newPseudonyms(salt)}
-	// What is spared depends on all objects, and so does the order of replacements: three passes.
+	// The exceptions depend on all objects, and so does the order of replacements: three passes.
 	for _, pass := range []func(*field, any){
 		func(_ *field, content any) { r.survey(content) },
 		func(f *field, content any) { r.walk(f, content, "", r.names.note) },
@@ -76,7 +76,7 @@ type redaction struct {
 	names       *pseudonyms
 }
 
-// survey notes what has to be spared, and names that are put together from others.
+// survey records the texts that must not be replaced, and names that are composed of others.
 func (r *redaction) survey(content any) {
 	switch v := content.(type) {
 	case map[string]any:
@@ -104,7 +104,7 @@ func (r *redaction) survey(content any) {
 // templateHash is the label by which a Deployment distinguishes the pods of its ReplicaSets.
 const templateHash = "pod-template-hash"
 
-// surveyPod notes the names that a pod has in parts: its ReplicaSet's, of Deployment and hash, and those of the claims of
+// surveyPod records the composed names of a pod: its ReplicaSet's, of Deployment and hash, and those of the claims of
 // its ephemeral volumes, of pod and volume.
 func (r *redaction) surveyPod(pod map[string]any) {
 	metadata, _ := pod["metadata"].(map[string]any)

@@ -107,7 +107,7 @@ func TestTheSnapshotOfAScenarioHasItsPlan(t *testing.T) {
 
 var pseudonym = regexp.MustCompile(`r[0-9a-z]+-[0-9a-f]{8}!?`)
 
-// undo puts texts back in the place of their pseudonyms.
+// undo replaces pseudonyms by their texts.
 func (p *pseudonyms) undo(text string) string {
 	original := map[string]string{}
 	for name, replacement := range p.known {
@@ -121,6 +121,6 @@ func (p *pseudonyms) undo(text string) string {
 	})
 }
 
-// withoutDefault is text as it would be if the namespace default were always shown or never: plans leave it out, and a
-// redacted one does not know which it is.
+// withoutDefault normalizes references to the namespace default: plans omit it, and a
+// redacted plan cannot identify it.
 func withoutDefault(text string) string { return strings.ReplaceAll(text, "default/", "") }

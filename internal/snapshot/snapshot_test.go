@@ -48,7 +48,7 @@ func TestSnapshotsHoldWhatIsListed(t *testing.T) {
 	}
 }
 
-// snapshotsOf is the snapshot of a cluster with the objects of a manifest, plain and redacted. Both keep to the definitions of the
+// snapshotsOf is the snapshot of a cluster with the objects of a manifest, plain and redacted. Both are valid by the definitions of the
 // kinds.
 func snapshotsOf(t *testing.T, text []byte) (plain, redacted []byte) {
 	t.Helper()
@@ -74,7 +74,7 @@ func snapshotsOf(t *testing.T, text []byte) (plain, redacted []byte) {
 	return first.Bytes(), second.Bytes()
 }
 
-// TestTheOrderIsFixed: the same objects give the same bytes, in whatever order they came.
+// TestTheOrderIsFixed checks that the same objects give the same bytes, in any order.
 func TestTheOrderIsFixed(t *testing.T) {
 	const a = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: two}\n---\n"
 	const b = "apiVersion: v1\nkind: Pod\nmetadata: {name: b, namespace: one}\n---\n"
@@ -103,8 +103,8 @@ func TestSaltsDecideReplacements(t *testing.T) {
 	}
 }
 
-// TestPseudonymsSortAsWhatTheyStandFor, also those that are put together, beside what they are put together from.
-func TestPseudonymsSortAsWhatTheyStandFor(t *testing.T) {
+// TestPseudonymsSortAsTheirTexts checks the order of pseudonyms, also of composed ones and their parts.
+func TestPseudonymsSortAsTheirTexts(t *testing.T) {
 	sorted := []string{"", "api", "db", "db-0", "db-1", "not valid!", "web", "web-7d9", "web-8c", "web8"}
 	p := newPseudonyms(nil)
 	p.compose("web-7d9", "web", "7d9")
@@ -166,8 +166,8 @@ func TestFilesRoundTrip(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoSnapshotIsRefused with file, line and field.
-func TestWhatIsNoSnapshotIsRefused(t *testing.T) {
+// TestInvalidSnapshotsAreRejected checks that errors name file, line and field.
+func TestInvalidSnapshotsAreRejected(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ text, want string }{
 		"wrong.yaml":     {"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  nodename: b\n", "wrong.yaml:5 (document 1): Pod a: spec.nodename: unknown field"},

@@ -22,8 +22,8 @@ import (
 	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
 )
 
-// TestScenarios reports about every scenario: the sums are those of the plan, every pod is in exactly one place, and what is
-// launched can be bought somewhere.
+// TestScenarios checks the report of every scenario: the sums are those of the plan, every pod occurs exactly once, and every
+// launch has an offering.
 func TestScenarios(t *testing.T) {
 	scenarios, err := scenariofile.Load("../../../test/scenario/testdata")
 	if err != nil {
@@ -185,7 +185,7 @@ func TestRequirementsShowFiveValues(t *testing.T) {
 	}
 }
 
-// Two pools with the same obstacle share a line.
+// TestPoolsWithTheSameObstacleShareALine checks that two pools with the same obstacle share a line.
 func TestPoolsWithTheSameObstacleShareALine(t *testing.T) {
 	var b strings.Builder
 	same := Reason{Code: "X", Message: "no", Help: "ask"}
