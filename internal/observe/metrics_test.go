@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// compatibleNames are complaints of the linter about names that dashboards depend on.
+// compatibleNames are expected errors of the linter about names that dashboards depend on.
 var compatibleNames = map[string]string{
 	"karpenter_nodepools_cost_total":                           `non-counter metrics should not have "_total" suffix`,
 	"karpenter_cluster_state_node_count":                       `non-histogram and non-summary metrics should not have "_count" suffix`,

@@ -15,7 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// sink remembers the events that reach the API.
+// sink records the events that are sent to the API.
 type sink struct {
 	record.EventRecorder
 	sent []string

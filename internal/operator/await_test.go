@@ -22,7 +22,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// lateServer is an API server that answers and serves kinds only from some time on.
+// lateServer is an API server that starts to respond, and to serve kinds, after some time.
 type lateServer struct {
 	start     time.Time
 	answers   time.Duration

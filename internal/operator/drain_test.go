@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// TestWhatEndsACall is the truth table of the drain: a call of twenty seconds, and what happens five seconds into it.
+// TestWhatEndsACall is the truth table of the drain: a call of twenty seconds, and an event five seconds after its start.
 func TestWhatEndsACall(t *testing.T) {
 	const long = 20 * time.Second
 	for _, tc := range []struct {
@@ -62,7 +62,7 @@ func TestWhatEndsACall(t *testing.T) {
 	}
 }
 
-// recordingClient notes whether the context of a call was alive.
+// recordingClient records whether the context of a call was alive.
 type recordingClient struct {
 	client.Client
 	alive *[]bool

@@ -73,7 +73,7 @@ func (f *fence) refuse(now time.Time) error {
 	return nil
 }
 
-// age returns how long ago the lease was renewed; zero before the first time. Of the wall clock and the monotonic one, which stands still while a
+// age returns how long ago the lease was renewed; zero before the first time. Of the wall clock and the monotonic one, which stops while a
 // host is suspended, the longer time counts.
 func (f *fence) age(now time.Time) time.Duration {
 	f.mu.Lock()

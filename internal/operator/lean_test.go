@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// randomPods fills every field of pods with something, or leaves it out.
+// randomPods generates pods in which every field has a random value or none.
 func randomPods(seed int64) *randfill.Filler {
 	return randfill.NewWithSeed(seed).NilChance(0.4).NumElements(1, 3).Funcs(
 		func(q *resource.Quantity, c randfill.Continue) {
@@ -33,7 +33,7 @@ func randomPods(seed int64) *randfill.Filler {
 	)
 }
 
-// named makes statuses be those of the containers.
+// named gives the statuses the names of the containers.
 func named(pod *corev1.Pod) {
 	for i := range pod.Status.ContainerStatuses {
 		if i < len(pod.Spec.Containers) {
