@@ -11,13 +11,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// window runs one Wait while story triggers, and reports how long it took and whether it was triggered.
-func window(t *testing.T, story func(b *Batcher)) (took time.Duration, triggered bool) {
+// window runs one Wait while script triggers, and reports how long it took and whether it was triggered.
+func window(t *testing.T, script func(b *Batcher)) (took time.Duration, triggered bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBatcher(clock.RealClock{}, time.Second, 10*time.Second)
 		var told sync.WaitGroup
-		told.Go(func() { story(b) })
+		told.Go(func() { script(b) })
 		start := time.Now()
 		triggered = b.Wait(t.Context())
 		took = time.Since(start)
@@ -39,7 +39,7 @@ func TestBatchWindows(t *testing.T) {
 	same := func(int) string { return "pod" }
 	for _, c := range []struct {
 		name      string
-		story     func(*Batcher)
+		script    func(*Batcher)
 		took      time.Duration
 		triggered bool
 	}{
@@ -50,7 +50,7 @@ func TestBatchWindows(t *testing.T) {
 		{"without a trigger the wait ends after a second", func(*Batcher) {}, time.Second, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			took, triggered := window(t, c.story)
+			took, triggered := window(t, c.script)
 			if took != c.took || triggered != c.triggered {
 				t.Errorf("waited %v, triggered %v; want %v, %v", took, triggered, c.took, c.triggered)
 			}

@@ -10,12 +10,12 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// TestALostAnswerMakesNoSecondMachine: a NodeClaim is written and its writer hears that it failed, and the watch does not show
-// it yet. The next pass must not ask for another machine for the same pod.
-func TestALostAnswerMakesNoSecondMachine(t *testing.T) {
+// TestALostResponseMakesNoSecondNodeClaim: a NodeClaim is written, its writer gets an error, and the watch has not delivered it yet.
+// The next pass must not create a second NodeClaim for the same pod.
+func TestALostResponseMakesNoSecondNodeClaim(t *testing.T) {
 	for name, lost := range map[string]int{"one answer is lost": 1, "every answer is lost": 1000} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, readyPool("default"))
+			w := newHarness(t, readyPool("default"))
 			pod := pendingPod("p")
 			w.Add(pod)
 			w.see(pod)

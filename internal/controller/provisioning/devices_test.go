@@ -21,10 +21,10 @@ func claiming(claim string) func(*corev1.Pod) {
 	}
 }
 
-// TestDevicesAreIgnoredByDefault: the pod is told why it has to wait, which is no error, and the others are not held up.
+// TestDevicesAreIgnoredByDefault: the pod gets an event with the reason, which is not an error, and other pods are scheduled.
 func TestDevicesAreIgnoredByDefault(t *testing.T) {
 	t.Attr("covers", "L315")
-	w := newWorld(t, readyPool("default"))
+	w := newHarness(t, readyPool("default"))
 	w.see(pendingPod("a", claiming("c")), pendingPod("b"))
 	w.decide()
 	const why = "pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter"
@@ -46,9 +46,9 @@ func TestDevicesAreIgnoredByDefault(t *testing.T) {
 	}
 }
 
-// gpuMachine is a machine that comes with a GPU.
-func gpuMachine() *cloud.InstanceType {
-	out := machine("gpu", "zone-1")
+// gpuType is an instance type with a GPU.
+func gpuType() *cloud.InstanceType {
+	out := instanceType("gpu", "zone-1")
 	slice := resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{
 		Driver: "gpu.example.org", Pool: resourcev1.ResourcePool{Name: "gpus", ResourceSliceCount: 1}, Devices: []resourcev1.Device{{Name: "gpu-0"}},
 	}}
@@ -62,12 +62,12 @@ func oneGPU(name string) *resourcev1.ResourceClaim {
 	return c
 }
 
-// TestPodsKeepTheirDevicesWhileTheMachineComes: the NodeClaim names the driver, and no later pass gives the device that
-// comes with the machine to another pod, or launches another machine for the same one.
-func TestPodsKeepTheirDevicesWhileTheMachineComes(t *testing.T) {
+// TestPodsKeepTheirDevicesDuringLaunch: the NodeClaim names the driver, and no later pass gives the device of the launching node to
+// another pod, or launches a second node for the same pod.
+func TestPodsKeepTheirDevicesDuringLaunch(t *testing.T) {
 	t.Attr("covers", "L316")
-	w := newWorld(t, readyPool("default"))
-	w.Provider.Types = append(w.Provider.Types, gpuMachine())
+	w := newHarness(t, readyPool("default"))
+	w.Provider.Types = append(w.Provider.Types, gpuType())
 	w.store.TrackDevices()
 	w.store.UpdateDeviceClass(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}})
 	w.store.UpdateResourceClaim(oneGPU("c"))
@@ -89,9 +89,9 @@ func TestPodsKeepTheirDevicesWhileTheMachineComes(t *testing.T) {
 	}
 }
 
-// TestASearchForDevicesHasItsTime: after five seconds a search is over.
+// TestASearchForDevicesHasItsTime: a search ends after five seconds.
 func TestASearchForDevicesHasItsTime(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	over := w.p.deviceTimeout()
 	w.Time.Step(5 * time.Second)
 	if over() {

@@ -30,7 +30,7 @@ func (a awaiting) InstanceTypes(_ context.Context, pool *v1.NodePool) ([]*cloud.
 	return []*cloud.InstanceType{{Name: "small"}}, nil
 }
 
-// TestPoolsThatAwaitEvaluationAreSkippedQuietly: the others are planned with, and nobody is alarmed.
+// TestPoolsThatAwaitEvaluationAreSkippedQuietly: other pools are used, and nothing is logged as an error.
 func TestPoolsThatAwaitEvaluationAreSkippedQuietly(t *testing.T) {
 	t.Attr("covers", "L368")
 	w := fakecluster.New(t)

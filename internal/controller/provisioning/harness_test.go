@@ -31,8 +31,8 @@ import (
 	"github.com/karpenter-anew/karpenter/test/logcapture"
 )
 
-// world is a provisioner with an API server and a cloud in memory. Its cloud sells one machine of four cores.
-type world struct {
+// harness is a provisioner with an API server and a cloud in memory. The cloud offers one instance type with four cores.
+type harness struct {
 	*fakecluster.Cluster
 	store *cluster.Store
 	feed  *cluster.Watcher
@@ -40,10 +40,10 @@ type world struct {
 	log   *logcapture.Buffer
 }
 
-func newWorld(t *testing.T, objects ...client.Object) *world {
+func newHarness(t *testing.T, objects ...client.Object) *harness {
 	t.Helper()
-	w := &world{Cluster: fakecluster.New(t, objects...), log: &logcapture.Buffer{}}
-	w.Provider.Types = []*cloud.InstanceType{machine("small", "zone-1", "zone-2")}
+	w := &harness{Cluster: fakecluster.New(t, objects...), log: &logcapture.Buffer{}}
+	w.Provider.Types = []*cloud.InstanceType{instanceType("small", "zone-1", "zone-2")}
 	translator := translate.New(w.Cloud.Labels)
 	w.store = cluster.NewStore(w.Cloud, translator)
 	w.feed = cluster.NewWatcher(w.store)
@@ -55,8 +55,8 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	return w
 }
 
-// machine is an instance type of four cores, on demand in some zones.
-func machine(name string, zones ...string) *cloud.InstanceType {
+// instanceType is an instance type with four cores, on demand in the zones.
+func instanceType(name string, zones ...string) *cloud.InstanceType {
 	onDemand := cloud.In(v1.CapacityTypeLabelKey, "on-demand")
 	it := &cloud.InstanceType{
 		Name: name,
@@ -108,7 +108,7 @@ func selecting(key, value string) func(*corev1.Pod) {
 }
 
 // see shows pods to the store and to the provisioner, as the watch would.
-func (w *world) see(pods ...*corev1.Pod) {
+func (w *harness) see(pods ...*corev1.Pod) {
 	for _, pod := range pods {
 		w.store.UpdatePod(pod)
 		w.p.onPod(pod)
@@ -116,7 +116,7 @@ func (w *world) see(pods ...*corev1.Pod) {
 }
 
 // decide makes one pass.
-func (w *world) decide() {
+func (w *harness) decide() {
 	w.Helper()
 	if err := w.p.pass(w.Context()); err != nil {
 		w.Fatal(err)
@@ -124,7 +124,7 @@ func (w *world) decide() {
 }
 
 // claims are the NodeClaims in the API server.
-func (w *world) claims() []v1.NodeClaim {
+func (w *harness) claims() []v1.NodeClaim {
 	w.Helper()
 	var list v1.NodeClaimList
 	if err := w.Client.List(w.Context(), &list); err != nil {
@@ -134,7 +134,7 @@ func (w *world) claims() []v1.NodeClaim {
 }
 
 // eventsOf are the events of a reason.
-func (w *world) eventsOf(reason string) []string {
+func (w *harness) eventsOf(reason string) []string {
 	var out []string
 	for _, e := range w.Events() {
 		if strings.Contains(e, " "+reason+" ") {
@@ -144,15 +144,15 @@ func (w *world) eventsOf(reason string) []string {
 	return out
 }
 
-// passes is how many passes were made that asked the engine: each is timed twice.
-func (w *world) passes() int {
+// passes is the number of passes that ran the solver: each is timed twice.
+func (w *harness) passes() int {
 	return int(w.Count("karpenter_scheduler_scheduling_duration_seconds")) / 2
 }
 
 // watches are the informers of a running provisioner.
 type watches struct {
 	cache *informertest.FakeInformers
-	w     *world
+	w     *harness
 }
 
 type fakeManager struct {
@@ -164,7 +164,7 @@ func (m fakeManager) GetCache() cache.Cache       { return m.cache }
 func (m fakeManager) GetAPIReader() client.Reader { return m.w.Client }
 func (m fakeManager) Add(manager.Runnable) error  { return nil }
 
-// of is the informer for objects like this one.
+// of is the informer for objects of this type.
 func (ws watches) of(obj client.Object) *controllertest.FakeInformer {
 	ws.w.Helper()
 	informer, err := ws.cache.FakeInformerFor(ws.w.Context(), obj)
@@ -174,7 +174,7 @@ func (ws watches) of(obj client.Object) *controllertest.FakeInformer {
 	return informer
 }
 
-// late makes the informer for objects like this one deliver only when it is told.
+// late makes the informer for objects of this type deliver only on request.
 func (ws watches) late(obj client.Object) *controllertest.FakeInformer {
 	ws.w.Helper()
 	gvks, _, err := ws.cache.Scheme.ObjectKinds(obj)
@@ -186,11 +186,11 @@ func (ws watches) late(obj client.Object) *controllertest.FakeInformer {
 	return informer
 }
 
-// running tells a story in a bubble in which feed and provisioner run. prepare comes before they start.
-func running(t *testing.T, prepare func(watches), story func(*world, watches), objects ...client.Object) {
+// running runs script in a synctest bubble in which feed and provisioner run. prepare runs before they start.
+func running(t *testing.T, prepare func(watches), script func(*harness, watches), objects ...client.Object) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, objects...)
+		w := newHarness(t, objects...)
 		w.p.Clock = clock.RealClock{}
 		w.p.batcher = NewBatcher(w.p.Clock, w.p.Scheduling.BatchIdleDuration, w.p.Scheduling.BatchMaxDuration)
 		ws := watches{w: w, cache: &informertest.FakeInformers{
@@ -215,13 +215,13 @@ func running(t *testing.T, prepare func(watches), story func(*world, watches), o
 			})
 			synctest.Wait()
 		}
-		story(w, ws)
+		script(w, ws)
 		cancel()
 		running.Wait()
 	})
 }
 
-// advance moves the clock of the bubble and lets every goroutine finish what it does then.
+// advance moves the clock of the bubble and waits until every goroutine is blocked.
 func advance(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// listener is the buffers of a world: it takes down what it is told.
+// listener stands for the buffers of a harness and records their reports.
 type listener struct {
 	err   error
 	plans []solve.Plan
@@ -30,10 +30,10 @@ type listener struct {
 func (l *listener) Hydrate(context.Context) error             { return l.err }
 func (l *listener) Report(_ context.Context, plan solve.Plan) { l.plans = append(l.plans, plan) }
 
-// withBuffers is a world in which buffers are kept, with a node of two cores.
-func withBuffers(t *testing.T) (*world, *listener) {
+// withBuffers is a harness with buffers and a node of two cores.
+func withBuffers(t *testing.T) (*harness, *listener) {
 	t.Helper()
-	w, l := newWorld(t, readyPool("default")), &listener{}
+	w, l := newHarness(t, readyPool("default")), &listener{}
 	w.p.Buffers = l
 	w.store.ExpectBuffers()
 	n := w.Node("a")
@@ -44,15 +44,15 @@ func withBuffers(t *testing.T) (*world, *listener) {
 }
 
 // keep sets a buffer of so many chunks.
-func (w *world) keep(name string, chunks int32, cpu string) {
+func (w *harness) keep(name string, chunks int32, cpu string) {
 	b := &v1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: "uid"}}
 	template := &corev1.PodTemplateSpec{Spec: pendingPod("chunk").Spec}
 	template.Spec.Containers[0].Resources.Requests = fakecluster.Resources("cpu", cpu)
 	w.store.PutBuffer("shop/"+name, buffer.Pods(w.p.Translator, b, buffer.Pod(b, template, w.Time.Now()), chunks))
 }
 
-// wantHeadroom checks what every machine keeps; NodeClaims are named in the order of their creation.
-func (w *world) wantHeadroom(want map[string]int) {
+// wantHeadroom checks the headroom of every node; NodeClaims are named in the order of their creation.
+func (w *harness) wantHeadroom(want map[string]int) {
 	w.Helper()
 	got := map[string]int{}
 	for id, n := range w.store.Snapshot().Nodes.All() {
@@ -71,11 +71,11 @@ func (w *world) wantHeadroom(want map[string]int) {
 func TestVirtualPodsAreNoPodsToAnybodyElse(t *testing.T) {
 	t.Attr("covers", "L349")
 	w, l := withBuffers(t)
-	w.keep("room", 4, "1")
+	w.keep("reserve", 4, "1")
 	w.keep("huge", 1, "100")
 	w.decide()
 	if got := len(w.claims()); got != 1 {
-		t.Fatalf("%d NodeClaims, want one for what the node has no room for", got)
+		t.Fatalf("%d NodeClaims, want one for the virtual pods that do not fit on the node", got)
 	}
 	if got := w.claims()[0].Spec.Resources.Requests.Cpu().String(); got != "2" {
 		t.Errorf("the NodeClaim asks for %s cores, want 2", got)
@@ -92,7 +92,7 @@ func TestVirtualPodsAreNoPodsToAnybodyElse(t *testing.T) {
 		t.Error("a node is nominated for virtual pods")
 	}
 	if len(w.p.nominations) > 0 {
-		t.Errorf("machines are promised to virtual pods: %v", w.p.nominations)
+		t.Errorf("virtual pods are nominated: %v", w.p.nominations)
 	}
 	for _, uid := range []string{"uid-1", "uid-2", "uid-3", "uid-4"} {
 		if times, known := w.p.PodLatency.Get(uid); known {
@@ -107,9 +107,9 @@ func TestVirtualPodsAreNoPodsToAnybodyElse(t *testing.T) {
 	}
 }
 
-func TestMachinesForVirtualPodsAreLaunchedOnce(t *testing.T) {
+func TestNodesForVirtualPodsAreLaunchedOnce(t *testing.T) {
 	w, _ := withBuffers(t)
-	w.keep("room", 4, "1")
+	w.keep("reserve", 4, "1")
 	w.keep("side", 2, "500m")
 	for range 3 {
 		w.decide()
@@ -124,7 +124,7 @@ func TestRealPodsComeBeforeVirtualOnes(t *testing.T) {
 	t.Attr("covers", "L350")
 	t.Run("in one batch", func(t *testing.T) {
 		w, _ := withBuffers(t)
-		w.keep("room", 1, "2") // larger, and first in line if it were real
+		w.keep("reserve", 1, "2") // larger, and first in line if it were real
 		w.see(pendingPod("p"), pendingPod("q"))
 		w.decide()
 		for _, p := range []string{"p", "q"} {
@@ -134,9 +134,9 @@ func TestRealPodsComeBeforeVirtualOnes(t *testing.T) {
 		}
 		w.wantHeadroom(map[string]int{"claim of default": 1})
 	})
-	t.Run("and take the place that a machine on its way was launched to keep", func(t *testing.T) {
+	t.Run("and use the headroom of a NodeClaim that is launching", func(t *testing.T) {
 		w, _ := withBuffers(t)
-		w.keep("room", 2, "2")
+		w.keep("reserve", 2, "2")
 		w.decide()
 		first := w.claims()[0].Name
 		w.see(pendingPod("p", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{v1.NodePoolLabelKey: "default"} }))
@@ -145,7 +145,7 @@ func TestRealPodsComeBeforeVirtualOnes(t *testing.T) {
 			t.Errorf("no event %q among %q", want, w.Events())
 		}
 		if got := len(w.claims()); got != 2 {
-			t.Errorf("%d NodeClaims, want another one that makes the room again", got)
+			t.Errorf("%d NodeClaims, want another one that restores the headroom", got)
 		}
 	})
 }
@@ -167,7 +167,7 @@ func TestHeadroomFollowsThePasses(t *testing.T) {
 	})
 	t.Run("a pass that fails changes nothing", func(t *testing.T) {
 		w, l := withBuffers(t)
-		w.keep("room", 1, "1")
+		w.keep("reserve", 1, "1")
 		w.Fail = fakecluster.Always("list", &v1.NodePoolList{}, errors.New("boom"))
 		if err := w.p.pass(w.Context()); err == nil {
 			t.Fatal("no error")
@@ -178,11 +178,11 @@ func TestHeadroomFollowsThePasses(t *testing.T) {
 	})
 	t.Run("a pass that does not know all buffers places pods and changes nothing else", func(t *testing.T) {
 		w, l := withBuffers(t)
-		w.keep("room", 1, "1")
+		w.keep("reserve", 1, "1")
 		w.decide()
 		w.wantHeadroom(map[string]int{"node/a": 1})
 		l.err = errors.New("boom")
-		w.keep("room", 0, "1")
+		w.keep("reserve", 0, "1")
 		w.see(pendingPod("p"))
 		w.decide()
 		w.wantHeadroom(map[string]int{"node/a": 1})
@@ -190,9 +190,9 @@ func TestHeadroomFollowsThePasses(t *testing.T) {
 			t.Errorf("told %d times, events %q", len(l.plans), w.Events())
 		}
 	})
-	t.Run("a machine that could not be asked for keeps nothing, and the buffers hear of the plan", func(t *testing.T) {
+	t.Run("a NodeClaim that could not be created has no headroom, and the plan is reported to the buffers", func(t *testing.T) {
 		w, l := withBuffers(t)
-		w.keep("room", 4, "1")
+		w.keep("reserve", 4, "1")
 		w.Fail = fakecluster.Always("create", &v1.NodeClaim{}, errors.New("boom"))
 		if err := w.p.pass(w.Context()); err == nil {
 			t.Fatal("no error")
@@ -204,7 +204,7 @@ func TestHeadroomFollowsThePasses(t *testing.T) {
 	})
 	t.Run("a pass that was cut short takes nothing away", func(t *testing.T) {
 		w, _ := withBuffers(t)
-		w.store.SetHeadroom(map[string]cluster.Headroom{"node/a": {"shop/room": 1}})
+		w.store.SetHeadroom(map[string]cluster.Headroom{"node/a": {"shop/reserve": 1}})
 		w.p.updateHeadroom(input{}, solve.Plan{Undecided: []*model.Pod{{Virtual: true}}})
 		w.wantHeadroom(map[string]int{"node/a": 1})
 		w.p.updateHeadroom(input{}, solve.Plan{Undecided: []*model.Pod{{}}})

@@ -41,31 +41,31 @@ func asking(cpu string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = fakecluster.Resources("cpu", cpu) }
 }
 
-// TestSpreadCountsMachinesOnTheirWay: nothing is launched or bound between the passes.
-func TestSpreadCountsMachinesOnTheirWay(t *testing.T) {
+// TestSpreadCountsLaunchingNodes: nothing is launched or bound between the passes.
+func TestSpreadCountsLaunchingNodes(t *testing.T) {
 	t.Attr("covers", "L183")
-	w := newWorld(t, readyPool("default"))
+	w := newHarness(t, readyPool("default"))
 	for i, name := range []string{"first", "second", "third", "fourth"} {
 		w.see(pendingPod(name, spreadOver(corev1.LabelTopologyZone)))
 		w.decide()
 		want := [][]string{{"zone-1"}, {"zone-1", "zone-2"}, {"zone-1", "zone-1", "zone-2"}, {"zone-1", "zone-1", "zone-2", "zone-2"}}[i]
 		if got := zonesOf(w.claims()); !slices.Equal(got, want) {
-			t.Fatalf("after the %s pod there are machines in %v, want %v", name, got, want)
+			t.Fatalf("after the %s pod there are nodes in %v, want %v", name, got, want)
 		}
 	}
-	w = newWorld(t, readyPool("default"))
+	w = newHarness(t, readyPool("default"))
 	for i, name := range []string{"first", "second", "third"} {
 		w.see(pendingPod(name, spreadOver(corev1.LabelHostname)))
 		w.decide()
 		if got := len(w.claims()); got != i+1 {
-			t.Fatalf("%d machines after the %s pod, want one each", got, name)
+			t.Fatalf("%d NodeClaims after the %s pod, want one each", got, name)
 		}
 	}
 }
 
-// TestAffinityToOneselfHoldsForMachinesOnTheirWay: the second pod does not fit on the machine of the first and gets one in
-// the same zone, although nothing is bound there.
-func TestAffinityToOneselfHoldsForMachinesOnTheirWay(t *testing.T) {
+// TestAffinityToOneselfHoldsForLaunchingNodes: the second pod does not fit on the node of the first and gets one in the same zone,
+// although no pod is bound there.
+func TestAffinityToOneselfHoldsForLaunchingNodes(t *testing.T) {
 	t.Attr("covers", "L184")
 	near := func(p *corev1.Pod) {
 		p.Labels = maps.Clone(web)
@@ -73,8 +73,8 @@ func TestAffinityToOneselfHoldsForMachinesOnTheirWay(t *testing.T) {
 			{TopologyKey: corev1.LabelTopologyZone, LabelSelector: &metav1.LabelSelector{MatchLabels: web}},
 		}}}
 	}
-	w := newWorld(t, readyPool("default"))
-	// The first zone that comes to mind must not be the right one by chance.
+	w := newHarness(t, readyPool("default"))
+	// The first zone in order must not be the expected one.
 	w.see(pendingPod("first", near, asking("3"), selecting(corev1.LabelTopologyZone, "zone-2")))
 	w.decide()
 	for _, name := range []string{"second", "third"} {
@@ -82,18 +82,18 @@ func TestAffinityToOneselfHoldsForMachinesOnTheirWay(t *testing.T) {
 		w.decide()
 	}
 	if got, want := zonesOf(w.claims()), []string{"zone-2", "zone-2", "zone-2"}; !slices.Equal(got, want) {
-		t.Errorf("machines in %v, want %v", got, want)
+		t.Errorf("nodes in %v, want %v", got, want)
 	}
 	if got := w.eventsOf("FailedScheduling"); len(got) != 0 {
 		t.Errorf("refused: %q", got)
 	}
 }
 
-// TestAMachineThatIsNotLaunchedHasRoomForWhatItIsPlannedFor: nobody knows which type it will be, so pods that come before it is launched
-// get a machine of their own, although they would have shared one if they had come together.
-func TestAMachineThatIsNotLaunchedHasRoomForWhatItIsPlannedFor(t *testing.T) {
+// TestAnUnlaunchedNodeClaimHasCapacityForItsPodsOnly: its instance type is not known yet, so pods that are created before it is
+// launched get another NodeClaim, although one pass would have placed all of them on one node.
+func TestAnUnlaunchedNodeClaimHasCapacityForItsPodsOnly(t *testing.T) {
 	for between, want := range map[bool]int{false: 1, true: 2} {
-		w := newWorld(t, readyPool("default"))
+		w := newHarness(t, readyPool("default"))
 		w.see(pendingPod("first", asking("100m")))
 		if between {
 			w.decide()
@@ -101,7 +101,7 @@ func TestAMachineThatIsNotLaunchedHasRoomForWhatItIsPlannedFor(t *testing.T) {
 		w.see(pendingPod("second", asking("100m")))
 		w.decide()
 		if got := len(w.claims()); got != want {
-			t.Errorf("with a pass between the pods (%t): %d machines, want %d", between, got, want)
+			t.Errorf("with a pass between the pods (%t): %d NodeClaims, want %d", between, got, want)
 		}
 	}
 }

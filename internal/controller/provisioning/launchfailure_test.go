@@ -13,11 +13,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
-// TestAClaimThatDoesNotLaunchHoldsUpNobody: one claim waits for a machine that does not come; pods of other workloads get
-// theirs all the same.
-func TestAClaimThatDoesNotLaunchHoldsUpNobody(t *testing.T) {
+// TestAClaimThatDoesNotLaunchDoesNotBlockOthers: one claim never gets an instance; pods of other workloads get theirs.
+func TestAClaimThatDoesNotLaunchDoesNotBlockOthers(t *testing.T) {
 	t.Attr("covers", "W003")
-	w := newWorld(t, readyPool("pool"))
+	w := newHarness(t, readyPool("pool"))
 	w.see(pendingPod("first"))
 	w.decide()
 	if n := len(w.claims()); n != 1 {
@@ -26,7 +25,7 @@ func TestAClaimThatDoesNotLaunchHoldsUpNobody(t *testing.T) {
 	stuck := w.claims()[0]
 	for i := range 3 {
 		w.Time.Step(time.Minute)
-		w.store.UpdateNodeClaim(&stuck) // it still has no machine
+		w.store.UpdateNodeClaim(&stuck) // it still has no instance
 		w.see(pendingPod(fmt.Sprint("large-", i), func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Requests = fakecluster.Resources("cpu", "4")
 		}))
@@ -37,10 +36,10 @@ func TestAClaimThatDoesNotLaunchHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// TestBudgetsAreReadOnceAPass: however many nodes are going.
+// TestBudgetsAreReadOnceAPass: the number of deleting nodes does not matter.
 func TestBudgetsAreReadOnceAPass(t *testing.T) {
 	t.Attr("covers", "W012")
-	w := newWorld(t, readyPool("pool"))
+	w := newHarness(t, readyPool("pool"))
 	for i := range 5 {
 		name := fmt.Sprint("n", i)
 		claim, node := w.LaunchedClaim(name, v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), w.RegisteredNode(name)

@@ -16,23 +16,23 @@ var (
 	unready = []model.Taint{{Key: corev1.TaintNodeNotReady, Effect: model.NoSchedule}}
 )
 
-func TestAPodWhoseMachineIsOnItsWayIsNotPlannedAgain(t *testing.T) {
+func TestAPodWithALaunchingNodeIsNotPlannedAgain(t *testing.T) {
 	one := &model.Shape{Requests: resource.Vector{1000}}
 	served, waiting := &model.Pod{UID: "served", Shape: one}, &model.Pod{UID: "waiting", Shape: one}
-	machine := &model.Node{ID: "nodeclaim/a", ClaimName: "a", Allocatable: resource.Vector{2000}}
+	node := &model.Node{ID: "nodeclaim/a", ClaimName: "a", Allocatable: resource.Vector{2000}}
 	ps := nominations{}
-	ps.note([]solve.Placement{{Node: machine, Pods: []*model.Pod{served}}})
+	ps.note([]solve.Placement{{Node: node, Pods: []*model.Pod{served}}})
 
-	open, reserved := ps.reserve([]*model.Pod{served, waiting}, []*model.Node{machine}, time.Time{}, 0)
+	open, reserved := ps.reserve([]*model.Pod{served, waiting}, []*model.Node{node}, time.Time{}, 0)
 	if len(open) != 1 || open[0] != waiting {
-		t.Errorf("to plan: %v, want only the pod without a machine", open)
+		t.Errorf("to plan: %v, want only the pod without a node", open)
 	}
-	if reserved[0].Used.At(resource.CPU) != 1000 || machine.Used.At(resource.CPU) != 0 {
-		t.Errorf("used %v (snapshot %v), want the promise to count in the copy only", reserved[0].Used, machine.Used)
+	if reserved[0].Used.At(resource.CPU) != 1000 || node.Used.At(resource.CPU) != 0 {
+		t.Errorf("used %v (snapshot %v), want the nomination to count in the copy only", reserved[0].Used, node.Used)
 	}
 }
 
-func TestPromisesEndWithTheirMachine(t *testing.T) {
+func TestNominationsEndWithTheirNode(t *testing.T) {
 	pod := &model.Pod{UID: "p", Shape: &model.Shape{Requests: resource.Vector{1000}}}
 	for name, nodes := range map[string][]*model.Node{
 		"the claim is gone":       nil,
@@ -43,17 +43,17 @@ func TestPromisesEndWithTheirMachine(t *testing.T) {
 	} {
 		ps := nominations{"p": "a"}
 		if open, _ := ps.reserve([]*model.Pod{pod}, nodes, now, 20*time.Second); len(open) != 1 || len(ps) != 0 {
-			t.Errorf("%s: %d pods to plan and %d promises left, want 1 and 0", name, len(open), len(ps))
+			t.Errorf("%s: %d pods to plan and %d nominations left, want 1 and 0", name, len(open), len(ps))
 		}
 	}
 }
 
-func TestAPodWaitsForAMachineThatClosesRightAfterItsStart(t *testing.T) {
+func TestAPodWaitsForANodeThatIsTaintedRightAfterItsStart(t *testing.T) {
 	pod := &model.Pod{UID: "p", Shape: &model.Shape{Requests: resource.Vector{1000}}}
-	machine := &model.Node{ID: "x", ClaimName: "a", Initialized: true, Taints: unready}
-	machine.Disruption.LastPodEvent = now.Add(-19 * time.Second).UnixNano()
+	node := &model.Node{ID: "x", ClaimName: "a", Initialized: true, Taints: unready}
+	node.Disruption.LastPodEvent = now.Add(-19 * time.Second).UnixNano()
 	ps := nominations{"p": "a"}
-	if open, reserved := ps.reserve([]*model.Pod{pod}, []*model.Node{machine}, now, 20*time.Second); len(open) != 0 || len(reserved[0].Pods) != 1 {
-		t.Errorf("%d pods to plan, %d pods expected on the machine, want 0 and 1", len(open), len(reserved[0].Pods))
+	if open, reserved := ps.reserve([]*model.Pod{pod}, []*model.Node{node}, now, 20*time.Second); len(open) != 0 || len(reserved[0].Pods) != 1 {
+		t.Errorf("%d pods to plan, %d pods expected on the node, want 0 and 1", len(open), len(reserved[0].Pods))
 	}
 }

@@ -30,7 +30,7 @@ import (
 
 func TestOnlyNodeClaimsAreWritten(t *testing.T) {
 	t.Attr("covers", "L018")
-	w := newWorld(t, readyPool("default"))
+	w := newHarness(t, readyPool("default"))
 	pod := pendingPod("p")
 	w.Add(pod)
 	w.see(pod)
@@ -51,7 +51,7 @@ func TestOnlyNodeClaimsAreWritten(t *testing.T) {
 }
 
 func TestLaunchesWaitUntilThePlanIsWritten(t *testing.T) {
-	w := newWorld(t, readyPool("default"))
+	w := newHarness(t, readyPool("default"))
 	w.p.WriteGate = writegate.New(w.Time)
 	pod := pendingPod("p")
 	w.Add(pod)
@@ -74,7 +74,7 @@ func TestLaunchesWaitUntilThePlanIsWritten(t *testing.T) {
 
 func TestAPodThatWantsNoNodeOfOursIsRefusedSilently(t *testing.T) {
 	t.Attr("covers", "L021")
-	w := newWorld(t, readyPool("default"))
+	w := newHarness(t, readyPool("default"))
 	w.see(pendingPod("p", func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
@@ -94,12 +94,12 @@ func TestAPodThatWantsNoNodeOfOursIsRefusedSilently(t *testing.T) {
 	}
 }
 
-// invalid asks for what no validation lets through.
+// invalid makes a pod that no validation admits.
 func invalid(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n"} }
 
 func TestSetAsidePodsAreCounted(t *testing.T) {
 	t.Attr("covers", "L030")
-	w := newWorld(t, readyPool("default"))
+	w := newHarness(t, readyPool("default"))
 	ignored := func() float64 { return testutil.ToFloat64(w.Metrics.Scheduler.IgnoredPods) }
 	w.see(pendingPod("valid"), pendingPod("a", invalid), pendingPod("b", invalid))
 	w.decide()
@@ -116,7 +116,7 @@ func TestSetAsidePodsAreCounted(t *testing.T) {
 
 func TestARefusedPodHearsOfItOnceInFiveMinutes(t *testing.T) {
 	t.Attr("covers", "L031")
-	w := newWorld(t, readyPool("default"))
+	w := newHarness(t, readyPool("default"))
 	w.see(pendingPod("p", invalid))
 	w.decide()
 	for range 29 {
@@ -135,7 +135,7 @@ func TestARefusedPodHearsOfItOnceInFiveMinutes(t *testing.T) {
 
 func TestNodesOfPodsAreNominated(t *testing.T) {
 	t.Attr("covers", "L185")
-	w := newWorld(t, readyPool("default"))
+	w := newHarness(t, readyPool("default"))
 	for _, name := range []string{"a", "b"} {
 		n := w.Node(name)
 		n.Spec.ProviderID, n.Spec.Taints = "", nil
@@ -160,7 +160,7 @@ func TestNodesOfPodsAreNominated(t *testing.T) {
 
 func TestPodsOfNodesThatGoHaveNoTimes(t *testing.T) {
 	t.Attr("covers", "L193")
-	w := newWorld(t, readyPool("default"))
+	w := newHarness(t, readyPool("default"))
 	claim, node, pod := leaving(w)
 	w.Add(pod)
 	waited := pendingPod("p")
@@ -187,7 +187,7 @@ func TestPodsOfNodesThatGoHaveNoTimes(t *testing.T) {
 	}
 }
 
-// failing is a cloud that does not answer for one pool.
+// failing is a cloud that returns an error for one pool.
 type failing struct {
 	cloud.Provider
 	pool string
@@ -202,7 +202,7 @@ func (f failing) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*cloud
 
 func TestAPoolWhoseTypesCannotBeHadHoldsUpNoOther(t *testing.T) {
 	t.Attr("covers", "L200")
-	w := newWorld(t, readyPool("zz-first-in-line"), readyPool("default"))
+	w := newHarness(t, readyPool("zz-first-in-line"), readyPool("default"))
 	w.p.Cloud.Provider = failing{w.Provider, "zz-first-in-line"}
 	w.see(pendingPod("p"))
 	w.decide()
@@ -214,7 +214,7 @@ func TestAPoolWhoseTypesCannotBeHadHoldsUpNoOther(t *testing.T) {
 func TestLimitsAreLookedAtAgainWhenAClaimIsWritten(t *testing.T) {
 	t.Attr("covers", "L208")
 	pool := readyPool("default")
-	w := newWorld(t, pool)
+	w := newHarness(t, pool)
 	w.see(pendingPod("p"))
 	in, err := w.p.gather(t.Context(), w.Time.Now())
 	if err != nil {
@@ -237,7 +237,7 @@ func TestLimitsAreLookedAtAgainWhenAClaimIsWritten(t *testing.T) {
 func TestTheHashOnAClaimIsThatOfWhatWasPlannedWith(t *testing.T) {
 	t.Attr("covers", "L209")
 	pool := readyPool("default")
-	w := newWorld(t, pool)
+	w := newHarness(t, pool)
 	w.see(pendingPod("p"))
 	in, err := w.p.gather(t.Context(), w.Time.Now())
 	if err != nil {
@@ -253,7 +253,7 @@ func TestTheHashOnAClaimIsThatOfWhatWasPlannedWith(t *testing.T) {
 	}
 }
 
-// spy looks at something whenever the time is asked for.
+// spy is a clock that calls a function whenever it is read.
 type spy struct {
 	clock.Clock
 	look func()
@@ -266,7 +266,7 @@ func (s spy) Now() time.Time {
 
 func TestDepthAndAgeAreShownWhileTheEngineRuns(t *testing.T) {
 	t.Attr("covers", "L399")
-	w := newWorld(t, readyPool("default"))
+	w := newHarness(t, readyPool("default"))
 	for i := range 7 {
 		w.see(pendingPod(fmt.Sprint("p", i), func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Requests = fakecluster.Resources("cpu", fmt.Sprint(i+1, "00m"))
@@ -313,7 +313,7 @@ func sum(t *testing.T, gauge *prometheus.GaugeVec) float64 {
 
 func TestPodsThatArePutOffAreNoFailures(t *testing.T) {
 	t.Attr("covers", "L400")
-	w := newWorld(t, readyPool("default"))
+	w := newHarness(t, readyPool("default"))
 	of := func(name string) *model.Pod {
 		return &model.Pod{Namespace: "default", Name: name, UID: name, Shape: &model.Shape{}}
 	}
@@ -330,7 +330,7 @@ func TestPodsThatArePutOffAreNoFailures(t *testing.T) {
 	if got := w.Events(); len(got) != 2 || slices.ContainsFunc(got, func(e string) bool { return strings.Contains(e, "later") }) {
 		t.Errorf("events %q, want those of the two", got)
 	}
-	w.decide() // nobody waits any more
+	w.decide() // no pod waits any more
 	if got := unschedulable(); got != 0 {
 		t.Errorf("%v pods are unschedulable, want none", got)
 	}
@@ -338,13 +338,13 @@ func TestPodsThatArePutOffAreNoFailures(t *testing.T) {
 
 func TestASolveIsTimedAndSoIsThePass(t *testing.T) {
 	t.Attr("covers", "L401")
-	w := newWorld(t, readyPool("default"))
+	w := newHarness(t, readyPool("default"))
 	w.see(pendingPod("p"))
 	w.decide()
 	if got := w.Count("karpenter_scheduler_scheduling_duration_seconds", "controller=provisioner"); got != 2 {
 		t.Errorf("%v times were taken, want that of the engine and that of the pass", got)
 	}
-	w.decide() // the pod has its machine
+	w.decide() // the pod has its node
 	if got := w.Count("karpenter_scheduler_scheduling_duration_seconds"); got != 2 {
 		t.Errorf("%v times were taken after a pass without pods, want 2", got)
 	}
@@ -352,7 +352,7 @@ func TestASolveIsTimedAndSoIsThePass(t *testing.T) {
 
 func TestTheFirstDecisionAboutAPodIsTimed(t *testing.T) {
 	t.Attr("covers", "L402")
-	w := newWorld(t, readyPool("default"))
+	w := newHarness(t, readyPool("default"))
 	w.see(pendingPod("placed"), pendingPod("refused", selecting(corev1.LabelTopologyZone, "nowhere")), pendingPod("invalid", invalid))
 	for range 3 {
 		w.Time.Step(4 * time.Second)
@@ -370,7 +370,7 @@ func TestTimesFollowTheHealthOfThePool(t *testing.T) {
 		if healthy {
 			condition.For(pool, time.Now()).True(v1.ConditionTypeNodeRegistrationHealthy)
 		}
-		w := newWorld(t, pool)
+		w := newHarness(t, pool)
 		w.see(pendingPod("p"))
 		w.Time.Step(3 * time.Second)
 		w.decide()
@@ -387,7 +387,7 @@ func TestARefusalSpeaksForEveryPool(t *testing.T) {
 		p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoSchedule}}
 	}
 	small := func(p *v1.NodePool) { p.Spec.Limits = v1.Limits(fakecluster.Resources("cpu", "1")) }
-	w := newWorld(t, readyPool("tainted", tainted), readyPool("limited", small))
+	w := newHarness(t, readyPool("tainted", tainted), readyPool("limited", small))
 	w.see(pendingPod("p"))
 	w.decide()
 	events := w.eventsOf("FailedScheduling")
@@ -397,7 +397,7 @@ func TestARefusalSpeaksForEveryPool(t *testing.T) {
 	}
 }
 
-// Pods hear of pools that might have had a place for them and are not ready; static pools never have one.
+// Events of pods name the pools that might fit them and are not ready; static pools never fit.
 func TestARefusalNamesPoolsThatAreNotReady(t *testing.T) {
 	tainted := readyPool("tainted", func(p *v1.NodePool) {
 		p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
@@ -410,7 +410,7 @@ func TestARefusalNamesPoolsThatAreNotReady(t *testing.T) {
 			unready := readyPool("unready")
 			unready.Status.Conditions = nil
 			static := readyPool("static", func(p *v1.NodePool) { p.Spec.Replicas = new(int64) })
-			w := newWorld(t, append(pools, unready, static)...)
+			w := newHarness(t, append(pools, unready, static)...)
 			w.see(pendingPod("p"))
 			w.decide()
 			events := w.eventsOf("FailedScheduling")
@@ -438,10 +438,10 @@ func TestPreferencesThatPreventConsolidationAreLoggedOnceADay(t *testing.T) {
 	}
 	nowhere := selecting(corev1.LabelTopologyZone, "nowhere") // so that they go on to wait
 	const ofSpread, ofDistance = "preferred TopologySpreadConstraint which can prevent consolidation", "preferred Anti-Affinity which can prevent consolidation"
-	count := func(w *world) [2]int {
+	count := func(w *harness) [2]int {
 		return [2]int{strings.Count(w.log.String(), ofSpread), strings.Count(w.log.String(), ofDistance)}
 	}
-	w := newWorld(t, readyPool("default"))
+	w := newHarness(t, readyPool("default"))
 	for i := range 12 {
 		w.see(pendingPod(fmt.Sprintf("spread-%02d", i), spread, nowhere))
 	}
@@ -462,7 +462,7 @@ func TestPreferencesThatPreventConsolidationAreLoggedOnceADay(t *testing.T) {
 		t.Errorf("%v lines, want one more of each kind after a day", got)
 	}
 
-	w = newWorld(t, readyPool("default"))
+	w = newHarness(t, readyPool("default"))
 	w.p.Scheduling.PreferencePolicy = options.PreferenceIgnore
 	w.see(pendingPod("spread", spread), pendingPod("apart", apart))
 	w.decide()

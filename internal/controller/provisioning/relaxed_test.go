@@ -13,14 +13,14 @@ import (
 // of the same pool is not.
 func TestEveryClaimIsMarkedForItself(t *testing.T) {
 	t.Attr("covers", "L314")
-	w := newWorld(t, readyPool("default", func(p *v1.NodePool) {
+	w := newHarness(t, readyPool("default", func(p *v1.NodePool) {
 		p.Spec.Template.Annotations = map[string]string{"note": "kept"}
 		p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{
 			{Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpExists, MinValues: new(2)},
 		}
 	}))
 	w.p.Scheduling.MinValuesPolicy = options.MinValuesBestEffort
-	w.Provider.Types = append(w.Provider.Types, machine("twin", "zone-1")) // in the other zone there is one type only
+	w.Provider.Types = append(w.Provider.Types, instanceType("twin", "zone-1")) // in the other zone there is one type only
 	w.see(
 		pendingPod("varied", selecting(corev1.LabelTopologyZone, "zone-1")),
 		pendingPod("single", selecting(corev1.LabelTopologyZone, "zone-2")),

@@ -14,7 +14,7 @@ import (
 
 func TestWaitingPodsAskAgain(t *testing.T) {
 	t.Attr("covers", "L006")
-	running(t, nil, func(w *world, ws watches) {
+	running(t, nil, func(w *harness, ws watches) {
 		hopeless := pendingPod("hopeless", selecting(corev1.LabelTopologyZone, "nowhere"))
 		ws.of(hopeless).Add(hopeless)
 		advance(5 * time.Second)
@@ -35,19 +35,19 @@ func TestWaitingPodsAskAgain(t *testing.T) {
 			t.Errorf("%d more passes for a pod that does not wait any more", got-before)
 		}
 	}, readyPool("default"))
-	running(t, nil, func(w *world, ws watches) {
+	running(t, nil, func(w *harness, ws watches) {
 		gated := pendingPod("gated", func(p *corev1.Pod) { p.Status.Conditions[0].Reason = "SchedulingGated" })
 		ws.of(gated).Add(gated)
 		advance(time.Minute)
 		if got := w.passes(); got != 0 {
-			t.Errorf("%d passes for a pod that nobody tried to schedule", got)
+			t.Errorf("%d passes for a pod without a failed scheduling attempt", got)
 		}
 	}, readyPool("default"))
 }
 
 func TestTheFirstSightOfAPodStands(t *testing.T) {
 	t.Attr("covers", "L007")
-	running(t, nil, func(w *world, ws watches) {
+	running(t, nil, func(w *harness, ws watches) {
 		pod := pendingPod("p", selecting(corev1.LabelTopologyZone, "nowhere"))
 		start := time.Now()
 		ws.of(pod).Add(pod)
@@ -67,7 +67,7 @@ func TestTheFirstSightOfAPodStands(t *testing.T) {
 }
 
 // leaving is a managed node with a pod on it, whose claim is being deleted.
-func leaving(w *world) (*v1.NodeClaim, *corev1.Node, *corev1.Pod) {
+func leaving(w *harness) (*v1.NodeClaim, *corev1.Node, *corev1.Pod) {
 	claim, node, pod := w.LaunchedClaim("a"), w.RegisteredNode("a"), w.Pod("p", "a")
 	claim.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	node.Labels[corev1.LabelInstanceTypeStable] = "small"
@@ -76,7 +76,7 @@ func leaving(w *world) (*v1.NodeClaim, *corev1.Node, *corev1.Pod) {
 
 func TestDisruptedNodesTrigger(t *testing.T) {
 	t.Attr("covers", "L008")
-	running(t, nil, func(w *world, ws watches) {
+	running(t, nil, func(w *harness, ws watches) {
 		claim, node, pod := leaving(w)
 		pod.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: "nowhere"} // so that it goes on to need a place
 		w.Add(pod)
@@ -93,7 +93,7 @@ func TestDisruptedNodesTrigger(t *testing.T) {
 			t.Errorf("%d passes in a minute, want one every ten seconds", got)
 		}
 	}, readyPool("default"))
-	running(t, nil, func(w *world, ws watches) {
+	running(t, nil, func(w *harness, ws watches) {
 		node := w.RegisteredNode("a")
 		node.Spec.Taints = []corev1.Taint{{Key: v1.DisruptedTaintKey, Effect: corev1.TaintEffectNoExecute}, {Key: "other", Effect: corev1.TaintEffectNoSchedule}}
 		ws.of(node).Add(node)
@@ -107,7 +107,7 @@ func TestDisruptedNodesTrigger(t *testing.T) {
 
 func TestDeletionOfANodeAloneDoesNotTrigger(t *testing.T) {
 	t.Attr("covers", "L009")
-	running(t, nil, func(w *world, ws watches) {
+	running(t, nil, func(w *harness, ws watches) {
 		claim, node, pod := leaving(w)
 		claim.DeletionTimestamp = nil
 		node.DeletionTimestamp = &metav1.Time{Time: time.Now()}
@@ -128,7 +128,7 @@ func TestDeletionOfANodeAloneDoesNotTrigger(t *testing.T) {
 }
 
 // node0 is a node of others in the API server.
-func node0(w *world) *corev1.Node {
+func node0(w *harness) *corev1.Node {
 	n := w.Node("others")
 	n.Spec.ProviderID, n.Spec.Taints = "", nil
 	w.Add(n)
@@ -138,7 +138,7 @@ func node0(w *world) *corev1.Node {
 func TestNothingIsPlannedOnHalfAPictureAndNothingIsForgotten(t *testing.T) {
 	t.Attr("covers", "L010")
 	var nodes *controllertest.FakeInformer
-	running(t, func(ws watches) { nodes = ws.late(&corev1.Node{}) }, func(w *world, ws watches) {
+	running(t, func(ws watches) { nodes = ws.late(&corev1.Node{}) }, func(w *harness, ws watches) {
 		pod := pendingPod("p")
 		ws.of(pod).Add(pod)
 		advance(30 * time.Second)
