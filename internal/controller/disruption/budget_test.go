@@ -172,9 +172,10 @@ func TestEligibleNodesAreReported(t *testing.T) {
 	})
 }
 
-// The sleeps are slow answers of the API server, and pass in the bubble of the test, in no real time.
+// The sleeps are slow responses of the API server. They pass in the synctest bubble and take no real time.
 //
-// A pass may take long. What ends while it looks must not be forgotten by its budgets: its picture is older, the queue is younger.
+// A command that ends during a long pass still counts against the budgets of that pass: the queue no longer has the command, and
+// the snapshot of the pass is older than its effects.
 func TestACommandThatEndsDuringAPassCountsAgainstItsBudgets(t *testing.T) {
 	inBubble(t, "drift under a budget of one", func(w *harness) {
 		w.pool("pool", budget("1"), func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} })

@@ -25,7 +25,7 @@ func protectedFor(value string) func(*corev1.Pod) {
 	}
 }
 
-// ending makes a pod one that was asked to go and has not gone.
+// ending makes a pod terminating.
 func (w *harness) ending(pod string) {
 	w.Helper()
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: pod}}
@@ -135,7 +135,7 @@ func TestInvalidDeletionCost(t *testing.T) {
 	})
 }
 
-// TestAWindowWithoutAnyEvent: the budget held all nodes back; nothing tells when it opens.
+// TestAWindowWithoutAnyEvent: the budget blocked all nodes, and no event announces that its window opens.
 func TestAWindowWithoutAnyEvent(t *testing.T) {
 	t.Attr("covers", "C345")
 	for name, tt := range map[string]struct{ before, after string }{"empty": {"x8", ""}, "used": {"x8", "x1"}, "empty and used": {"x8 x8", "x1"}} {
@@ -263,7 +263,7 @@ func notReadyPod(p *corev1.Pod) {
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
 }
 
-// TestWhatPodsAndNodesForbid: the same rules where a node is replaced and where it is removed.
+// TestWhatPodsAndNodesForbid: the same rules hold for nodes that are replaced and nodes that are removed.
 func TestWhatPodsAndNodesForbid(t *testing.T) {
 	t.Attr("covers", "C392 C393 C405 C406 C407")
 	for _, tt := range []struct {
@@ -289,7 +289,7 @@ func TestWhatPodsAndNodesForbid(t *testing.T) {
 		{name: "a duration that is over", pod: protectedFor("5s"), moves: true},
 		{name: "an invalid duration", pod: protectedFor("soon"), moves: true},
 	} {
-		for _, target := range []string{"by a cheaper node", "by room on another one"} {
+		for _, target := range []string{"by a cheaper node", "by capacity on another node"} {
 			inBubble(t, tt.name+", "+target, func(w *harness) {
 				l := w.live(ondemand(1, 8))
 				w.pool("pool", budget("100%"), underutilized)
@@ -324,7 +324,7 @@ func (w *harness) grant(name string) {
 	}
 }
 
-// annotate puts the annotation do-not-disrupt on a node that is there.
+// annotate puts the annotation do-not-disrupt on an existing node.
 func (w *harness) annotate(name, value string) {
 	w.Helper()
 	node := w.node(name)

@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// leapingClock is a clock that leaps while a search goes on.
+// leapingClock is a clock that leaps during a search.
 type leapingClock struct {
 	clock.Clock
 	mu      sync.Mutex
@@ -16,8 +16,8 @@ type leapingClock struct {
 	ahead   time.Duration
 }
 
-// leap makes the clock leap two minutes ahead after it was read twice: when a search begins, and when it looks at its deadline
-// for the first time.
+// leap makes the clock leap two minutes ahead after two reads: when a search begins, and when it checks its deadline for the
+// first time.
 func (h *leapingClock) leap(on bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -104,7 +104,7 @@ func TestWaiting(t *testing.T) {
 		l.wantInstanceTypes("x2")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
-	inBubble(t, "a pod that comes while a machine is on its way costs no node", func(w *harness) {
+	inBubble(t, "a pod that appears while a replacement is launching causes no second node", func(w *harness) {
 		l := w.replacing(time.Minute)
 		l.early.Store(true)
 		w.pass(20 * time.Second)
@@ -165,7 +165,7 @@ func TestCommandTimeout(t *testing.T) {
 	}
 }
 
-// TestEveryWayHasItsLabels: a command is counted once, and once for each of its pools.
+// TestEveryWayHasItsLabels: a command is counted once per decision and once per pool.
 func TestEveryWayHasItsLabels(t *testing.T) {
 	t.Attr("covers", "C479 C480")
 	for _, tt := range []struct {
@@ -236,7 +236,7 @@ func TestEveryWayHasItsLabels(t *testing.T) {
 	}
 }
 
-// TestNodesThatBeginToGo: in the middle of a decision; nobody is told, and the others get their turn.
+// TestNodesThatBeginToGo: a node that is deleted during a decision gets no event, and other nodes are disrupted.
 func TestNodesThatBeginToGo(t *testing.T) {
 	t.Attr("covers", "C485")
 	inBubble(t, "quietly", func(w *harness) {

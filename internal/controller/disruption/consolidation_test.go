@@ -67,7 +67,7 @@ func TestConsolidation(t *testing.T) {
 		w.wantEvents("ConsolidationRejected node/a: Consolidation rejected: replace: [a] -> [1 replacement], reason: budget (savings: $7.00)", 1)
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=single")
 	})
-	inBubble(t, "a command that does not fit any more is dropped without being counted, and tried again", func(w *harness) {
+	inBubble(t, "a command that does not fit any more is dropped without being counted, and retried", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		l.of("pool", "a", "x2")
@@ -110,7 +110,7 @@ func TestConsolidation(t *testing.T) {
 }
 
 func TestNoChurn(t *testing.T) {
-	inBubble(t, "a node is not replaced by one of its own type for ever", func(w *harness) {
+	inBubble(t, "a node is not replaced by one of the same type for ever", func(w *harness) {
 		l := w.live(ondemand(4))
 		w.pool("pool", budget("100%"), underutilized)
 		l.of("pool", "a", "x4")

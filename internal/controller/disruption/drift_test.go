@@ -29,7 +29,7 @@ func (w *harness) drift(names ...string) {
 	}
 }
 
-// alive are how many NodeClaims are not being deleted.
+// alive is the number of NodeClaims that are not being deleted.
 func (w *harness) alive() int {
 	w.Helper()
 	var list v1.NodeClaimList
@@ -49,7 +49,7 @@ var metav1Hour = metav1.Duration{Duration: time.Hour}
 
 func quantity(s string) resource.Quantity { return resource.MustParse(s) }
 
-// removeReplacements lets NodeClaims that have no machine vanish.
+// removeReplacements removes NodeClaims that have no instance.
 func (w *harness) removeReplacements() {
 	w.Helper()
 	var list v1.NodeClaimList
@@ -121,7 +121,7 @@ func TestDrift(t *testing.T) {
 		if n, _ := w.store.Snapshot().Nodes.Get("test://a"); n.Deleting {
 			w.Error("the node is still marked")
 		}
-		// The node rests before it is tried again.
+		// The node is in backoff before it is retried.
 		w.pass(10 * time.Second)
 		w.wantMetric("karpenter_nodeclaims_created_total", 1, "reason=drifted")
 		w.pass(time.Minute)
@@ -156,16 +156,16 @@ func TestDrift(t *testing.T) {
 		w.drift("a")
 		w.fail(func(op string, obj runtime.Object) error {
 			if _, ok := obj.(*v1.NodeClaim); ok && op == "create" {
-				return errors.New("no room at the API server")
+				return errors.New("insufficient storage at the API server")
 			}
 			return nil
 		})
 		stop := w.run()
 		w.pass(10 * time.Second)
 		w.wantUnmarked("a")
-		// It might have been written; nobody may count on it once it is known that it was not.
+		// The NodeClaim might have been written; the store must not count it once it is known not to exist.
 		if n := len(w.store.Snapshot().Nodes.Sorted()); n != 1 {
-			w.Errorf("%d machines are counted on, want the old one alone", n)
+			w.Errorf("the store has %d nodes, want only the old one", n)
 		}
 		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 0)
 		w.heal()
@@ -192,7 +192,7 @@ func TestDrift(t *testing.T) {
 		l.wantInstanceTypes("x1")
 		w.wantUnmarked("a")
 		w.wantEvent(`DisruptionBlocked node/a: Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/web)`)
-		// Nothing was launched for the pod that holds the node until the deadline.
+		// Nothing was launched for the pod that blocks the drain until the deadline.
 		w.wantMetric("karpenter_nodeclaims_created_total", 0, "reason=drifted")
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1, "termination_mode=eventual")
 	})
@@ -243,7 +243,7 @@ func TestStaticDrift(t *testing.T) {
 			w.Errorf("%d places are left under the limit, want 1: a reservation leaked", left.Left())
 		}
 	})
-	inBubble(t, "nothing drifts when the limit leaves no room", func(w *harness) {
+	inBubble(t, "nothing drifts when the limit leaves no capacity", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), static(1, "1"))
 		l.of("pool", "a", "x1")
@@ -254,7 +254,7 @@ func TestStaticDrift(t *testing.T) {
 		w.wantUnmarked("a")
 		w.wantMetric("karpenter_nodeclaims_created_total", 0)
 	})
-	inBubble(t, "a machine that is on its way needs its place once", func(w *harness) {
+	inBubble(t, "a NodeClaim that is launching counts once against the limit", func(w *harness) {
 		l := w.live(ondemand(1))
 		l.launch.Store(-1)
 		w.pool("pool", budget("1"), static(2, "4"))
@@ -313,7 +313,7 @@ func TestCommandsThatAreCutShort(t *testing.T) {
 		w.pass(time.Second)
 		w.wantUnmarked("a")
 		w.pass(3 * time.Minute)
-		// The machine that was on its way is an ordinary node now, and takes the pod over.
+		// The NodeClaim that was launching is an ordinary node now, and the pod moves to it.
 		l.wantInstanceTypes("x1")
 		if w.alive() != 1 {
 			w.Errorf("%d NodeClaims, want one", w.alive())
@@ -367,7 +367,7 @@ func TestCommandsThatAreCutShort(t *testing.T) {
 	})
 }
 
-// marked are the nodes with the taint of disruption.
+// marked are the nodes with the disruption taint.
 func (w *harness) marked() []string {
 	w.Helper()
 	var list corev1.NodeList

@@ -36,7 +36,7 @@ func TestEmptiness(t *testing.T) {
 			w.Errorf("disruption reason is %v", c)
 		}
 		if n, _ := w.store.Snapshot().Nodes.Get("test://a"); !n.Deleting {
-			w.Error("the picture still counts on the node")
+			w.Error("the snapshot does not mark the node as deleting")
 		}
 		w.wantEvent("DisruptionTerminating node/a: Disrupting Node: Empty")
 		w.wantEvent("DisruptionTerminating nodeclaim/a: Disrupting NodeClaim: Empty")
@@ -49,11 +49,11 @@ func TestEmptiness(t *testing.T) {
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1)
 		w.wantMetric("karpenter_voluntary_disruption_eligible_nodes", 0, "reason=empty")
 	})
-	inBubble(t, "no claim is taken down before all are deleted", func(w *harness) {
+	inBubble(t, "no instance is terminated before all NodeClaims are deleted", func(w *harness) {
 		w.deps.WriteGate = writegate.New(w.deps.Clock)
 		var deletions atomic.Int32
 		w.fail(func(op string, _ runtime.Object) error {
-			if op == "delete" && w.deps.WriteGate.Delay("machine", w.deps.Clock.Now()) > 0 {
+			if op == "delete" && w.deps.WriteGate.Delay("claim", w.deps.Clock.Now()) > 0 {
 				deletions.Add(1)
 			}
 			return nil
@@ -64,7 +64,7 @@ func TestEmptiness(t *testing.T) {
 		w.addNode("pool", "b")
 		w.pass(20 * time.Second)
 		w.wantDeleted("a", "b")
-		if n := deletions.Load(); n != 2 || w.deps.WriteGate.Delay("machine", w.deps.Clock.Now()) != 0 {
+		if n := deletions.Load(); n != 2 || w.deps.WriteGate.Delay("claim", w.deps.Clock.Now()) != 0 {
 			w.Errorf("%d deletions went first", n)
 		}
 	})
@@ -210,7 +210,7 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 		w.wantEvent("DisruptionBlocked nodeclaim/a: " + cause)
 	}
 	nothing := func(*harness) {}
-	machineWith := func(changes ...func(*nodeAndClaim)) func(*harness) {
+	nodeWith := func(changes ...func(*nodeAndClaim)) func(*harness) {
 		return func(w *harness) { w.addNode("pool", "a", changes...) }
 	}
 	podWith := func(changes ...func(*corev1.Pod)) func(*harness) {
@@ -226,7 +226,7 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 		then func(*harness)
 	}{
 		{name: "with pods", set: podWith(), then: func(w *harness) { w.wantNoEvent("DisruptionBlocked") }},
-		{name: "not consolidatable", set: machineWith(notConsolidatable), then: nothing},
+		{name: "not consolidatable", set: nodeWith(notConsolidatable), then: nothing},
 		{
 			name: "nominated", then: func(w *harness) { blocked(w, "Node is nominated for a pending pod") },
 			set: func(w *harness) {
@@ -236,29 +236,29 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 		},
 		{
 			name: "do-not-disrupt on the node",
-			set:  machineWith(func(m *nodeAndClaim) { m.node.Annotations[v1.DoNotDisruptAnnotationKey] = "true" }),
+			set:  nodeWith(func(m *nodeAndClaim) { m.node.Annotations[v1.DoNotDisruptAnnotationKey] = "true" }),
 			then: func(w *harness) {
 				blocked(w, `Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation`)
 			},
 		},
 		{
 			name: "uninitialized",
-			set:  machineWith(func(m *nodeAndClaim) { delete(m.node.Labels, v1.NodeInitializedLabelKey) }),
+			set:  nodeWith(func(m *nodeAndClaim) { delete(m.node.Labels, v1.NodeInitializedLabelKey) }),
 			then: func(w *harness) { blocked(w, "Node isn't initialized") },
 		},
 		{
-			name: "NodeClaim without node", set: machineWith(func(m *nodeAndClaim) { m.node = nil }),
+			name: "NodeClaim without node", set: nodeWith(func(m *nodeAndClaim) { m.node = nil }),
 			then: func(w *harness) {
 				w.wantEvent("DisruptionBlocked nodeclaim/a: Nodeclaim does not have an associated node")
 			},
 		},
 		{
-			name: "unmanaged", set: machineWith(func(m *nodeAndClaim) { m.claim = nil }),
+			name: "unmanaged", set: nodeWith(func(m *nodeAndClaim) { m.claim = nil }),
 			then: func(w *harness) { w.wantNoEvent("DisruptionBlocked") },
 		},
 		{
 			name: "of another installation",
-			set:  machineWith(func(m *nodeAndClaim) { m.claim.Spec.NodeClassRef.Kind = "OtherNodeClass" }),
+			set:  nodeWith(func(m *nodeAndClaim) { m.claim.Spec.NodeClassRef.Kind = "OtherNodeClass" }),
 			then: func(w *harness) { w.wantNoEvent("DisruptionBlocked") },
 		},
 		{
@@ -267,10 +267,10 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 			then: func(w *harness) { blocked(w, "NodePool not found (NodePool=gone)") },
 		},
 		{
-			name: "of a static pool", set: machineWith(), pool: func(p *v1.NodePool) { p.Spec.Replicas = new(int64(1)) }, then: nothing,
+			name: "of a static pool", set: nodeWith(), pool: func(p *v1.NodePool) { p.Spec.Replicas = new(int64(1)) }, then: nothing,
 		},
 		{
-			name: "consolidateAfter Never", set: machineWith(), pool: func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} },
+			name: "consolidateAfter Never", set: nodeWith(), pool: func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} },
 			then: func(w *harness) {
 				w.wantEvent(`Unconsolidatable nodeclaim/a: NodePool "pool" has consolidation disabled`)
 			},
@@ -321,7 +321,7 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 		w.pool("pool", budget("100%"))
 		w.addNode("pool", "a")
 		w.addNode("pool", "b")
-		// Neither is a moment at which a pass would be made anyway.
+		// Neither is a time at which a periodic pass runs.
 		w.store.Nominate(time.Now().Add(33*time.Second), "test://a")
 		w.store.Nominate(time.Now().Add(36*time.Second), "test://b")
 		w.pass(33*time.Second + validationDelay - time.Millisecond)
@@ -364,7 +364,7 @@ func TestCapacityBuffersKeepNodes(t *testing.T) {
 		w.pass(time.Minute)
 		w.wantDeleted("a", "b")
 	})
-	inBubble(t, "no node goes before it is known which ones keep room", func(w *harness) {
+	inBubble(t, "no node is removed before the headroom of nodes is known", func(w *harness) {
 		w.store.ExpectBuffers()
 		defer w.run()()
 		w.pool("pool", budget("100%"))

@@ -15,11 +15,11 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
-// untold are what only the running process knows of a node.
+// untold are the obstacles that only the running process knows.
 var untold = []string{"nominated for a pending pod", "marked for deletion", "has buffer pods"}
 
-// wantReasons checks that for each of the nodes that are still there, and in no command, every method that looks at nodes one by one
-// has said why not, unless all methods have the same reason.
+// wantReasons checks that every method that considers single nodes has an obstacle for each node that still exists and is in no
+// command, unless all methods share one obstacle.
 func (w *harness) wantReasons(nodes model.Index[*model.Node]) {
 	w.Helper()
 	busy := w.running.queue.nodes("")
@@ -33,7 +33,7 @@ func (w *harness) wantReasons(nodes model.Index[*model.Node]) {
 		}
 		for _, m := range disrupt.Methods() {
 			if m.Search != disrupt.CandidateSets && !said[""] && !said[m.Name] {
-				w.Errorf("nobody says why %s leaves node %s alone; known: %v", m.Name, n.Name, w.running.Obstacles.Of(id))
+				w.Errorf("no obstacle explains why %s does not disrupt node %s; known: %v", m.Name, n.Name, w.running.Obstacles.Of(id))
 			}
 		}
 	}
@@ -58,8 +58,8 @@ func TestTheLogSaysWhyNodesAreLeftAlone(t *testing.T) {
 	})
 }
 
-// wantExplained checks that an event about a node agrees with what whoever asks about that node is told, from the same objects
-// but by another program. Where no method wants the node anyway, the answer says why not, and the event may say more.
+// wantExplained checks that an event about a node agrees with what `karpenter explain` reports from the same objects. For a node that
+// no method takes, the report gives the reason, and the event may say more.
 func (w *harness) wantExplained(event string) {
 	w.Helper()
 	about, ok := strings.CutPrefix(event, "Unconsolidatable node/")

@@ -46,7 +46,7 @@ func on(did string, obj runtime.Object, op, name string) bool {
 }
 
 func conflict(name string) error {
-	return apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, name, errors.New("somebody was faster"))
+	return apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, name, errors.New("another client was faster"))
 }
 
 func TestCrash(t *testing.T) {
@@ -102,7 +102,7 @@ func TestCrash(t *testing.T) {
 		w.pool("pool", budget("100%"))
 		w.addNode("pool", "a")
 		w.addNode("pool", "b")
-		// A slow answer of the API server; in the bubble of the test it takes no real time.
+		// A slow response of the API server; in the synctest bubble it takes no real time.
 		w.fail(before("patch-status", "b", func() { time.Sleep(5 * time.Second) }))
 		w.pass(18 * time.Second)
 		w.wantDeleted()
@@ -136,7 +136,7 @@ func TestCrash(t *testing.T) {
 }
 
 func TestConflicts(t *testing.T) {
-	inBubble(t, "a conflict on the taint is tried again", func(w *harness) {
+	inBubble(t, "a conflict on the taint is retried", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.addNode("pool", "a")
@@ -243,7 +243,7 @@ func TestCommandsEnd(t *testing.T) {
 		w.wantDeleted("b")
 		w.wantUnmarked("a")
 		if n, _ := w.store.Snapshot().Nodes.Get("test://a"); n.Deleting {
-			w.Error("the picture does not count on the node")
+			w.Error("the snapshot marks the node as deleting")
 		}
 		w.wantLog("command reached its timeout")
 	})
@@ -296,7 +296,7 @@ func TestLoop(t *testing.T) {
 		w.wantLog("[b] (savings")
 		w.wantLog("cannot list the pods of a node")
 	})
-	inBubble(t, "does nothing before the picture is complete, and looks again after a second", func(w *harness) {
+	inBubble(t, "does nothing before the cluster state is synced, and checks again after a second", func(w *harness) {
 		w.deps.Feed = w.newFeed()
 		w.pool("pool", budget("100%"))
 		w.addNode("pool", "a")
@@ -304,7 +304,7 @@ func TestLoop(t *testing.T) {
 		w.pass(time.Hour)
 		w.wantDeleted()
 		defer w.launch(w.deps.Feed.Start)()
-		// A second until the next look, and fifteen for the second one; in the rhythm of ten seconds it could be 25.
+		// One second until the next check and fifteen until the validation; with a period of ten seconds it could be 25.
 		w.pass(16*time.Second + 100*time.Millisecond)
 		w.wantDeleted("a")
 	})

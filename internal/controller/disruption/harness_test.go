@@ -53,15 +53,15 @@ type harness struct {
 	informers *informertest.FakeInformers
 	// running is the controller that run started; nil while none runs.
 	running *Controller
-	// fault, when set, is asked before every call; an error is returned instead of making the call.
+	// fault, when set, runs before every call; its error replaces the call.
 	fault atomic.Pointer[fault]
 
-	// hide, when set, is asked before an object is read by its name; an error is returned instead.
+	// hide, when set, runs before an object is read by its name; its error replaces the object.
 	hide func(name string, obj runtime.Object) error
 
 	logs logcapture.Buffer
 
-	// ends stop what goes on until the test ends.
+	// ends stop what runs until the test ends.
 	ends []func()
 
 	mu     sync.Mutex
@@ -165,7 +165,7 @@ func (w *harness) end() {
 	w.ends = nil
 }
 
-// launch runs f until stop is called. It returns once f waits for something.
+// launch runs f until stop is called. It returns once f is blocked.
 func (w *harness) launch(f func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(w.Context())
 	done := make(chan error)
@@ -193,7 +193,7 @@ func (w *harness) run() (stop func()) {
 	}
 }
 
-// pass lets time pass. Whatever happens meanwhile, every node that is left alone then has a reason.
+// pass lets time pass, and checks that every node that is not disrupted then has an obstacle.
 func (w *harness) pass(d time.Duration) {
 	w.Helper()
 	before, passes := w.store.Snapshot().Nodes, w.passes()
@@ -336,7 +336,7 @@ type provider struct {
 	cloud.Provider
 	types []*cloud.InstanceType
 	err   error
-	// asked, when set, is called before every answer.
+	// asked, when set, is called before every response.
 	asked func()
 }
 

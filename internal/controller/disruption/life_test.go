@@ -34,7 +34,7 @@ type life struct {
 	// born is when NodeClaims were seen first, moved the last pod event of nodes.
 	born, moved map[string]time.Time
 	serial      int
-	// slow makes life look every ten minutes only.
+	// slow makes life act every ten minutes only.
 	slow atomic.Bool
 	// early lets nodes exist from the first moment, long before they are ready.
 	early atomic.Bool
@@ -44,7 +44,7 @@ type life struct {
 	history []string
 }
 
-// live begins life with the provisioner beside it, in a cloud that sells these instance types.
+// live starts life and the provisioner, in a cloud that offers these instance types.
 func (w *harness) live(types []*cloud.InstanceType) *life {
 	w.provider.types = types
 	l := &life{harness: w, born: map[string]time.Time{}, moved: map[string]time.Time{}}
@@ -293,8 +293,8 @@ func (l *life) bind(ctx context.Context) {
 			continue
 		}
 		home := ""
-		for name, room := range free {
-			if room >= cpuOf(pod) && (home == "" || room < free[home] || room == free[home] && name < home) {
+		for name, capacity := range free {
+			if capacity >= cpuOf(pod) && (home == "" || capacity < free[home] || capacity == free[home] && name < home) {
 				home = name
 			}
 		}
@@ -387,7 +387,7 @@ func ondemand(cores ...int64) []*cloud.InstanceType {
 	return out
 }
 
-// asks makes a pod ask for so many thousandths of a core.
+// asks sets the CPU request of a pod, in thousandths of a core.
 func asks(milli int64) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Containers = []corev1.Container{{Name: "app", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
@@ -426,7 +426,7 @@ func (l *life) instanceTypes() string {
 func (l *life) wantInstanceTypes(want string) {
 	l.Helper()
 	if got := l.instanceTypes(); got != want {
-		l.Errorf("after %s: machines %q, want %q; history %v", l.age(), got, want, l.history)
+		l.Errorf("after %s: instance types %q, want %q; history %v", l.age(), got, want, l.history)
 	}
 }
 

@@ -49,8 +49,7 @@ func TestRhythm(t *testing.T) {
 	})
 }
 
-// TestMethodsInOrder: each pass of a controller that is not running itself takes the next method that has something
-// to do, and no other.
+// TestMethodsInOrder: each pass of a controller whose loop does not run takes only the next method that has a command.
 func TestMethodsInOrder(t *testing.T) {
 	t.Attr("covers", "C262 C263 C344")
 	inBubble(t, "first emptiness, then static drift, drift, several nodes, one node", func(w *harness) {

@@ -18,8 +18,9 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// TestWhateverHappens: two pools of other policies and budgets, pods that come and go, drift, nodes that come late or never. No
-// deletion may break a budget or take a pod that is protected, and in the end nothing changes, without marks and with reasons.
+// TestWhateverHappens: two pools with different policies and budgets, pods that are created and deleted, drift, and nodes that
+// become ready late or never. No deletion may violate a budget or evict a protected pod. In the end nothing changes, no marks are
+// left, and every node has an obstacle.
 func TestWhateverHappens(t *testing.T) {
 	for seed := range uint64(4) {
 		inBubble(t, fmt.Sprintf("seed %d", seed), func(w *harness) {
@@ -102,7 +103,7 @@ func TestWhateverHappens(t *testing.T) {
 	}
 }
 
-// names are those of the nodes that are there, sorted.
+// names are those of the existing nodes, sorted.
 func (w *harness) names() []string {
 	var nodes corev1.NodeList
 	if err := w.client.List(w.Context(), &nodes); err != nil {
@@ -116,7 +117,8 @@ func (w *harness) names() []string {
 	return out
 }
 
-// wantRightful checks a NodeClaim that is about to be deleted: its pods may go, and so may one more node of its pool.
+// wantRightful checks a NodeClaim that is about to be deleted: its pods may be evicted, and the budget of its pool allows one more
+// node.
 func (w *harness) wantRightful(claim *v1.NodeClaim) {
 	var pods corev1.PodList
 	var claims v1.NodeClaimList
@@ -156,7 +158,7 @@ func (w *harness) wantRightful(claim *v1.NodeClaim) {
 			drifted++
 		}
 	}
-	// Of another reason more may have begun to go since this node was marked.
+	// More nodes may have been marked for another reason since this node was marked.
 	if allowed, err := pool.Spec.Disruption.Budgets[0].Allowed(time.Now(), nodes); err != nil || going > allowed {
 		w.Errorf("after %s: %d nodes of pool %s go at a time with %s, %d may; %v: %v", w.age(), going, pool.Name, claim.Name, allowed, err, all)
 	}

@@ -12,7 +12,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// got answers reads from what the watches have shown, as a cache does. The fake client writes JSON and reads it again, which
+// got serves reads from what the watches have delivered, as a cache does. The fake client writes JSON and reads it again, which
 // takes a thousand times as long, and a day has many passes. It reports false for objects that it does not have.
 func (w *harness) got(key client.ObjectKey, into client.Object) bool {
 	w.mu.Lock()
@@ -24,7 +24,7 @@ func (w *harness) got(key client.ObjectKey, into client.Object) bool {
 	return ok
 }
 
-// listed does for lists what got does for one object. It reports false for lists that it cannot answer.
+// listed does for lists what got does for one object. It reports false for lists that it cannot serve.
 func (w *harness) listed(list client.ObjectList, opts []client.ListOption) bool {
 	var o client.ListOptions
 	o.ApplyOptions(opts)

@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/prediction"
 )
 
-// TestPredictedSizesAreUsed: a pod comes back in the size that an autoscaler gives its workload.
+// TestPredictedSizesAreUsed: a recreated pod has the requests that an autoscaler sets for its workload.
 func TestPredictedSizesAreUsed(t *testing.T) {
 	t.Attr("covers", "W033")
 	deployed := func(p *corev1.Pod) {

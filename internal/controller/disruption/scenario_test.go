@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the commands of the scenarios w
 // scenarioDir is where scenarios are, seen from here.
 const scenarioDir = "../../../test/scenario/testdata"
 
-// TestScenarios runs the controller on every scenario about disruption, in time that does not pass by itself.
+// TestScenarios runs the controller on every scenario about disruption, in simulated time.
 func TestScenarios(t *testing.T) {
 	scenarios, err := scenariofile.LoadDisruption(scenarioDir)
 	if err != nil {
@@ -51,7 +51,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// runScenario starts a controller on the objects of a scenario and tells what it did.
+// runScenario starts a controller on the objects of a scenario and reports what it did.
 func runScenario(t *testing.T, s scenariofile.Scenario, reader *manifest.Reader, c cloud.Cloud) string {
 	if !s.Options.Now.IsZero() {
 		time.Sleep(time.Until(s.Options.Now))

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 )
 
-// TestABudgetThatComesDuringTheDelay: of pods, without room.
+// TestABudgetThatComesDuringTheDelay: a PodDisruptionBudget that allows no disruption is created during the validation delay.
 func TestABudgetThatComesDuringTheDelay(t *testing.T) {
 	t.Attr("covers", "C420")
 	for _, decision := range []string{"replace", "delete"} {
@@ -64,7 +64,7 @@ func methodCases() []methodCase {
 	}
 }
 
-// TestWhatChangesDuringTheDelay: all three ways that wait report it as failed validations.
+// TestWhatChangesDuringTheDelay: all three methods that validate count the change as a failed validation.
 func TestWhatChangesDuringTheDelay(t *testing.T) {
 	t.Attr("covers", "C421")
 	for _, way := range methodCases() {
@@ -98,7 +98,7 @@ func TestWhatChangesDuringTheDelay(t *testing.T) {
 	}
 }
 
-// TestSeveralRefusedOneIsTried: when a command for several nodes is rejected, one of them is proposed right away.
+// TestSeveralRefusedOneIsTried: after a command for several nodes is rejected, one of them is proposed immediately.
 func TestSeveralRefusedOneIsTried(t *testing.T) {
 	t.Attr("covers", "C422")
 	inBubble(t, "and goes", func(w *harness) {
@@ -124,7 +124,7 @@ func TestSeveralRefusedOneIsTried(t *testing.T) {
 	})
 }
 
-// TestPoolsThatCannotLaunch: nodes whose pods fit elsewhere go, whatever is wrong with some pool, or with all.
+// TestPoolsThatCannotLaunch: nodes whose pods fit on other nodes are removed even if some or all pools cannot launch.
 func TestPoolsThatCannotLaunch(t *testing.T) {
 	t.Attr("covers", "C403 C414 W006")
 	for name, set := range map[string]func(w *harness){
@@ -148,7 +148,7 @@ func TestPoolsThatCannotLaunch(t *testing.T) {
 	}
 }
 
-// TestBalancedTakesEmptyNodesFirst: of a budget that is too small for both.
+// TestBalancedTakesEmptyNodesFirst: a budget that is too small for both is used for the empty node.
 func TestBalancedTakesEmptyNodesFirst(t *testing.T) {
 	t.Attr("covers", "C454")
 	inBubble(t, "and then the others", func(w *harness) {
@@ -166,7 +166,7 @@ func TestBalancedTakesEmptyNodesFirst(t *testing.T) {
 	})
 }
 
-// TestReplacementsKeepLimits: what was within the limits of a pool when it was worked out may not be any more.
+// TestReplacementsKeepLimits: a replacement that was within the limits of its pool when it was proposed may exceed them later.
 func TestReplacementsKeepLimits(t *testing.T) {
 	inBubble(t, "and nothing is touched", func(w *harness) {
 		l := w.oversized()
@@ -184,7 +184,7 @@ func TestReplacementsKeepLimits(t *testing.T) {
 	})
 }
 
-// limit sets how many cores a pool may have.
+// limit sets the CPU limit of a pool.
 func (w *harness) limit(pool, cores string) {
 	w.Helper()
 	w.changePool(pool, func(p *v1.NodePool) { p.Spec.Limits = v1.Limits{"cpu": quantity(cores)} })
@@ -200,8 +200,8 @@ func invalid(p *v1.NodePool) {
 	condition.For(p, time.Now()).False(v1.ConditionTypeValidationSucceeded, "NodePoolValidationFailed", "no such taint")
 }
 
-// TestCommandsOfDifferentKindsAreValidatedTogether: commands that are due at the same time are validated by simulations
-// of their own kind.
+// TestCommandsOfDifferentKindsAreValidatedTogether: of commands that are due at the same time, each is validated by a simulation of
+// its kind.
 func TestCommandsOfDifferentKindsAreValidatedTogether(t *testing.T) {
 	inBubble(t, "drift after a consolidation that is refused", func(w *harness) {
 		l := w.live(ondemand(1, 8))

@@ -59,7 +59,7 @@ func (w *harness) wantEvent(event string) {
 	w.wantExplained(event)
 }
 
-// told is how many events begin like this.
+// told is the number of events with the prefix.
 func (w *harness) told(prefix string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,7 +72,7 @@ func (w *harness) told(prefix string) int {
 	return got
 }
 
-// wantEvents counts the events that begin like this.
+// wantEvents checks the number of events with the prefix.
 func (w *harness) wantEvents(prefix string, want int) {
 	w.Helper()
 	got := w.told(prefix)

@@ -28,7 +28,7 @@ func (w *harness) unmanagedNode(name string, cores int64) {
 	})
 }
 
-// TestChangesDuringADecision: a search that remembers the state after it, rather than before, sleeps for five minutes.
+// TestChangesDuringADecision: a search that records the state after it instead of the state before it would idle for five minutes.
 func TestChangesDuringADecision(t *testing.T) {
 	t.Attr("covers", "W005")
 	inBubble(t, "a node that comes while a search goes on is found by the next pass", func(w *harness) {
@@ -49,7 +49,7 @@ func TestChangesDuringADecision(t *testing.T) {
 	})
 }
 
-// TestBackoffLetsOthersGo: the first candidate of the order never passes its validation.
+// TestBackoffLetsOthersGo: the first candidate in order never passes its validation.
 func TestBackoffLetsOthersGo(t *testing.T) {
 	t.Attr("covers", "C437 W007")
 	inBubble(t, "the others get their turn", func(w *harness) {
@@ -105,7 +105,7 @@ func TestBackoffLetsOthersGo(t *testing.T) {
 			w.pass(time.Second)
 			w.removeReplacements()
 		}
-		// After 20, 40 and 80 seconds, and up to a fifth more; one node after the other would make a dozen.
+		// After 20, 40 and 80 seconds, plus up to 20% jitter; with one backoff per node there would be about twelve.
 		if got := w.metric("karpenter_nodeclaims_created_total", "reason=drifted"); got < 2 || got > 4 {
 			w.Errorf("%v replacements within two minutes, want 2 to 4", got)
 		}
@@ -123,7 +123,7 @@ func (w *harness) waitsForValidation(node string) bool {
 	return proposed > rejected && strings.Contains(strings.SplitN(last, "\n", 2)[0], "["+node+"]")
 }
 
-// TestInstanceTypesThatCannotBeListed: prices order what is disrupted; only consolidation cannot do without.
+// TestInstanceTypesThatCannotBeListed: prices order the candidates; only consolidation requires them.
 func TestInstanceTypesThatCannotBeListed(t *testing.T) {
 	t.Attr("covers", "W022")
 	inBubble(t, "drifted and empty nodes go, and consolidation says what it lacks", func(w *harness) {
@@ -233,7 +233,7 @@ func TestOneReasonForANodeAndPass(t *testing.T) {
 	t.Attr("covers", "W032")
 	inBubble(t, "however many methods look at it", func(w *harness) {
 		l := w.live(ondemand(1, 8))
-		// Five methods, each with something to say: it is drifted, protected, and not to be consolidated.
+		// Each of the five methods has an obstacle: the node is drifted, protected, and not consolidatable.
 		w.pool("pool", budget("100%"), usable, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} })
 		l.of("pool", "a", "x8")
 		w.pod("a", "web", asks(900), protected)

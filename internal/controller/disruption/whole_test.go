@@ -13,7 +13,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// TestALocalVolumeDoesNotHoldItsNode: the volume can be used on the node alone, and goes with it.
+// TestALocalVolumeDoesNotHoldItsNode: the volume can be used only on the node, and is deleted with it.
 func TestALocalVolumeDoesNotHoldItsNode(t *testing.T) {
 	t.Attr("covers", "C484")
 	inBubble(t, "a drifted node with a pod that uses one is replaced", func(w *harness) {
@@ -79,7 +79,7 @@ func TestNoRunaway(t *testing.T) {
 				most = max(most, w.alive())
 			}
 		}
-		// At most 24 pods at a time; each on a node of its own would be as many.
+		// There are at most 24 pods at a time; on dedicated nodes they would use as many nodes.
 		if most > 16 {
 			w.Errorf("%d nodes at a time", most)
 		}
@@ -98,7 +98,7 @@ func TestNoRunaway(t *testing.T) {
 	})
 }
 
-// TestBudgetsThatBlock: at any time, or in a window that is open now.
+// TestBudgetsThatBlock: budgets block at any time, or in a window that is open now.
 func TestBudgetsThatBlock(t *testing.T) {
 	t.Attr("covers", "C560")
 	for name, budgets := range map[string][]v1.Budget{
@@ -126,7 +126,7 @@ func TestBudgetsThatBlock(t *testing.T) {
 	}
 }
 
-// TestRestarts: a process ends at some step of a command, and another one begins with nothing but what is in the API.
+// TestRestarts: a process ends at some step of a command, and the next process starts with only the objects in the API.
 func TestRestarts(t *testing.T) {
 	t.Attr("covers", "C566")
 	for _, tt := range []struct {
