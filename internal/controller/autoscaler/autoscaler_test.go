@@ -65,8 +65,8 @@ func broken() unstructured.Unstructured {
 	return unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "broken"}, "spec": 1}}
 }
 
-// told runs the loop in a bubble while a story is told. The first round ends with an error.
-func told(t *testing.T, first error, story func(*api, *prediction.Store, *logcapture.Buffer)) {
+// told runs the loop in a synctest bubble beside script. The first list fails with the error first.
+func told(t *testing.T, first error, script func(*api, *prediction.Store, *logcapture.Buffer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		a, s, j := &api{}, &prediction.Store{}, &logcapture.Buffer{}
@@ -79,7 +79,7 @@ func told(t *testing.T, first error, story func(*api, *prediction.Store, *logcap
 			}
 		})
 		wait(0)
-		story(a, s, j)
+		script(a, s, j)
 		cancel()
 		running.Wait()
 	})

@@ -152,7 +152,7 @@ func TestTriggersAndTheirPods(t *testing.T) {
 	w.look(b, 30*time.Second)
 	w.wantTriggers("b-uid", "b-uid")
 
-	t.Run("a status that somebody else has written is written again a second later", func(*testing.T) {
+	t.Run("a status that another client has written is written again a second later", func(*testing.T) {
 		fakecluster.Change(w.Cluster, b, func(b *v1beta1.CapacityBuffer) { b.Spec.Replicas = new(int32(2)) })
 		for _, err := range []error{fakecluster.Conflict(), fakecluster.NotFound()} {
 			w.Fail = fakecluster.Always("patch-status", &v1beta1.CapacityBuffer{}, err)
@@ -181,7 +181,7 @@ func TestTriggersAndTheirPods(t *testing.T) {
 		w.wantTriggers()
 		w.wantVirtual(0)
 		if n, _ := w.store.Snapshot().Nodes.Get("test://a"); n.Headroom != 0 {
-			t.Errorf("the node still keeps room for %d", n.Headroom)
+			t.Errorf("the node still has headroom for %d", n.Headroom)
 		}
 	})
 	t.Run("a buffer that is being deleted is forgotten", func(*testing.T) {

@@ -25,7 +25,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/logcapture"
 )
 
-// harness is an API server in memory with a picture of the cluster and the controller of buffers.
+// harness is an API server in memory with a cluster state and the controller of buffers.
 type harness struct {
 	*fakecluster.Cluster
 	store      *cluster.Store
@@ -67,7 +67,7 @@ func (w *harness) look(b *v1beta1.CapacityBuffer, again time.Duration) {
 	}
 }
 
-// virtual are the virtual pods in the picture.
+// virtual are the virtual pods in the cluster state.
 func (w *harness) virtual() []*model.Pod { return w.store.Snapshot().Virtual }
 
 // wantVirtual checks their names, without what all names begin with, and the millicores of the first.

@@ -21,7 +21,7 @@ func TestHydration(t *testing.T) {
 	workload := bufferOf("workload", ofScalable("Deployment", "web", 50), inOrder(1))
 	w := newHarness(t, seen, fresh, failing, workload, podTemplate("web", "1"), deployment("web", 2, "3"))
 
-	w.wantVirtual(0) // nobody has asked yet
+	w.wantVirtual(0) // nothing was hydrated yet
 	lists := 0
 	w.Fail = func(op string, obj runtime.Object) error {
 		if _, buffers := obj.(*v1beta1.CapacityBufferList); op == "list" && buffers {
@@ -73,7 +73,7 @@ func TestHydrationAfterARestart(t *testing.T) {
 	w.restart()
 	w.wantVirtual(0)
 	if !w.store.Snapshot().HeadroomUnknown {
-		t.Error("after a restart nobody knows which nodes keep room")
+		t.Error("after a restart the headroom of nodes is not marked as unknown")
 	}
 	if err := w.buffers.Hydrate(t.Context()); err != nil {
 		t.Fatal(err)

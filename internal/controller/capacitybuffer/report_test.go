@@ -43,7 +43,7 @@ func TestHowABufferFared(t *testing.T) {
 			solve.Plan{},
 			"False/NotReadyForProvisioning/the buffer is not ready for provisioning",
 		},
-		"nobody has said how many": {
+		"the number of replicas is unknown": {
 			func(b *v1beta1.CapacityBuffer) { b.Status.Replicas = nil }, solve.Plan{}, "False/BufferEmpty/the buffer has no virtual pods",
 		},
 		"empty": {inOrder(0), solve.Plan{}, "False/BufferEmpty/the buffer has no virtual pods"},
@@ -128,7 +128,7 @@ func TestAReportSurvivesOtherWriters(t *testing.T) {
 		w.buffers.Report(t.Context(), plan)
 		w.wantCondition(b, placing, fits)
 	})
-	t.Run("buffers that are gone are nobody's business", func(t *testing.T) {
+	t.Run("buffers that are gone are ignored", func(t *testing.T) {
 		w := newHarness(t, b.DeepCopy())
 		fail(w, 1, fakecluster.NotFound())
 		w.buffers.Report(t.Context(), plan)

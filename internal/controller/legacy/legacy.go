@@ -43,7 +43,7 @@ import (
 const (
 	// name is the controller's name in logs and metrics.
 	name = "legacy.provisioner"
-	// refusedRetry is the delay before a refused object is tried again when nothing changes that the controller watches.
+	// refusedRetry is the delay before a refused object is retried when nothing changes that the controller watches.
 	refusedRetry = time.Minute
 	// reasonRefused and reasonNotReady are why Active is False: the object cannot be served, or what it converts to is not ready.
 	reasonRefused  = "Refused"

@@ -193,7 +193,7 @@ func TestLaunchErrors(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a claim given up is not launched again while the cache still shows it", func(t *testing.T) {
+	t.Run("a claim deleted after a failed launch is not launched again while the cache still has it", func(t *testing.T) {
 		w := fakecluster.New(t)
 		claim := w.Claim("a")
 		claim.Finalizers = []string{v1.TerminationFinalizer}

@@ -80,12 +80,12 @@ func TestLiveness(t *testing.T) {
 		w.Time.Step(5*time.Minute - time.Second)
 		_, _ = w.Try(l, claim)
 		if fakecluster.Must(w, claim).DeletionTimestamp != nil {
-			t.Error("it was given up too early")
+			t.Error("it was deleted too early")
 		}
 		w.Time.Step(time.Second)
 		_, _ = w.Try(l, claim)
 		if got, there := fakecluster.Get(w, claim); there && got.DeletionTimestamp == nil {
-			t.Error("it was not given up")
+			t.Error("it was not deleted")
 		}
 	})
 	t.Run("limits run from the transition, not from the creation", func(t *testing.T) {

@@ -15,31 +15,31 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
 )
 
-// podWorld is a claim "a" with its Node and a controller that has just started.
-type podWorld struct {
+// podHarness is a claim "a" with its Node and a controller that has just started.
+type podHarness struct {
 	*fakecluster.Cluster
 	claim  *v1.NodeClaim
 	events *nodeclaim.PodEvents
 	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-func newPodWorld(t *testing.T) podWorld {
+func newPodHarness(t *testing.T) podHarness {
 	w := fakecluster.New(t)
 	claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered)
 	w.Add(claim, w.RegisteredNode("a"))
-	out := podWorld{Cluster: w, claim: claim}
+	out := podHarness{Cluster: w, claim: claim}
 	out.restart()
 	return out
 }
 
 // restart forgets everything that is not in the API server.
-func (p *podWorld) restart() {
+func (p *podHarness) restart() {
 	p.events = nodeclaim.NewPodEvents(p.Shared)
 	p.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 }
 
 // settle works off the queue and returns the time on record.
-func (p *podWorld) settle() time.Time {
+func (p *podHarness) settle() time.Time {
 	p.Helper()
 	for p.queue.Len() > 0 {
 		request, _ := p.queue.Get()
@@ -51,17 +51,17 @@ func (p *podWorld) settle() time.Time {
 	return fakecluster.Must(p.Cluster, p.claim).Status.LastPodEventTime.Time
 }
 
-func (p *podWorld) create(pod *corev1.Pod, initial bool) {
+func (p *podHarness) create(pod *corev1.Pod, initial bool) {
 	p.events.Events().Create(p.Context(), event.CreateEvent{Object: pod, IsInInitialList: initial}, p.queue)
 }
 
-func (p *podWorld) update(before *corev1.Pod, change func(*corev1.Pod)) {
+func (p *podHarness) update(before *corev1.Pod, change func(*corev1.Pod)) {
 	after := before.DeepCopy()
 	change(after)
 	p.events.Events().Update(p.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, p.queue)
 }
 
-func (p *podWorld) remove(pod *corev1.Pod) {
+func (p *podHarness) remove(pod *corev1.Pod) {
 	p.events.Events().Delete(p.Context(), event.DeleteEvent{Object: pod}, p.queue)
 }
 
@@ -72,40 +72,40 @@ func TestPodEvents(t *testing.T) {
 	leave := func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Now()} }
 	daemon := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d"}
 	for name, c := range map[string]struct {
-		act     func(*podWorld)
+		act     func(*podHarness)
 		stamped bool
 	}{
-		"a pod is bound":        {func(p *podWorld) { p.update(p.Pod("x", ""), bind) }, true},
-		"a bound pod appears":   {func(p *podWorld) { p.create(p.Pod("x", "a"), false) }, true},
-		"a pod finishes":        {func(p *podWorld) { p.update(p.Pod("x", "a"), finish) }, true},
-		"a pod has to leave":    {func(p *podWorld) { p.update(p.Pod("x", "a"), leave) }, true},
-		"a pod vanishes unseen": {func(p *podWorld) { p.remove(p.Pod("x", "a")) }, true},
-		"a pod that was leaving is gone": {func(p *podWorld) {
+		"a pod is bound":        {func(p *podHarness) { p.update(p.Pod("x", ""), bind) }, true},
+		"a bound pod appears":   {func(p *podHarness) { p.create(p.Pod("x", "a"), false) }, true},
+		"a pod finishes":        {func(p *podHarness) { p.update(p.Pod("x", "a"), finish) }, true},
+		"a pod has to leave":    {func(p *podHarness) { p.update(p.Pod("x", "a"), leave) }, true},
+		"a pod vanishes unseen": {func(p *podHarness) { p.remove(p.Pod("x", "a")) }, true},
+		"a pod that was leaving is gone": {func(p *podHarness) {
 			pod := p.Pod("x", "a")
 			leave(pod)
 			p.remove(pod)
 		}, false},
-		"a pod merely changes": {func(p *podWorld) {
+		"a pod merely changes": {func(p *podHarness) {
 			p.update(p.Pod("x", "a"), func(q *corev1.Pod) { q.Labels = map[string]string{"a": "b"} })
 		}, false},
-		"an unbound pod finishes":  {func(p *podWorld) { p.update(p.Pod("x", ""), finish) }, false},
-		"a pod on an unknown Node": {func(p *podWorld) { p.create(p.Pod("x", "nowhere"), false) }, false},
-		"a DaemonSet pod": {func(p *podWorld) {
+		"an unbound pod finishes":  {func(p *podHarness) { p.update(p.Pod("x", ""), finish) }, false},
+		"a pod on an unknown Node": {func(p *podHarness) { p.create(p.Pod("x", "nowhere"), false) }, false},
+		"a DaemonSet pod": {func(p *podHarness) {
 			pod := p.Pod("x", "a")
 			pod.OwnerReferences = append(pod.OwnerReferences, daemon)
 			p.create(pod, false)
 		}, false},
-		"a Node without claim": {func(p *podWorld) {
+		"a Node without claim": {func(p *podHarness) {
 			p.Add(p.Node("alone"))
 			p.create(p.Pod("x", "alone"), false)
 		}, false},
-		"an unmanaged claim": {func(p *podWorld) {
+		"an unmanaged claim": {func(p *podHarness) {
 			fakecluster.Change(p.Cluster, p.claim, func(c *v1.NodeClaim) { c.Spec.NodeClassRef = fakecluster.Unmanaged() })
 			p.create(p.Pod("x", "a"), false)
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPodWorld(t)
+			p := newPodHarness(t)
 			p.Time.Step(time.Hour)
 			c.act(&p)
 			got := p.settle()
@@ -119,7 +119,7 @@ func TestPodEvents(t *testing.T) {
 func TestPodEventsOverTime(t *testing.T) {
 	t.Run("writes are ten seconds apart", func(t *testing.T) {
 		t.Attr("covers", "C100 C101")
-		p := newPodWorld(t)
+		p := newPodHarness(t)
 		start := p.Time.Now()
 		for _, step := range []struct{ after, want time.Duration }{{0, 0}, {9 * time.Second, 0}, {time.Second, 10 * time.Second}, {time.Hour, time.Hour + 10*time.Second}} {
 			p.Time.Step(step.after)
@@ -130,7 +130,7 @@ func TestPodEventsOverTime(t *testing.T) {
 		}
 	})
 	t.Run("a cache that lags does not double the writes", func(t *testing.T) {
-		p := newPodWorld(t)
+		p := newPodHarness(t)
 		p.create(p.Pod("x", "a"), false)
 		first := p.settle()
 		fakecluster.Change(p.Cluster, p.claim, func(c *v1.NodeClaim) { c.Status.LastPodEventTime = metav1.Time{} })
@@ -140,7 +140,7 @@ func TestPodEventsOverTime(t *testing.T) {
 			t.Errorf("written again at %v after %v", got, first)
 		}
 	})
-	boundAt := func(p *podWorld, at time.Time) *corev1.Pod {
+	boundAt := func(p *podHarness, at time.Time) *corev1.Pod {
 		pod := p.Pod("x", "a")
 		pod.CreationTimestamp = metav1.NewTime(at.Add(-time.Minute))
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)}}
@@ -148,7 +148,7 @@ func TestPodEventsOverTime(t *testing.T) {
 	}
 	t.Run("a restart does not move the time", func(t *testing.T) {
 		t.Attr("covers", "C104 W009")
-		p := newPodWorld(t)
+		p := newPodHarness(t)
 		pod := boundAt(&p, p.Time.Now())
 		p.create(pod, false)
 		recorded := p.settle()
@@ -162,7 +162,7 @@ func TestPodEventsOverTime(t *testing.T) {
 		}
 	})
 	t.Run("changes while no replica was running have their own time", func(t *testing.T) {
-		p := newPodWorld(t)
+		p := newPodHarness(t)
 		p.create(boundAt(&p, p.Time.Now()), false)
 		start := p.settle()
 		p.Time.Step(time.Hour)
@@ -190,7 +190,7 @@ func TestPodEventsOverTime(t *testing.T) {
 		}
 	})
 	t.Run("a failed write is repeated", func(t *testing.T) {
-		p := newPodWorld(t)
+		p := newPodHarness(t)
 		p.create(p.Pod("x", "a"), false)
 		p.Fail = fakecluster.Always("patch-status", p.claim, fakecluster.Conflict())
 		request, _ := p.queue.Get()

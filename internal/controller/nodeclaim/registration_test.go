@@ -303,7 +303,7 @@ func TestRegistrationHooks(t *testing.T) {
 	})
 }
 
-// meeting is a hook that is done when the other one has been asked as well.
+// meeting is a hook that completes once the second hook was called too.
 type meeting struct {
 	name          string
 	arrive, await chan struct{}

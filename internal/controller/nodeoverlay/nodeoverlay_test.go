@@ -41,7 +41,7 @@ func (s *shop) InstanceTypes(_ context.Context, pool *v1.NodePool) ([]*cloud.Ins
 	}}, nil
 }
 
-// scene is a world with the controller and its store.
+// scene is a fake cluster with the controller and its store.
 type scene struct {
 	*fakecluster.Cluster
 	shop       *shop
@@ -174,7 +174,7 @@ func TestConditionsThatStandAreNotWritten(t *testing.T) {
 	}
 }
 
-func TestOneFailingPoolKeepsNobodyWaiting(t *testing.T) {
+func TestOneFailingPoolDoesNotDelayOthers(t *testing.T) {
 	t.Attr("covers", "L369")
 	s := newScene(t, pool("good"), pool("bad"), named("o", "7"))
 	s.shop.unlisted["bad"] = true

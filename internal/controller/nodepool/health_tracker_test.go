@@ -13,8 +13,8 @@ import (
 func TestOutcomes(t *testing.T) {
 	t.Attr("covers", "C188 C189 C190 C192 C194 L396")
 	for name, c := range map[string]struct {
-		story string // s: success, f: failure, each of another claim; r: the last one reported again
-		want  health
+		sequence string // s: success, f: failure, each of another claim; r: the last one reported again
+		want     health
 	}{
 		"nothing is known":                     {"", unknown},
 		"one success":                          {"s", healthy},
@@ -28,7 +28,7 @@ func TestOutcomes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var o outcomes
 			var last outcome
-			for i, letter := range c.story {
+			for i, letter := range c.sequence {
 				if letter != 'r' {
 					last = outcome{claim: types.UID(fmt.Sprint(i)), failed: letter == 'f'}
 				}

@@ -25,9 +25,9 @@ func healthOf(w *fakecluster.Cluster) string {
 }
 
 // report lets claims end as the letters say: s registered, f did not register, l did not launch.
-func report(w *fakecluster.Cluster, h *nodepool.RegistrationHealth, story string) {
+func report(w *fakecluster.Cluster, h *nodepool.RegistrationHealth, sequence string) {
 	w.Helper()
-	for i, letter := range story {
+	for i, letter := range sequence {
 		claim := w.LaunchedClaim(string(letter) + string(rune('a'+i)))
 		var err error
 		switch letter {
@@ -47,7 +47,7 @@ func report(w *fakecluster.Cluster, h *nodepool.RegistrationHealth, story string
 
 func TestRegistrationHealth(t *testing.T) {
 	t.Attr("covers", "C193 C194 C195 C197")
-	for name, c := range map[string]struct{ story, want string }{
+	for name, c := range map[string]struct{ sequence, want string }{
 		"first sight":                               {"", notKnown},
 		"a success":                                 {"s", isHealthy},
 		"one failure changes nothing":               {"f", notKnown},
@@ -62,7 +62,7 @@ func TestRegistrationHealth(t *testing.T) {
 			w := fakecluster.New(t, fakecluster.Pool(), fakecluster.Class())
 			h := nodepool.NewRegistrationHealth(w.Shared)
 			w.Run(h, fakecluster.Pool())
-			report(w, h, c.story)
+			report(w, h, c.sequence)
 			if got := healthOf(w); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
@@ -70,16 +70,16 @@ func TestRegistrationHealth(t *testing.T) {
 	}
 	t.Run("a restart keeps what is known", func(t *testing.T) {
 		t.Attr("covers", "C198")
-		for story, c := range map[string]struct{ next, want string }{"s": {"f", isHealthy}, "ff": {"s", failedToday}} {
+		for sequence, c := range map[string]struct{ next, want string }{"s": {"f", isHealthy}, "ff": {"s", failedToday}} {
 			w := fakecluster.New(t, fakecluster.Pool(), fakecluster.Class())
 			h := nodepool.NewRegistrationHealth(w.Shared)
 			w.Run(h, fakecluster.Pool())
-			report(w, h, story)
+			report(w, h, sequence)
 			restarted := nodepool.NewRegistrationHealth(w.Shared)
 			w.Run(restarted, fakecluster.Pool())
 			report(w, restarted, c.next)
 			if got := healthOf(w); got != c.want {
-				t.Errorf("after %s, a restart and %s: %q, want %q", story, c.next, got, c.want)
+				t.Errorf("after %s, a restart and %s: %q, want %q", sequence, c.next, got, c.want)
 			}
 		}
 	})

@@ -107,7 +107,7 @@ func TestValidation(t *testing.T) {
 	}
 }
 
-// usage is a fixed picture of the cluster.
+// usage is fixed resource usage by NodePool.
 type usage map[string]corev1.ResourceList
 
 func (u usage) PoolUsage(pool string) (corev1.ResourceList, bool) { return u[pool], u != nil }
@@ -128,7 +128,7 @@ func TestCounter(t *testing.T) {
 			v1.NodePoolStatus{Nodes: &one, Resources: fakecluster.Resources("cpu", "4", "memory", "0", "pods", "0", "ephemeral-storage", "0", "nodes", "1", "example.com/gpu", "2")},
 			5 * time.Second,
 		},
-		"the picture is not complete": {nil, v1.NodePoolStatus{}, time.Second},
+		"the cluster state is not synced": {nil, v1.NodePoolStatus{}, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := fakecluster.New(t, fakecluster.Pool())

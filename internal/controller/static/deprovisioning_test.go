@@ -65,7 +65,7 @@ func TestDeprovisioningDoesNotNeedAReadyPool(t *testing.T) {
 	w.want(time.Minute, 1, result, err)
 }
 
-func TestDeprovisioningWaitsForThePicture(t *testing.T) {
+func TestDeprovisioningWaitsForTheClusterState(t *testing.T) {
 	w := newHarness(t, pool(1))
 	w.launched("a", "b")
 	w.ready = false
@@ -209,6 +209,6 @@ func TestANodeWhosePodsCannotBeListedIsKept(t *testing.T) {
 	w.Fail = nil
 	w.want(time.Minute, 1, result, err)
 	if got := w.live(); !slices.Equal(got, []string{"a"}) {
-		t.Errorf("left %v, want the node nobody could look into", got)
+		t.Errorf("left %v, want the node whose pods could not be listed", got)
 	}
 }

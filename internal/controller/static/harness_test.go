@@ -17,11 +17,11 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// harness is an API server in memory with a picture that sync brings up to date, as watches would.
+// harness is an API server in memory with a cluster state that sync updates, as watches would.
 type harness struct {
 	*fakecluster.Cluster
 	deps static.Deps
-	// ready is what the feed of the picture says.
+	// ready is whether the feed reports the cluster state as synced.
 	ready bool
 }
 
@@ -42,7 +42,7 @@ func (w *harness) restart() {
 	w.deps.Store = cluster.NewStore(w.Cloud, w.deps.Translator)
 }
 
-// sync shows the objects of the API server to the picture.
+// sync copies the objects of the API server to the cluster state.
 func (w *harness) sync() {
 	w.Helper()
 	present := map[string]bool{}
@@ -73,7 +73,7 @@ func (w *harness) down() (reconcile.Result, error) {
 	return w.Try(static.NewDeprovisioning(w.deps), fakecluster.Pool())
 }
 
-// want checks the outcome of a reconcile and the number of claims that nobody has deleted.
+// want checks the outcome of a reconcile and the number of claims that are not being deleted.
 func (w *harness) want(again time.Duration, claims int, result reconcile.Result, err error) {
 	w.Helper()
 	if err != nil || result != (reconcile.Result{RequeueAfter: again}) {
@@ -93,7 +93,7 @@ func (w *harness) claims() []v1.NodeClaim {
 	return list.Items
 }
 
-// live are the names of the claims that nobody has deleted.
+// live are the names of the claims that are not being deleted.
 func (w *harness) live() []string {
 	w.Helper()
 	var out []string

@@ -125,7 +125,7 @@ func TestNodesThatGoAreRefilled(t *testing.T) {
 
 func TestTheNodeLimitHolds(t *testing.T) {
 	t.Attr("covers", "C516 C517 L353")
-	t.Run("part of the wish", func(t *testing.T) {
+	t.Run("part of the replicas", func(t *testing.T) {
 		w := newHarness(t, pool(5, limit("3")))
 		result, err := w.up()
 		w.want(time.Minute, 3, result, err)
@@ -177,7 +177,7 @@ func TestTheNodeLimitHolds(t *testing.T) {
 	})
 }
 
-func TestNothingIsCreatedBeforeThePictureIsComplete(t *testing.T) {
+func TestNothingIsCreatedBeforeTheClusterStateIsSynced(t *testing.T) {
 	t.Attr("covers", "C520 L354")
 	w := newHarness(t, pool(2))
 	w.launched("a", "b")
@@ -214,7 +214,7 @@ func TestCreationErrorsAreReturned(t *testing.T) {
 	w.want(time.Minute, 4, result, err)
 }
 
-func TestClaimsThatNeverGetAMachineAreReplacedWithPauses(t *testing.T) {
+func TestClaimsThatNeverLaunchAreReplacedWithBackoff(t *testing.T) {
 	w := newHarness(t, pool(3))
 	p := static.NewProvisioning(w.deps)
 	vanish := func() {
@@ -235,7 +235,7 @@ func TestClaimsThatNeverGetAMachineAreReplacedWithPauses(t *testing.T) {
 	}
 	result, err := w.Try(p, fakecluster.Pool())
 	w.want(time.Minute, 3, result, err)
-	// One of them gets a machine: all is well again.
+	// One of them gets an instance, which ends the backoff.
 	w.sync()
 	fakecluster.Change(w.Cluster, w.Claim(w.live()[0]), func(c *v1.NodeClaim) { c.Status.ProviderID = "test://1" })
 	w.sync()

@@ -30,8 +30,8 @@ func status(code int32, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Message: message}}
 }
 
-// evictionWorld is a claim with a Node and one pod in the queue.
-func evictionWorld(t *testing.T, deadline *time.Time, changes ...func(*corev1.Pod)) (*fakecluster.Cluster, *EvictionQueue, *corev1.Pod) {
+// newEvictionHarness is a claim with a Node and one pod in the queue.
+func newEvictionHarness(t *testing.T, deadline *time.Time, changes ...func(*corev1.Pod)) (*fakecluster.Cluster, *EvictionQueue, *corev1.Pod) {
 	w := fakecluster.New(t)
 	pod := w.Pod("p", "a")
 	for _, change := range changes {
@@ -68,7 +68,7 @@ func TestEvictionAnswers(t *testing.T) {
 		"no answer from the API": {answer: errors.New("connection refused"), err: true, left: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, q, pod := evictionWorld(t, nil)
+			w, q, pod := newEvictionHarness(t, nil)
 			if c.answer != nil {
 				w.Fail = fakecluster.Always("create-eviction", pod, c.answer)
 			}
@@ -92,7 +92,7 @@ func TestEvictionAnswers(t *testing.T) {
 		})
 	}
 	t.Run("a budget forbids it and the Node cannot be read", func(t *testing.T) {
-		w, q, pod := evictionWorld(t, nil)
+		w, q, pod := newEvictionHarness(t, nil)
 		w.Delete(fakecluster.Change(w, w.RegisteredNode("a"), func(n *corev1.Node) { n.Finalizers = nil }))
 		w.Fail = fakecluster.Always("create-eviction", pod, apierrors.NewTooManyRequests("no", 0))
 		if _, err := q.Reconcile(w.Context(), keyOf(pod)); err == nil || len(w.Events()) != 0 {
@@ -101,7 +101,7 @@ func TestEvictionAnswers(t *testing.T) {
 	})
 	t.Run("the reason of the disruption", func(t *testing.T) {
 		t.Attr("covers", "C238")
-		w, q, pod := evictionWorld(t, nil)
+		w, q, pod := newEvictionHarness(t, nil)
 		fakecluster.Change(w, w.LaunchedClaim("a"), func(c *v1.NodeClaim) {
 			condition.For(c, w.Time.Now()).TrueWithReason(v1.ConditionTypeDisruptionReason, "Drifted", "Drifted")
 		})
@@ -117,7 +117,7 @@ func TestEvictionAnswers(t *testing.T) {
 func TestEvictionQueueEntries(t *testing.T) {
 	t.Run("a pod that vanished leaves no entry", func(t *testing.T) {
 		t.Attr("covers", "C241 W017")
-		w, q, pod := evictionWorld(t, nil)
+		w, q, pod := newEvictionHarness(t, nil)
 		w.Delete(pod)
 		if result, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil || result != (reconcile.Result{}) || q.Len() != 0 {
 			t.Errorf("result %+v, error %v, %d left", result, err, q.Len())
@@ -125,7 +125,7 @@ func TestEvictionQueueEntries(t *testing.T) {
 	})
 	t.Run("the namesake of a pod is not evicted for it", func(t *testing.T) {
 		t.Attr("covers", "C236")
-		w, q, pod := evictionWorld(t, nil)
+		w, q, pod := newEvictionHarness(t, nil)
 		w.Delete(pod)
 		namesake := w.Pod("p", "a")
 		namesake.UID = "other"
@@ -138,7 +138,7 @@ func TestEvictionQueueEntries(t *testing.T) {
 		}
 	})
 	t.Run("unknown pods are ignored", func(t *testing.T) {
-		w, q, _ := evictionWorld(t, nil)
+		w, q, _ := newEvictionHarness(t, nil)
 		stranger := w.Pod("stranger", "a")
 		w.Add(stranger)
 		if _, err := q.Reconcile(w.Context(), keyOf(stranger)); err != nil {
@@ -149,14 +149,14 @@ func TestEvictionQueueEntries(t *testing.T) {
 		}
 	})
 	t.Run("finished pods are dropped", func(t *testing.T) {
-		w, q, pod := evictionWorld(t, nil, finished)
+		w, q, pod := newEvictionHarness(t, nil, finished)
 		if _, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil || q.Len() != 0 {
 			t.Errorf("error %v, %d left", err, q.Len())
 		}
 	})
 	t.Run("a protected pod waits, and goes when the protection ends", func(t *testing.T) {
 		t.Attr("covers", "C228")
-		w, q, pod := evictionWorld(t, nil, func(p *corev1.Pod) {
+		w, q, pod := newEvictionHarness(t, nil, func(p *corev1.Pod) {
 			p.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "10m"}
 			p.Status.StartTime = &metav1.Time{Time: time.Now().Truncate(time.Second)}
 		})
@@ -172,7 +172,7 @@ func TestEvictionQueueEntries(t *testing.T) {
 		}
 	})
 	t.Run("an unreadable protection is told and ignored", func(t *testing.T) {
-		w, q, pod := evictionWorld(t, nil, func(p *corev1.Pod) {
+		w, q, pod := newEvictionHarness(t, nil, func(p *corev1.Pod) {
 			p.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "false"}
 		})
 		if _, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil {
@@ -197,7 +197,7 @@ func TestEvictionQueueEntries(t *testing.T) {
 		}
 	})
 	t.Run("a pod just evicted is not taken in again from a cache that lags", func(t *testing.T) {
-		w, q, pod := evictionWorld(t, nil)
+		w, q, pod := newEvictionHarness(t, nil)
 		if _, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func TestForceDelete(t *testing.T) {
 	t.Run("past the budget and the annotation, with what is left of the time", func(t *testing.T) {
 		t.Attr("covers", "C242 C243")
 		deadline := deadlineIn(20 * time.Second)
-		w, q, pod := evictionWorld(t, deadline, pinned)
+		w, q, pod := newEvictionHarness(t, deadline, pinned)
 		w.Fail = fakecluster.Always("create-eviction", pod, apierrors.NewTooManyRequests("no", 0))
 		*deadline = w.Time.Now().Add(20 * time.Second)
 		if _, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil {
@@ -237,7 +237,7 @@ func TestForceDelete(t *testing.T) {
 	})
 	t.Run("a pod waiting for its budget is upgraded when its time comes", func(t *testing.T) {
 		t.Attr("covers", "C247")
-		w, q, pod := evictionWorld(t, deadlineIn(time.Minute))
+		w, q, pod := newEvictionHarness(t, deadlineIn(time.Minute))
 		w.Fail = fakecluster.Always("create-eviction", pod, apierrors.NewTooManyRequests("no", 0))
 		if result, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil || result != requeue.Soon() {
 			t.Fatalf("result %+v, error %v", result, err)
@@ -255,7 +255,7 @@ func TestForceDelete(t *testing.T) {
 		err    bool
 	}{"gone": {fakecluster.NotFound(), false}, "another UID": {fakecluster.Conflict(), true}} {
 		t.Run(name, func(t *testing.T) {
-			w, q, pod := evictionWorld(t, deadlineIn(-time.Hour))
+			w, q, pod := newEvictionHarness(t, deadlineIn(-time.Hour))
 			w.Fail = fakecluster.Always("delete", pod, c.answer)
 			_, err := q.Reconcile(w.Context(), keyOf(pod))
 			if (err != nil) != c.err || q.Len() != map[bool]int{true: 1}[c.err] || w.Count("karpenter_pods_drained_total") != 0 {
@@ -296,7 +296,7 @@ func TestEvictionQueueWakesItsWorkers(t *testing.T) {
 	}
 	q.AddUrgent(&deadline, pod)
 	if n := drainAll(queue); n != 0 {
-		t.Error("it was put in front again and again")
+		t.Error("it was put in front repeatedly")
 	}
 }
 
