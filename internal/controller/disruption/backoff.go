@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// The bounds of how long a node is left alone after a command for it failed; the time doubles with every further failure.
+// A node is not disrupted for this long after a command for it failed. The delay doubles with every further failure.
 const minBackoff, maxBackoff = 20 * time.Second, 15 * time.Minute
 
-// forgotten is how long after the end of a rest the failures before it count.
+// forgetAfter is how long after the end of a backoff the earlier failures count.
 const forgetAfter = 30 * time.Minute
 
-// backoffs remembers for which nodes commands failed, by the name of the NodeClaim, or from which pools replacements did,
-// so that the next pass tries others. It is safe for concurrent use.
+// backoffs records for which nodes commands failed, by the name of the NodeClaim, or from which pools replacements failed, so that
+// the next pass tries others. It is safe for concurrent use.
 type backoffs struct {
 	mu    sync.Mutex
 	known map[string]backoff
@@ -28,7 +28,7 @@ type backoff struct {
 
 func newBackoffs() *backoffs { return &backoffs{known: map[string]backoff{}} }
 
-// fail starts or extends the backoff of a node or pool. A failure during the backoff stems from before it, and is ignored.
+// fail starts or extends the backoff of a node or pool. A failure during the backoff originates from before it and is ignored.
 func (s *backoffs) fail(name string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *backoffs) succeed(name string) {
 	delete(s.known, name)
 }
 
-// active are those that are in backoff now.
+// active returns the nodes or pools that are in backoff.
 func (s *backoffs) active(now time.Time) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

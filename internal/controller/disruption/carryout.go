@@ -16,12 +16,12 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// again is how long a command waits before it looks again for what it waits for, or repeats deletions that failed.
+// pollInterval is how long a command waits before it checks its replacements again, or retries failed deletions.
 const pollInterval = time.Second
 
-// carryOut carries out one command: taint its nodes, look at their pods once more, launch the replacements, wait until these are
-// ready, delete. It returns when the command has succeeded or failed, or when ctx ends. The marks of nodes that it gave up on
-// are removed at once, or in the next pass.
+// carryOut carries out one command: taint its nodes, check their pods again, launch the replacements, wait until these are ready,
+// delete. It returns when the command has succeeded or failed, or when ctx ends. The marks of nodes that it abandoned are removed
+// immediately or in the next pass.
 //
 // Source: disruption specification, orchestration queue.
 func (c *Controller) carryOut(ctx context.Context, cmd command) {
@@ -55,9 +55,8 @@ func (c *Controller) carryOut(ctx context.Context, cmd command) {
 		c.giveUp(ctx, cmd, cmd.plan.Candidates, err)
 		return
 	}
-	giveBack() // what is launched counts against the limit by itself
-	// From here on the provisioner looks for other places for pods of these nodes, and not before: what is launched for them
-	// is known to it already.
+	giveBack() // the replacements themselves count against the limit now
+	// Only now may the provisioner schedule pods of these nodes elsewhere: it knows the replacements already.
 	c.Store.Mark(cmd.plan.IDs()...)
 	c.nominate(cmd.plan)
 	c.countStart(cmd)
@@ -72,7 +71,7 @@ func (c *Controller) carryOut(ctx context.Context, cmd command) {
 	}
 }
 
-// deleteAll deletes the NodeClaims of a command, and tries again those that could not be deleted.
+// deleteAll deletes the NodeClaims of a command, and retries those that could not be deleted.
 func (c *Controller) deleteAll(ctx context.Context, cmd command) {
 	left := cmd.plan.Candidates
 	policies := c.policies(ctx, cmd)
@@ -84,7 +83,7 @@ func (c *Controller) deleteAll(ctx context.Context, cmd command) {
 			}
 			return
 		}
-		// Success counts before time: what was deleted in the last moment is deleted.
+		// Success is checked before the timeout: a deletion in the last moment counts.
 		if c.timedOut(cmd) {
 			c.giveUp(ctx, cmd, left, errors.Join(errTimeout, err))
 			return
@@ -96,16 +95,17 @@ func (c *Controller) deleteAll(ctx context.Context, cmd command) {
 	}
 }
 
-// errTimeout says that a command has used up its time.
+// errTimeout is the error of a command that exceeded its timeout.
 var errTimeout = errors.New("command reached its timeout")
 
-// timedOut counts what is in the queue only for a command that may be: of thousands each asks every second.
+// timedOut reports whether a command exceeded its timeout. It counts the queue only for commands older than the minimum timeout,
+// because each of possibly thousands of commands calls it every second.
 func (c *Controller) timedOut(cmd command) bool {
 	age := c.Clock.Since(cmd.started)
 	return age > minTimeout && age > commandTimeout(len(c.queue.nodes("")))
 }
 
-// closeNodes marks the nodes and gives up on those that cannot be marked.
+// closeNodes marks the nodes and drops those that cannot be marked from the command.
 func (c *Controller) closeNodes(ctx context.Context, cmd command) command {
 	errs := forEach(ctx, c, cmd.plan.Candidates, func(candidate disrupt.Candidate) error {
 		return c.mark(ctx, candidate.Node, cmd.method.Reason)
@@ -169,7 +169,7 @@ func (c *Controller) deleteClaim(ctx context.Context, cmd command, candidate dis
 	return nil
 }
 
-// policies are the consolidation policies of the command's pools, as metrics spell them; drift has nothing to do with them.
+// policies are the consolidation policies of the command's pools, as metrics spell them; none for drift.
 func (c *Controller) policies(ctx context.Context, cmd command) map[string]string {
 	out := map[string]string{}
 	if cmd.method.Reason == disrupt.Drifted {
@@ -184,7 +184,7 @@ func (c *Controller) policies(ctx context.Context, cmd command) map[string]strin
 	return out
 }
 
-// giveUp ends a command that failed. Its nodes go back to service, and what was launched for it and is of no use goes.
+// giveUp ends a command that failed: it unmarks the nodes and deletes replacements that are not needed.
 func (c *Controller) giveUp(ctx context.Context, cmd command, left []disrupt.Candidate, cause error) {
 	if ctx.Err() != nil {
 		return
@@ -217,7 +217,7 @@ func (c *Controller) backOff(candidates []disrupt.Candidate) {
 	}
 }
 
-// describeNodes is what logs say about the nodes of a command.
+// describeNodes returns the nodes of a command as log fields.
 func describeNodes(plan disrupt.Command) []map[string]string {
 	nodes := make([]map[string]string, len(plan.Candidates))
 	for i, candidate := range plan.Candidates {

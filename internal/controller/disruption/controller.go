@@ -1,8 +1,8 @@
-// Package disruption removes and replaces nodes voluntarily: it asks the engine which ones, waits until pods that were on their
-// way have arrived, validates the commands, and carries them out.
+// Package disruption removes and replaces nodes voluntarily: it computes commands, waits until pods that are being scheduled are
+// bound, validates the commands, and carries them out.
 //
 // One loop decides. It runs a pass soon after a change, and every ten seconds in any case: gather (snapshot, pools, budgets),
-// decide (package disrupt, pure), propose. A proposed command waits in a queue to be validated; nothing sleeps meanwhile. A
+// decide (package disrupt, pure), propose. A proposed command waits in a queue to be validated, without blocking the loop. A
 // command that passes is carried out by a dedicated goroutine, which owns it by its ID until it has ended: no object has to
 // exist, and no other command has to proceed, for it to end.
 //
@@ -42,15 +42,15 @@ const (
 	passInterval = 10 * time.Second
 	// syncRetry is how long to wait when the caches are not synced yet.
 	syncRetry = time.Second
-	// shortestBackoff and longestBackoff bound the pause after a pass that failed.
+	// minRetryDelay and maxRetryDelay bound the delay after a pass that failed.
 	minRetryDelay, maxRetryDelay = 250 * time.Millisecond, 10 * time.Second
 	// warnInterval is how long a warning is not repeated.
 	warnInterval = time.Hour
-	// overdueAfter is the time without a pass after which the next one logs that.
+	// overdueAfter is the time without a pass after which the next pass logs a message.
 	overdueAfter = 15 * time.Minute
 )
 
-// Deps is what a Controller works with.
+// Deps are the dependencies of a Controller.
 type Deps struct {
 	deps.Shared
 	Store *cluster.Store
@@ -60,7 +60,7 @@ type Deps struct {
 	Translator *translate.Translator
 	Scheduling options.Scheduling
 	Gates      options.FeatureGates
-	// Predictions are the sizes in which pods come back; nil for the same.
+	// Predictions are the requests that recreated pods will have; nil if they do not change.
 	Predictions *prediction.Store
 }
 
@@ -68,41 +68,41 @@ type Deps struct {
 type Controller struct {
 	Deps
 	cache cache.Cache
-	// signal holds at most one announcement that something changed.
+	// signal holds at most one notification of a change.
 	signal  chan struct{}
 	queue   *queue
 	running sync.WaitGroup
-	// turns are for those who write to nodes.
+	// turns limits concurrent writes to nodes.
 	turns  *semaphore.Weighted
 	prices *prices
-	// perPool are the budget gauges, which go with their pool.
+	// perPool are the budget gauges, which are deleted with their pool.
 	perPool  *observe.GaugeStore
 	catalogs *translate.Catalogs
 	// nodeBackoffs are those of nodes, groupBackoffs those of nodes in commands for several nodes, poolBackoffs those of pools.
 	nodeBackoffs, groupBackoffs, poolBackoffs *backoffs
-	// said are complaints that were logged not long ago.
+	// warned has the warnings that were logged within warnInterval.
 	warned *ttlcache.Cache[string, bool]
-	// Reasons says why nodes are left alone.
+	// Obstacles has the reasons why nodes are not disrupted.
 	Obstacles *Obstacles
 
-	// What follows belongs to the loop. retry has the delays after failed passes and is nil after a pass that succeeded; lastSurvey
-	// is when nodes that no method wants were last looked into, lastPass when the last pass was.
+	// Only the loop accesses the following fields. retry has the delays after failed passes and is nil after a pass that succeeded;
+	// lastSurvey is when the pods of nodes that no method takes were last inspected, lastPass when the last pass began.
 	retry                *wait.Backoff
 	lastSurvey, lastPass time.Time
-	// changed is when the change was observed that the next pass is for; zero when there is none.
+	// changed is when the change that triggers the next pass was observed; zero when there is none.
 	changed time.Time
-	// nominationEnds is when the first nomination ends that the last pass met; zero when it met none.
+	// nominationEnds is when the first nomination ends of those that the last pass found; zero when it found none.
 	nominationEnds time.Time
-	// nothingFound is in which state of the cluster a memoized method found nothing to do, unvisitedPools the pools that
-	// single-node consolidation did not get to.
+	// nothingFound is the cluster state in which a memoized method found no command, by method; unvisitedPools are the pools that
+	// single-node consolidation did not reach.
 	nothingFound   map[string]string
 	unvisitedPools map[string]bool
-	// limits are the most nodes that static pools may have, grants what was reserved of that in this pass.
+	// limits are the node limits of static pools, grants what this pass reserved within them.
 	limits map[string]int64
 	grants map[string]*grant
 }
 
-// New is a controller that is not running yet.
+// New returns a controller that is not running yet.
 func New(deps Deps) *Controller {
 	deps.Log = deps.Log.With("controller", name)
 	return &Controller{
@@ -129,10 +129,10 @@ func (c *Controller) Register(m manager.Manager) error {
 	return m.Add(c)
 }
 
-// NeedLeaderElection is true: two loops would spend the same budgets twice.
+// NeedLeaderElection is true: two loops would use the same budgets twice.
 func (c *Controller) NeedLeaderElection() bool { return true }
 
-// Start runs until ctx ends, and returns once every command has noticed.
+// Start runs until ctx ends, and returns once every command has stopped.
 func (c *Controller) Start(ctx context.Context) error {
 	if c.cache == nil {
 		return errors.New("starting disruption: the controller was not registered with a manager")
@@ -172,7 +172,7 @@ func (c *Controller) Start(ctx context.Context) error {
 	}
 }
 
-// wake announces that something changed.
+// wake signals a change to the loop.
 func (c *Controller) wake() {
 	select {
 	case c.signal <- struct{}{}:
@@ -183,7 +183,7 @@ func (c *Controller) wake() {
 // run makes one pass, if the caches are synced, and returns how long to wait for the next one.
 func (c *Controller) run(ctx context.Context) time.Duration {
 	now := c.Clock.Now()
-	c.nominationEnds = time.Time{} // also when the pass fails: the pause that follows holds
+	c.nominationEnds = time.Time{} // also when the pass fails: the retry delay applies
 	if since := now.Sub(c.lastPass); since > overdueAfter {
 		c.Log.Debug("disruption has not run for a while", "duration", since.String())
 	}
@@ -196,14 +196,14 @@ func (c *Controller) run(ctx context.Context) time.Duration {
 	case ctx.Err() != nil:
 		return passInterval
 	case err == nil && acted:
-		// More may be found on top of what was proposed.
+		// Another pass may find more commands.
 		c.retry = nil
 		return 0
 	case err == nil:
 		c.retry = nil
 		return passInterval
 	case onlyConflicts(err):
-		// Another writer was first: ordinary, and worth another pass soon.
+		// Write conflicts are expected; the next pass runs soon.
 		c.retry = nil
 		return quietPeriod
 	default:

@@ -27,7 +27,7 @@ type view struct {
 	// still protected from the clean-up of marks.
 	running map[string]bool
 	// inCommand are the IDs of nodes in any command, read before the snapshot and before the backoffs: the nodes of a command that
-	// ends meanwhile are in one of the two, or in here.
+	// ends meanwhile are in one of the two, or in this set.
 	inCommand map[string]bool
 	// underway are the commands whose effects the snapshot does not show, read before it.
 	underway []disrupt.Command
@@ -37,14 +37,14 @@ type view struct {
 	nodes  map[string]*corev1.Node
 	// budgets are the PodDisruptionBudgets of the cluster.
 	budgets podrules.Budgets
-	// queues are what they mean for all pods of a node together, drainRounds the rounds that the drain of a node takes, by ID, as
-	// far as nodes were looked into.
+	// queues are the budgets applied to all pods of a node together; drainRounds are the rounds that the drain of a node takes, by ID,
+	// for inspected nodes.
 	queues      translate.EvictionQueues
 	drainRounds map[string]int
-	// unevictable are the UIDs of pods that may not be moved now, as far as nodes were inspected.
+	// unevictable are the UIDs of pods on inspected nodes that must not be evicted now.
 	unevictable map[string]bool
-	// nodeBackoff are the nodes that are left alone because commands for them failed, groupBackoff those that are considered only by
-	// themselves.
+	// nodeBackoff are the nodes that are not considered because commands for them failed; groupBackoff are those that are considered
+	// only in commands for a single node.
 	nodeBackoff, groupBackoff map[string]bool
 	// poolBackoff are pools that launch no replacements because some failed.
 	poolBackoff map[string]bool
@@ -93,15 +93,15 @@ func byName[T any](items []T, name func(*T) string) map[string]*T {
 	return out
 }
 
-// qualifyInput is the input of disrupt.Qualify; busy are the nodes to leave out because of other commands.
+// qualifyInput is the input of disrupt.Qualify; busy are the nodes to exclude because of other commands.
 func (v view) qualifyInput(busy map[string]bool) disrupt.QualifyInput {
 	in := problem.Qualification(v.snapshot, v.now, v.pools, v.surplus, v.poolBackoff)
 	in.InCommand, in.Backoff, in.GroupBackoff = busy, v.nodeBackoff, v.groupBackoff
 	return in
 }
 
-// pledged are the nodes of all commands but one, by ID: of those that are in the queue now, and of those that were when the
-// view was taken. The nodes of a command that has ended since then go, and its snapshot may not know it yet.
+// pledged returns the IDs of the nodes in all commands except one: commands that are in the queue now, and commands that were in it
+// when the view was gathered. The nodes of a command that has ended since then are being deleted, which the snapshot may not show.
 func (c *Controller) pledged(v view, except command) map[string]bool {
 	out := c.queue.nodes(except.id)
 	maps.Copy(out, v.inCommand)
@@ -131,7 +131,7 @@ type allowance struct {
 	err     error
 }
 
-// remaining is the allowances as numbers to use up.
+// remaining returns the numbers of allowed disruptions.
 func remaining(allowances map[string]allowance) disrupt.Budgets {
 	out := make(disrupt.Budgets, len(allowances))
 	for name, a := range allowances {
@@ -140,7 +140,7 @@ func remaining(allowances map[string]allowance) disrupt.Budgets {
 	return out
 }
 
-// countStatic notes which static pools have more nodes than they should, and what their limits are.
+// countStatic records which static pools have more nodes than replicas, and their limits.
 func (c *Controller) countStatic(v view) {
 	clear(c.limits)
 	clear(c.grants)

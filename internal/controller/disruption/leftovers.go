@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// clean removes marks from nodes that no command holds and that are not being deleted. They stem from a process that ended in the
-// middle of a command, or from a command that gave nodes up; this is what makes both safe.
+// clean removes marks from nodes that no command holds and that are not being deleted. Such marks are left by a process that ended
+// during a command, or by a command that abandoned nodes; this makes both safe.
 //
 // Source: disruption specification, the loop, clean up leftovers.
 func (c *Controller) clean(ctx context.Context, v view) error {
@@ -34,7 +34,7 @@ func (c *Controller) clean(ctx context.Context, v view) error {
 	return errors.Join(errs...)
 }
 
-// marked reports whether there is a mark on the node to take back.
+// marked reports whether the node has a mark to remove.
 func (v view) marked(n *model.Node) bool {
 	if node := v.nodes[n.NodeName]; node != nil && disrupted(node) && node.DeletionTimestamp.IsZero() {
 		return true

@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// writers is how many nodes are written to at once, by all commands together.
+	// writers is the number of concurrent writes to nodes, of all commands together.
 	writers = 50
-	// attempts is how often a write is tried, with pauses that double from firstPause.
+	// attempts is the number of attempts of a write, with delays that double from firstPause.
 	attempts   = 5
 	firstPause = 50 * time.Millisecond
 )
 
-// forEach calls f for every item, some at a time, and returns their errors in the order of the items. The first to
-// ask is the first to write: commands that began at different moments do not hold each other up to the end of the last.
+// forEach calls f for every item, at most writers at a time, and returns their errors in the order of the items. Writes run in the
+// order of their requests, so that a command does not wait until all others have finished.
 func forEach[T any](ctx context.Context, c *Controller, items []T, f func(T) error) []error {
 	return parallel.ForEach(items, len(items), func(item T) error {
 		if err := c.turns.Acquire(ctx, 1); err != nil {
@@ -39,7 +39,8 @@ func forEach[T any](ctx context.Context, c *Controller, items []T, f func(T) err
 	})
 }
 
-// mark closes a node to new pods and says on its NodeClaim why it goes. Objects that are gone count as marked.
+// mark taints a node against new pods and sets the reason for its disruption on the NodeClaim. Objects that no longer exist count
+// as marked.
 func (c *Controller) mark(ctx context.Context, n *model.Node, reason disrupt.Reason) error {
 	err := c.patchNode(ctx, n.NodeName, func(node *corev1.Node) bool {
 		if disrupted(node) {
@@ -60,8 +61,8 @@ func (c *Controller) mark(ctx context.Context, n *model.Node, reason disrupt.Rea
 	return nil
 }
 
-// unmark takes back mark. Nodes that are on their way out keep their marks, and the condition of nodes that are not
-// initialized is left alone.
+// unmark reverts mark. Nodes that are being deleted keep their marks, and the condition of nodes that are not initialized is not
+// changed.
 func (c *Controller) unmark(ctx context.Context, n *model.Node) error {
 	claim := &v1.NodeClaim{}
 	err := c.Client.Get(ctx, client.ObjectKey{Name: n.ClaimName}, claim)
@@ -119,12 +120,12 @@ func (c *Controller) patchClaimStatus(ctx context.Context, name string, change f
 	})
 }
 
-// optimistic makes a patch that fails when another writer was first: lists are replaced as a whole.
+// optimistic returns a patch that fails with a conflict when another client wrote the object: lists are replaced as a whole.
 func optimistic(stored client.Object) client.Patch {
 	return client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
 }
 
-// persist tries a write several times. An object that is gone needs no write.
+// persist retries a write. An object that no longer exists needs no write.
 func (c *Controller) persist(ctx context.Context, write func() error) error {
 	delays := wait.Backoff{Duration: firstPause, Factor: 2, Steps: attempts}
 	for attempt := 1; ; attempt++ {
@@ -138,7 +139,7 @@ func (c *Controller) persist(ctx context.Context, write func() error) error {
 	}
 }
 
-// sleep waits for d and reports whether ctx is still alive.
+// sleep waits for d and reports whether ctx has not ended.
 func (c *Controller) sleep(ctx context.Context, d time.Duration) bool {
 	timer := c.Clock.NewTimer(d)
 	defer timer.Stop()

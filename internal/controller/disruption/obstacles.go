@@ -12,14 +12,13 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// Obstacles holds the obstacle of each method for every node that the last passes left alone. It is safe for
-// concurrent use.
+// Obstacles holds the obstacle of each method for every node that the last passes did not disrupt. It is safe for concurrent use.
 type Obstacles struct {
 	mu sync.Mutex
-	// byMethod holds obstacles by the ID of the node; the method "" is what stands in the way of all of them.
+	// byMethod holds obstacles by method and node ID; the method "" has obstacles to all methods.
 	byMethod map[string]map[string]disrupt.Obstacle
 
-	// logged are the codes that were logged of a node last. It belongs to the loop.
+	// logged are the codes that were last logged for a node. Only the loop accesses it.
 	logged map[string]string
 }
 
@@ -32,14 +31,14 @@ type MethodObstacle struct {
 
 func newObstacles() *Obstacles { return &Obstacles{byMethod: map[string]map[string]disrupt.Obstacle{}} }
 
-// put replaces what is known of a method.
+// put replaces the obstacles of a method.
 func (r *Obstacles) put(method string, obstacles []disrupt.Obstacle) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.byMethod[method] = byNode(obstacles)
 }
 
-// refresh replaces what is known of a method about these nodes, and keeps what is known of the others that it still considers.
+// refresh replaces the obstacles of a method for these nodes, and keeps those of other nodes that it still considers.
 func (r *Obstacles) refresh(method string, obstacles []disrupt.Obstacle, fit []disrupt.Candidate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,8 +61,8 @@ func byNode(obstacles []disrupt.Obstacle) map[string]disrupt.Obstacle {
 	return out
 }
 
-// log writes down what stands in the way of disrupting the nodes, of each again only when that has changed. What only the controller
-// remembers, such as a backoff after a failure, is shown nowhere else.
+// log logs the obstacles to disrupting the nodes, for each node only when they change. Obstacles that only the process knows, such as a
+// backoff after a failure, are shown nowhere else.
 func (r *Obstacles) log(ctx context.Context, to *slog.Logger, nodes model.Index[*model.Node]) {
 	if !to.Enabled(ctx, slog.LevelDebug) {
 		return
@@ -82,7 +81,7 @@ func (r *Obstacles) log(ctx context.Context, to *slog.Logger, nodes model.Index[
 	}
 }
 
-// Of is why the node with this ID is not disrupted, sorted by method.
+// Of returns why the node with this ID is not disrupted, sorted by method.
 func (r *Obstacles) Of(id string) []MethodObstacle {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 )
 
-// validation is how long a command waits for pods on their way to its nodes before it is checked again, counted from the change
-// that led to it. Less quietPeriod it is still longer than the ten seconds within which pod events are written down once.
+// validationDelay is how long a command waits before it is validated, so that pods being scheduled to its nodes are bound, counted
+// from the change that triggered the pass. Minus quietPeriod it is still longer than the ten seconds in which pod events are deduplicated.
 const validationDelay = 15 * time.Second
 
 // pass is what the methods of one pass share.
@@ -28,16 +28,16 @@ type pass struct {
 	notes     map[string]disrupt.Obstacle
 	inspected map[string]bool
 	sim       *simContext
-	// changed is when the change was observed that the pass is for, at most quietPeriod ago; the moment of the pass without one.
+	// changed is when the change that triggered the pass was observed, at most quietPeriod ago; without one, the start of the pass.
 	changed time.Time
 	// stateRevision is that of the store before any method was evaluated.
 	stateRevision uint64
-	// survey makes the pass inspect the pods of all candidates, to report what would be in the way.
+	// survey makes the pass inspect the pods of all candidates, to report their obstacles.
 	survey bool
 }
 
-// pass removes leftover marks, then tries one method after the other until one proposes commands. Errors do not keep the other
-// steps from being tried. acted reports that commands were proposed: another pass may find more at once.
+// pass removes leftover marks, then tries one method after the other until one proposes commands. An error in one step does not
+// prevent the others. acted reports that commands were proposed: another pass may find more immediately.
 func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
 	moves := c.Store.ConsolidationState(c.Clock.Now())
 	v, err := c.gather(ctx)
@@ -74,8 +74,8 @@ func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
 	return false, err
 }
 
-// firstNominationEnd is when the first nomination of a node ends; zero when no node is nominated. No event tells of it: without a
-// pass at that moment such a node would be kept for up to passInterval longer.
+// firstNominationEnd is when the first nomination of a node ends; zero when no node is nominated. No event announces it: without a
+// pass at that time the node would be kept for up to passInterval longer.
 func firstNominationEnd(obstacles []disrupt.Obstacle) time.Time {
 	var first time.Time
 	for _, o := range obstacles {
@@ -92,8 +92,8 @@ func firstNominationEnd(obstacles []disrupt.Obstacle) time.Time {
 // propose lets a method compose commands, and queues them to be validated, or starts them if they are not queued. It reports
 // whether there were any.
 //
-// The pods of the nodes that the method takes are inspected. A survey inspects those of all candidates, only to report what would
-// be in the way; it is made once per passInterval, however often passes are triggered.
+// The pods of the nodes that the method takes are inspected. A survey inspects those of all candidates, only to report their
+// obstacles; it runs once per passInterval, however often passes are triggered.
 func (c *Controller) propose(ctx context.Context, p *pass, m disrupt.Method) bool {
 	started := c.Clock.Now()
 	fit, obstacles := c.fit(ctx, p, m)
@@ -122,7 +122,7 @@ func (c *Controller) propose(ctx context.Context, p *pass, m disrupt.Method) boo
 	return len(d.Commands) > 0
 }
 
-// fit are the candidates that a method takes and whose pods may be evicted, and why others are none.
+// fit returns the candidates that a method takes and whose pods may be evicted, and the obstacles of the others.
 func (c *Controller) fit(ctx context.Context, p *pass, m disrupt.Method) ([]disrupt.Candidate, []disrupt.Obstacle) {
 	wanted, refused := m.FilterNodes(p.candidates)
 	p.note(refused)
@@ -146,7 +146,7 @@ func (c *Controller) fit(ctx context.Context, p *pass, m disrupt.Method) ([]disr
 	return fit, append(refused, blocked...)
 }
 
-// decide lets a method simulate. known reports that nothing has changed since it found nothing to do.
+// decide lets a method simulate. known reports that nothing has changed since it last found no command.
 func (c *Controller) decide(ctx context.Context, p *pass, m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) (d disrupt.Decision, known bool) {
 	about := fmt.Sprintf("%d %x %s %v", p.stateRevision, digest(fit), c.prices.digest(), slices.Sorted(maps.Keys(p.poolBackoff)))
 	if m.Memoized && c.nothingFound[m.Name] == about {
@@ -175,7 +175,8 @@ func (c *Controller) decide(ctx context.Context, p *pass, m disrupt.Method, fit 
 	return d, false
 }
 
-// digest identifies a list of candidates: nodes come back when a backoff, a nomination or an obstacle among their pods ends.
+// digest identifies a list of candidates: nodes become candidates again when a backoff, a nomination or an obstacle among their pods
+// ends.
 func digest(list []disrupt.Candidate) uint64 {
 	h := fnv.New64a()
 	for _, c := range list {
@@ -185,7 +186,7 @@ func digest(list []disrupt.Candidate) uint64 {
 	return h.Sum64()
 }
 
-// enqueue takes a command up.
+// enqueue adds a command to the queue, or starts it if its method is not validated.
 func (c *Controller) enqueue(ctx context.Context, p *pass, m disrupt.Method, work disrupt.Command) {
 	cmd := command{id: string(uuid.NewUUID()), method: m, plan: work, due: p.now}
 	if m.Queued {
@@ -223,10 +224,10 @@ func (c *Controller) grant(pool string, wanted int) int {
 	return reservation.Left()
 }
 
-// grant is the right to create some NodeClaims of a pool. Each command that shares it gives one back.
+// grant is a reservation for NodeClaims of a pool. Each command that shares it releases one.
 type grant struct{ reservation *cluster.Reservation }
 
-// giveBack does nothing for a command without a grant.
+// giveBack releases one NodeClaim of the reservation. It does nothing for a command without a grant.
 func (g *grant) giveBack() {
 	if g != nil {
 		g.reservation.Release(1)
@@ -243,7 +244,7 @@ func (c *Controller) startCommand(ctx context.Context, cmd command) {
 	})
 }
 
-// among keeps the candidates that belong to the command.
+// among returns the candidates that belong to the command.
 func among(candidates []disrupt.Candidate, work disrupt.Command) []disrupt.Candidate {
 	own := map[string]bool{}
 	for _, id := range work.IDs() {

@@ -15,8 +15,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// podBlocks inspects the pods of the candidates and returns the obstacles that they are, by node ID. Nodes whose pods
-// cannot be listed are obstacles of their own and do not concern the others.
+// podBlocks inspects the pods of the candidates and returns the obstacles among them, by node ID. Failing to list the pods of a node
+// is an obstacle for that node only.
 func (c *Controller) podBlocks(ctx context.Context, v view, candidates []disrupt.Candidate) map[string]disrupt.Obstacle {
 	blocks := map[string]disrupt.Obstacle{}
 	for _, candidate := range candidates {
@@ -27,7 +27,7 @@ func (c *Controller) podBlocks(ctx context.Context, v view, candidates []disrupt
 	return blocks
 }
 
-// setDrainRounds notes in how many rounds the nodes are drained, as far as their pods were inspected.
+// setDrainRounds sets the number of rounds that the drain of each candidate takes, for candidates whose pods were inspected.
 func (v view) setDrainRounds(fit []disrupt.Candidate) {
 	for i, candidate := range fit {
 		fit[i].DrainRounds = v.drainRounds[candidate.Node.ID]
@@ -63,7 +63,7 @@ func (c *Controller) podBlock(ctx context.Context, v view, n *model.Node) (disru
 	return found.Obstacle, found.Blocked
 }
 
-// warnOfBudgets logs, once in a while, budgets that never allow a disruption.
+// warnOfBudgets logs budgets that never allow a disruption, each once per warnInterval.
 func (c *Controller) warnOfBudgets(queues []translate.EvictionQueue) {
 	for _, q := range queues {
 		if !q.Never {
@@ -77,7 +77,7 @@ func (c *Controller) warnOfBudgets(queues []translate.EvictionQueue) {
 	}
 }
 
-// warnOfCost logs a deletion cost that cannot be parsed, once in a while.
+// warnOfCost logs a deletion cost that cannot be parsed, once per warnInterval.
 func (c *Controller) warnOfCost(pod *corev1.Pod) {
 	_, err := translate.DeletionCost(pod)
 	if err == nil {

@@ -16,19 +16,19 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
-// prices knows what nodes cost. It keeps the last instance types of each pool, so that a provider that cannot answer for
-// a while changes the order in which nodes are disrupted at most, and never whether they are. It belongs to the loop.
+// prices has the prices of nodes. It keeps the last instance types of each pool, so that a temporary failure of the provider can
+// change the order in which nodes are disrupted, but never whether they are. Only the loop accesses it.
 type prices struct {
 	provider cloud.Provider
 	log      *slog.Logger
 	last     map[string]list
 }
 
-// list is what one pool may launch, as it was known last.
+// list has the instance types that one pool may launch, as last returned by the provider.
 type list struct {
 	types  []*cloud.InstanceType
 	prices problem.PoolPrices
-	// digest tells lists apart. Instance types are never changed in place, so it goes by where they are.
+	// digest identifies the list. Instance types are never changed in place, so it hashes their addresses.
 	digest uint64
 }
 
@@ -36,7 +36,7 @@ func newPrices(provider cloud.Provider, log *slog.Logger) *prices {
 	return &prices{provider: provider, log: log, last: map[string]list{}}
 }
 
-// set fills in the prices of the candidates; 0 where there is none to find, and whether their types are known.
+// set sets the prices of the candidates, 0 if unknown, and whether their instance types are known.
 func (p *prices) set(ctx context.Context, pools map[string]*v1.NodePool, candidates []disrupt.Candidate) {
 	for name := range p.last {
 		if pools[name] == nil {
@@ -54,7 +54,7 @@ func (p *prices) set(ctx context.Context, pools map[string]*v1.NodePool, candida
 	}
 }
 
-// of is the price of a node by what is known now; 0 where there is none to find.
+// of returns the price of a node; 0 if unknown.
 func (p *prices) of(pools map[string]*v1.NodePool, n *model.Node) float64 {
 	if pools[n.Pool] == nil {
 		return 0
@@ -62,7 +62,7 @@ func (p *prices) of(pools map[string]*v1.NodePool, n *model.Node) float64 {
 	return p.last[n.Pool].prices.Of(n)
 }
 
-// ask keeps what a pool may launch now, or what it could last.
+// ask updates the instance types of a pool. After an error or an empty list it keeps the last ones.
 func (p *prices) ask(ctx context.Context, name string, pool *v1.NodePool) {
 	types, err := p.provider.InstanceTypes(ctx, pool)
 	if err != nil {
@@ -82,7 +82,7 @@ func (p *prices) ask(ctx context.Context, name string, pool *v1.NodePool) {
 	p.last[name] = list{types: types, prices: problem.PricesOf(types), digest: h.Sum64()}
 }
 
-// digest tells apart what all pools may launch.
+// digest identifies the instance types that all pools may launch.
 func (p *prices) digest() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(p.last)) {

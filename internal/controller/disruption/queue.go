@@ -15,18 +15,18 @@ type command struct {
 	id     string
 	method disrupt.Method
 	plan   disrupt.Command
-	// due is when the command is checked again.
+	// due is when the command is validated.
 	due time.Time
-	// started is when it passed the check; zero while it waits.
+	// started is when it passed validation; zero while it waits.
 	started time.Time
-	// launched are the names of the NodeClaims that take over. begun is set once they are written and the nodes are marked.
+	// launched are the names of the replacement NodeClaims. begun is set once they are written and the nodes are marked.
 	launched        []string
 	launchesWritten bool
-	// reservation is the right to create a NodeClaim of a static pool; nil for none.
+	// reservation allows the creation of a NodeClaim of a static pool; nil for none.
 	reservation *grant
 }
 
-// simulated reports whether the command was found by asking where pods would go.
+// simulated reports whether the command was found by simulation.
 func (c command) simulated() bool { return c.method.Simulates != disrupt.NoSimulation }
 
 // launchesFrom are the pools of the replacements.
@@ -50,21 +50,21 @@ type queue struct {
 
 func newQueue() *queue { return &queue{commands: map[string]command{}} }
 
-// put adds a command or replaces what is known about it.
+// put adds or replaces a command.
 func (q *queue) put(c command) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.commands[c.id] = c
 }
 
-// drop forgets a command.
+// drop removes a command.
 func (q *queue) drop(id string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.commands, id)
 }
 
-// nextDue is when the next waiting command is to be checked.
+// nextDue is when the next waiting command is to be validated.
 func (q *queue) nextDue() (time.Time, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -104,7 +104,7 @@ func (q *queue) underway() []disrupt.Command {
 	return q.list(func(c command) bool { return !c.launchesWritten })
 }
 
-// validated are those of them that have been validated: pods cannot move to their nodes.
+// validated are the underway commands that have been validated: pods cannot move to their nodes.
 func (q *queue) validated() []disrupt.Command {
 	return q.list(func(c command) bool { return !c.launchesWritten && !c.started.IsZero() })
 }
@@ -126,7 +126,7 @@ func (q *queue) list(keep func(command) bool) []disrupt.Command {
 	return out
 }
 
-// due are the waiting commands whose time has come, oldest first.
+// due are the waiting commands that are due for validation, oldest first.
 func (q *queue) due(now time.Time) []command {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -147,7 +147,7 @@ func (q *queue) nodes(except string) map[string]bool {
 	return q.collect(func(c command) bool { return c.id != except })
 }
 
-// running are the IDs of the nodes in commands that are being carried out: those whose marks have to stay.
+// running are the IDs of the nodes in commands that are being carried out: their marks must not be removed.
 func (q *queue) running() map[string]bool {
 	return q.collect(func(c command) bool { return !c.started.IsZero() })
 }
@@ -167,13 +167,13 @@ func (q *queue) collect(keep func(command) bool) map[string]bool {
 	return out
 }
 
-// The bounds of the time a command may take, and what each candidate in the queue adds to it.
+// The bounds of the timeout of a command, and the time that each candidate in the queue adds to it.
 const (
 	timeoutPerCandidate    = 80 * time.Millisecond
 	minTimeout, maxTimeout = 10 * time.Minute, time.Hour
 )
 
-// commandTimeout is how long a command may take while so many candidates are in the queue.
+// commandTimeout is the timeout of a command while the queue has this number of candidates.
 func commandTimeout(candidates int) time.Duration {
 	return min(max(time.Duration(candidates)*timeoutPerCandidate, minTimeout), maxTimeout)
 }

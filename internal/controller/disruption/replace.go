@@ -22,7 +22,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// launch writes the NodeClaims that take over, all or none, and returns their names. The store counts on them at once.
+// launch creates the replacement NodeClaims, all or none, and returns their names. The store includes them immediately.
 func (c *Controller) launch(ctx context.Context, cmd command) ([]string, error) {
 	claims := cmd.plan.Replacements
 	if cmd.plan.Static {
@@ -51,7 +51,7 @@ func (c *Controller) launch(ctx context.Context, cmd command) ([]string, error) 
 	return created, nil
 }
 
-// create writes one NodeClaim and returns its name, also when it failed and the claim may exist nevertheless.
+// create creates one NodeClaim and returns its name, also after an error if the NodeClaim may exist nevertheless.
 func (c *Controller) create(ctx context.Context, cmd command, planned solve.NodeClaim) (string, error) {
 	pool := &v1.NodePool{}
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: planned.Pool}, pool); err != nil {
@@ -78,8 +78,8 @@ func (c *Controller) create(ctx context.Context, cmd command, planned solve.Node
 	return claim.Name, nil
 }
 
-// withinLimits is the last look before anything is touched: since the command was worked out limits may have been lowered, or
-// the capacity below them taken by nodes for other pods. Limits on nodes of static pools are kept by reservations.
+// withinLimits checks the limits before anything is changed: since the command was computed, limits may have been lowered, or other
+// nodes may have used the capacity within them. Limits on nodes of static pools are enforced by reservations.
 func (c *Controller) withinLimits(ctx context.Context, cmd command) error {
 	if cmd.plan.Static {
 		return nil
@@ -106,8 +106,8 @@ func (c *Controller) defaultGracePeriod() *metav1.Duration {
 	return &metav1.Duration{Duration: *c.Cloud.DefaultTerminationGracePeriod}
 }
 
-// withdraw deletes those NodeClaims that never became ready, and returns how many there were. Those that pods found their
-// way to meanwhile are kept, as are those that are ready: consolidation removes them if they are of no use.
+// withdraw deletes the replacements that never became ready, and returns their number. Replacements that pods are bound to or that
+// are ready are kept: consolidation removes them if they are not needed.
 func (c *Controller) withdraw(ctx context.Context, names []string) int {
 	unready := 0
 	for _, name := range names {
@@ -119,7 +119,7 @@ func (c *Controller) withdraw(ctx context.Context, names []string) int {
 				unready++
 				continue
 			}
-			// The cache has not seen it yet.
+			// The cache does not have it yet.
 			claim.Name = name
 		case err != nil:
 			c.Log.Error("cannot read a replacement, leaving it to consolidation", "NodeClaim", name, "error", err)
@@ -133,7 +133,7 @@ func (c *Controller) withdraw(ctx context.Context, names []string) int {
 		}
 		switch err := c.Client.Delete(ctx, claim); {
 		case apierrors.IsNotFound(err):
-			// No watch will say so of a claim that was never written.
+			// There is no watch event for a NodeClaim that was never written.
 			c.Store.DeleteNodeClaim(name)
 		case err != nil:
 			c.Log.Error("cannot delete a replacement, leaving it to consolidation", "NodeClaim", name, "error", err)
@@ -167,11 +167,10 @@ func (c *Controller) carriesPods(claim string) bool {
 	return false
 }
 
-// errReplacementGone says that a replacement was deleted before it was ready.
+// errReplacementGone is the error of a command whose replacement was deleted before it was ready.
 var errReplacementGone = errors.New("replacement was deleted")
 
-// await waits until everything that was launched has been initialized once, and reports whether it has. A command that
-// cannot come to a good end is given up.
+// await waits until every replacement has been initialized, and reports whether it has. A command that cannot succeed fails.
 func (c *Controller) await(ctx context.Context, cmd command) bool {
 	ready := map[string]bool{}
 	for {
@@ -193,7 +192,7 @@ func (c *Controller) await(ctx context.Context, cmd command) bool {
 	}
 }
 
-// countWaiting notes which replacements are ready and returns how many are not.
+// countWaiting records which replacements are ready and returns the number of others.
 func (c *Controller) countWaiting(ctx context.Context, cmd command, ready map[string]bool) (waiting int, err error) {
 	for _, name := range cmd.launched {
 		if ready[name] {
@@ -218,7 +217,7 @@ func (c *Controller) countWaiting(ctx context.Context, cmd command, ready map[st
 	return waiting, nil
 }
 
-// nominate protects the nodes that pods of the command are to go to, and tells the pods.
+// nominate protects the target nodes of the command's pods, and publishes events for the pods.
 func (c *Controller) nominate(work disrupt.Command) {
 	c.protect(work)
 	for _, at := range work.Placements {
@@ -229,7 +228,7 @@ func (c *Controller) nominate(work disrupt.Command) {
 	}
 }
 
-// protect keeps the nodes that pods of the command are to go to from being disrupted themselves, for a while.
+// protect nominates the target nodes of the command's pods, so that they are not disrupted themselves.
 func (c *Controller) protect(work disrupt.Command) {
 	until := c.Clock.Now().Add(c.Scheduling.NominationWindow())
 	for _, at := range work.Placements {
@@ -237,7 +236,7 @@ func (c *Controller) protect(work disrupt.Command) {
 	}
 }
 
-// describeReplacements is what logs say about the replacements.
+// describeReplacements returns the replacements as log fields.
 func describeReplacements(work disrupt.Command) []map[string]string {
 	out := make([]map[string]string, len(work.Replacements))
 	for i, claim := range work.Replacements {
@@ -249,7 +248,7 @@ func describeReplacements(work disrupt.Command) []map[string]string {
 	return out
 }
 
-// shown is how many names a log line lists before it counts the rest.
+// shown is the number of names that a log line lists before it counts the rest.
 const shown = 5
 
 func shorten(list []string) string {

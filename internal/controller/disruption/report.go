@@ -11,8 +11,8 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// note keeps what is to be told about nodes: of each the first obstacle that stands in the way of all methods, or else the
-// first one that a method has found.
+// note records the obstacle to publish for each node: the first obstacle to all methods, or else the first one that a method
+// found.
 func (p *pass) note(obstacles []disrupt.Obstacle) {
 	for _, o := range obstacles {
 		told, known := p.notes[o.Node.ID]
@@ -24,14 +24,13 @@ func (p *pass) note(obstacles []disrupt.Obstacle) {
 	}
 }
 
-// publishObstacles publishes what stands in the way of disrupting nodes: one obstacle for each node, however many methods
-// considered it.
+// publishObstacles publishes the obstacles to disrupting nodes: one for each node, however many methods considered it.
 func (c *Controller) publishObstacles(p *pass) {
 	now := c.Store.Snapshot().Nodes
 	for _, id := range slices.Sorted(maps.Keys(p.notes)) {
 		o := p.notes[id]
 		if n, ok := now.Get(id); !ok || n.Deleting && !o.Node.Deleting {
-			continue // what was found out about it is of no use any more
+			continue // the obstacle is outdated
 		}
 		node, claim := p.nodes[o.Node.NodeName], p.claims[o.Node.ClaimName]
 		switch o.Code.Event() {
@@ -44,7 +43,7 @@ func (c *Controller) publishObstacles(p *pass) {
 	}
 }
 
-// reportBudgets tells what the budgets of every pool allow.
+// reportBudgets exports what the budgets of every pool allow.
 func (c *Controller) reportBudgets(v view) {
 	gauges := map[string][]observe.Sample{}
 	for _, reason := range disrupt.Reasons() {
@@ -61,7 +60,7 @@ func (c *Controller) reportBudgets(v view) {
 	c.perPool.ReplaceAll(gauges)
 }
 
-// reportCandidates tells the owners of nodes what could replace them.
+// reportCandidates publishes which nodes could replace the nodes of a command.
 func (c *Controller) reportCandidates(v view, work disrupt.Command) {
 	for _, candidate := range work.Candidates {
 		n := candidate.Node
@@ -69,8 +68,8 @@ func (c *Controller) reportCandidates(v view, work disrupt.Command) {
 	}
 }
 
-// reportJudged counts moves by what their pools said, and tells of approvals by Balanced ones: on the node for moves of one,
-// on the pool for moves of several.
+// reportJudged counts scored commands by decision, and publishes approvals by pools with the policy Balanced: on the node for
+// commands for one node, on the pool for commands for several.
 func (c *Controller) reportJudged(v view, m disrupt.Method, judged []disrupt.ScoredCommand) {
 	decision := func(approved bool) string {
 		if approved {

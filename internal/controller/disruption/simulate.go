@@ -13,15 +13,15 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
-// mostWorkers is how many simulations run at the same time at most; each worker holds a compiled copy of the cluster.
+// maxWorkers is the maximum number of concurrent simulations; each worker holds a compiled copy of the cluster.
 const maxWorkers = 8
 
-// simContext is what the simulations about a view share; it is built when the first method needs it.
+// simContext is what the simulations of a view share; it is built when the first method needs it.
 type simContext struct {
 	input *disrupt.SimulationInput
-	// candidates are those that simulations may move the pods of.
+	// candidates are the nodes whose pods simulations may move.
 	candidates []disrupt.Candidate
-	// simulators by what they are compiled for.
+	// simulators holds the simulators by the simulation that they are compiled for.
 	simulators map[disrupt.Simulation][]*disrupt.Simulator
 }
 
@@ -32,7 +32,7 @@ func (c *Controller) builder() problem.Builder {
 	}
 }
 
-// simContext builds what simulations about the candidates need. underway are commands that are assumed to be complete.
+// simContext builds the context for simulations of the candidates. underway are commands that are assumed to be complete.
 func (c *Controller) simContext(ctx context.Context, v view, candidates []disrupt.Candidate, underway []disrupt.Command) (*simContext, error) {
 	input, ignored, err := c.builder().Disruption(ctx, problem.Disruption{
 		Snapshot: v.snapshot, Now: v.now, Pools: v.qualifyInput(nil).Pools, Candidates: candidates,
@@ -48,7 +48,7 @@ func (c *Controller) simContext(ctx context.Context, v view, candidates []disrup
 	return &simContext{input: input, candidates: candidates, simulators: map[disrupt.Simulation][]*disrupt.Simulator{}}, nil
 }
 
-// session is what a method decides with. Consolidation has as many simulators as there are processors, since one of its methods
+// session returns the input of a method. Consolidation has as many simulators as there are processors, since one of its methods
 // considers candidates in parallel.
 func (s *simContext) session(c *Controller, m disrupt.Method, budgets disrupt.Budgets, until time.Time) disrupt.Session {
 	want := 1
@@ -75,7 +75,7 @@ func (s *simContext) session(c *Controller, m disrupt.Method, budgets disrupt.Bu
 	}
 }
 
-// simulator is one that is compiled for a kind of simulation; it is made when it is first needed.
+// simulator returns a simulator that is compiled for a kind of simulation; it is built when it is first needed.
 func (s *simContext) simulator(kind disrupt.Simulation) *disrupt.Simulator {
 	if len(s.simulators[kind]) == 0 {
 		s.simulators[kind] = []*disrupt.Simulator{s.input.Simulator(s.candidates, kind)}

@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 )
 
-// subscribe makes changes that a decision could depend on wake the loop. What it misses, such as budgets whose window
-// opens, is found by the next idle pass.
+// subscribe wakes the loop on changes that a decision could depend on. The periodic pass finds changes without events, such as
+// budgets whose window opens.
 func (c *Controller) subscribe(ctx context.Context) error {
 	for _, kind := range []struct {
 		object  client.Object
@@ -36,7 +36,7 @@ func (c *Controller) subscribe(ctx context.Context) error {
 	return nil
 }
 
-// onChange wakes the loop when managed objects come, go, or change in a way that matters.
+// onChange wakes the loop when managed objects are created or deleted, or change in a relevant way.
 func onChange[T client.Object](c *Controller, matters func(before, now T) bool) toolscache.ResourceEventHandler {
 	wake := func(o any) {
 		object, ok := o.(T)
@@ -72,7 +72,7 @@ func (c *Controller) poolMatters(before, now *v1.NodePool) bool {
 	return changed
 }
 
-// nodeMatters keeps the heartbeats of kubelets out.
+// nodeMatters filters out the heartbeats of kubelets.
 func nodeMatters(before, now *corev1.Node) bool {
 	return ready(before) != ready(now) ||
 		before.Labels[v1.NodeInitializedLabelKey] != now.Labels[v1.NodeInitializedLabelKey] ||

@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// validateDue validates the commands whose wait is over, and starts what is left of them.
+// validateDue validates the commands that are due, and starts those that remain valid.
 //
 // Commands that move pods are started one after the other: each is validated in a view in which the nodes of the one before are
 // marked and its replacements exist.
@@ -19,7 +19,7 @@ func (c *Controller) validateDue(ctx context.Context) {
 	}
 	v, err := c.gather(ctx)
 	if err != nil {
-		// Nothing was touched yet; the next pass finds the same nodes again.
+		// Nothing was changed yet; the next pass finds the same nodes again.
 		for _, cmd := range due {
 			c.queue.drop(cmd.id)
 		}
@@ -91,7 +91,7 @@ func (c *Controller) validateSimulated(
 	return true
 }
 
-// validateCandidates validates the candidates of a command once more, without a simulation.
+// validateCandidates validates the candidates of a command again, without a simulation.
 func (c *Controller) validateCandidates(ctx context.Context, cmd command) []disrupt.Obstacle {
 	v, err := c.gather(ctx)
 	if err != nil {
@@ -106,8 +106,8 @@ func (c *Controller) validateCandidates(ctx context.Context, cmd command) []disr
 	return disrupt.Validate(cmd.plan, fit, append(append(refused, blocked...), obstacles...), budgets).Dropped
 }
 
-// reject ends a command that did not pass its validation. Its nodes are backed off, so that others get their turn; where there
-// were several, each may still go by itself.
+// reject ends a command that did not pass its validation. Its nodes are put into backoff, so that other nodes are considered; nodes of
+// a command for several may still be disrupted one by one.
 func (c *Controller) reject(v view, cmd command, dropped []disrupt.Obstacle) {
 	c.queue.drop(cmd.id)
 	class := dropped[0].Failure()

@@ -105,7 +105,7 @@ func TestBackoffLetsOthersGo(t *testing.T) {
 			w.pass(time.Second)
 			w.removeReplacements()
 		}
-		// After 20, 40 and 80 seconds, plus up to 20% jitter; with one backoff per node there would be about twelve.
+		// After 20, 40 and 80 seconds, plus up to 20% jitter; retrying one node after the other would create about twelve.
 		if got := w.metric("karpenter_nodeclaims_created_total", "reason=drifted"); got < 2 || got > 4 {
 			w.Errorf("%v replacements within two minutes, want 2 to 4", got)
 		}
