@@ -77,7 +77,7 @@ func TestBuffersThatCannotBeResolved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := bufferOf("b", c.change)
 			w := newHarness(t, b, podTemplate("web", "1"))
-			// What was known from better days is void.
+			// The virtual pods of the last success are removed.
 			good := bufferOf("b", ofTemplate("web", 1))
 			w.store.SetHeadroom(nil)
 			fakecluster.Change(w.Cluster, b, func(b *v1beta1.CapacityBuffer) { b.Spec = good.Spec })
@@ -96,7 +96,7 @@ func TestBuffersThatCannotBeResolved(t *testing.T) {
 			w.wantTriggers()
 		})
 	}
-	t.Run("because the API server does not answer: what was known stays", func(t *testing.T) {
+	t.Run("because the API server returns an error: the virtual pods stay", func(t *testing.T) {
 		b := bufferOf("b", ofTemplate("web", 1))
 		w := newHarness(t, b, podTemplate("web", "1"))
 		w.look(b, 30*time.Second)
@@ -173,7 +173,7 @@ func TestTriggersAndTheirPods(t *testing.T) {
 		w.Fail = nil
 		w.wantTriggers()
 	})
-	t.Run("a buffer that is deleted is forgotten, and its places with it", func(t *testing.T) {
+	t.Run("the virtual pods and headroom of a deleted buffer are removed", func(t *testing.T) {
 		w.store.UpdateNodeClaim(w.LaunchedClaim("a"))
 		w.store.SetHeadroom(map[string]cluster.Headroom{"test://a": {"shop/b": 1}})
 		w.Delete(b)
@@ -184,7 +184,7 @@ func TestTriggersAndTheirPods(t *testing.T) {
 			t.Errorf("the node still has headroom for %d", n.Headroom)
 		}
 	})
-	t.Run("a buffer that is being deleted is forgotten", func(*testing.T) {
+	t.Run("the virtual pods of a buffer that is being deleted are removed", func(*testing.T) {
 		going := bufferOf("going", ofTemplate("web", 1), func(b *v1beta1.CapacityBuffer) { b.Finalizers = []string{"test/keep"} })
 		w.Add(going)
 		w.look(going, 30*time.Second)

@@ -45,7 +45,7 @@ func newHarness(t *testing.T, objects ...client.Object) *harness {
 	return w
 }
 
-// restart forgets everything but the API objects.
+// restart drops all state but the API objects.
 func (w *harness) restart() {
 	translator := translate.New(w.Cloud.Labels)
 	w.store = cluster.NewStore(w.Cloud, translator)
@@ -59,7 +59,7 @@ func (w *harness) restart() {
 	})
 }
 
-// look reconciles a buffer and checks when it wants to do so again.
+// look reconciles a buffer and checks the requeue delay.
 func (w *harness) look(b *v1beta1.CapacityBuffer, again time.Duration) {
 	w.Helper()
 	if result := w.Run(w.controller, b); result != (reconcile.Result{RequeueAfter: again}) {
@@ -70,7 +70,7 @@ func (w *harness) look(b *v1beta1.CapacityBuffer, again time.Duration) {
 // virtual are the virtual pods in the cluster state.
 func (w *harness) virtual() []*model.Pod { return w.store.Snapshot().Virtual }
 
-// wantVirtual checks their names, without what all names begin with, and the millicores of the first.
+// wantVirtual checks the names of the virtual pods, without the common prefix, and the millicores of the first.
 func (w *harness) wantVirtual(cpu int64, names ...string) {
 	w.Helper()
 	var got []string

@@ -112,7 +112,7 @@ func TestABufferDeletedDuringHydrationStaysForgotten(t *testing.T) {
 	deleted := make(chan struct{})
 	var once sync.Once
 	w.Fail = func(op string, obj runtime.Object) error {
-		// The list was read; the buffer goes before its template is.
+		// The list was read; the buffer is deleted before its template is read.
 		if _, template := obj.(*corev1.PodTemplate); op == "get" && template {
 			once.Do(func() {
 				if err := w.Client.Delete(t.Context(), fakecluster.Must(w.Cluster, b)); err != nil {

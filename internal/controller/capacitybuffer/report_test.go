@@ -47,24 +47,24 @@ func TestHowABufferFared(t *testing.T) {
 			func(b *v1beta1.CapacityBuffer) { b.Status.Replicas = nil }, solve.Plan{}, "False/BufferEmpty/the buffer has no virtual pods",
 		},
 		"empty": {inOrder(0), solve.Plan{}, "False/BufferEmpty/the buffer has no virtual pods"},
-		"all on nodes there are": {
+		"all on existing nodes": {
 			nil,
 			solve.Plan{Placements: []solve.Placement{{Pods: podsOf(1)}, {Pods: append(podsOf(3)[1:], real)}}},
 			"True/FitsExistingCapacity/All 3 virtual pods fit on existing capacity",
 		},
-		"some on nodes to come": {
+		"some on new nodes": {
 			nil,
 			solve.Plan{Placements: []solve.Placement{{Pods: podsOf(1)}}, NodeClaims: []solve.NodeClaim{{Pods: append(podsOf(3)[1:], real)}}},
 			"False/RequiresNewCapacity/2/3 virtual pods required new capacity, 0 failed",
 		},
-		"some nowhere": {
+		"some unschedulable": {
 			nil,
 			solve.Plan{NodeClaims: []solve.NodeClaim{{Pods: podsOf(1)}}, Unschedulable: []solve.UnschedulablePods{{Pods: podsOf(3)[1:]}}},
 			"False/RequiresNewCapacity/1/3 virtual pods required new capacity, 2 failed",
 		},
-		"not in the plan":                    {nil, solve.Plan{Placements: []solve.Placement{{Pods: []*model.Pod{real, other}}}}, ""},
-		"there was no time to decide of all": {nil, solve.Plan{Placements: []solve.Placement{{Pods: podsOf(2)}}, Undecided: podsOf(3)[2:]}, ""},
-		"some wait for a reservation":        {nil, solve.Plan{Placements: []solve.Placement{{Pods: podsOf(2)}}, Deferred: podsOf(3)[2:]}, ""},
+		"not in the plan":               {nil, solve.Plan{Placements: []solve.Placement{{Pods: []*model.Pod{real, other}}}}, ""},
+		"some were not decided in time": {nil, solve.Plan{Placements: []solve.Placement{{Pods: podsOf(2)}}, Undecided: podsOf(3)[2:]}, ""},
+		"some wait for a reservation":   {nil, solve.Plan{Placements: []solve.Placement{{Pods: podsOf(2)}}, Deferred: podsOf(3)[2:]}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := bufferOf("b", ofTemplate("web", 3), inOrder(3))
@@ -111,13 +111,13 @@ func TestAReportSurvivesOtherWriters(t *testing.T) {
 			return nil
 		}
 	}
-	t.Run("who were faster", func(t *testing.T) {
+	t.Run("with other writers", func(t *testing.T) {
 		w := newHarness(t, b.DeepCopy())
 		fail(w, 2, fakecluster.Conflict())
 		w.buffers.Report(t.Context(), plan)
 		w.wantCondition(b, placing, fits)
 	})
-	t.Run("a failure is logged and no more", func(t *testing.T) {
+	t.Run("a failure is only logged", func(t *testing.T) {
 		w := newHarness(t, b.DeepCopy())
 		fail(w, 1, errors.New("boom"))
 		w.buffers.Report(t.Context(), plan)

@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
-// fate is what becomes of one write.
+// fate is the outcome of one write.
 type fate struct {
 	done   bool
 	answer error
@@ -104,7 +104,7 @@ func TestNamesAreNotTooLong(t *testing.T) {
 	}
 }
 
-// TestClaimsAreBornWithTheirFinalizer: so that no second write has to come before the launch.
+// TestClaimsAreBornWithTheirFinalizer: NodeClaims are created with the finalizer, which saves a write before the launch.
 func TestClaimsAreBornWithTheirFinalizer(t *testing.T) {
 	api := apiserver.New().Build()
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: "pool-"}}

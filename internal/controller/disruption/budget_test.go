@@ -93,7 +93,7 @@ func TestBudgets(t *testing.T) {
 			w.Errorf("deleted %d, want 20", got)
 		}
 	})
-	inBubble(t, "a pool with a broken budget does not hold up others, and is logged", func(w *harness) {
+	inBubble(t, "a pool with an invalid budget does not block others, and is logged", func(w *harness) {
 		defer w.run()()
 		w.pool("broken", []v1.Budget{{Nodes: "1", Schedule: new("@dailyfoo"), Duration: &metav1.Duration{Duration: time.Hour}}})
 		w.pool("pool", budget("1"))
@@ -123,7 +123,7 @@ func TestBudgets(t *testing.T) {
 		w.pass(30 * time.Second)
 		w.wantDeleted("b")
 	})
-	inBubble(t, "gauges go with their pool", func(w *harness) {
+	inBubble(t, "gauges are deleted with their pool", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("1"))
 		w.pass(20 * time.Second)
@@ -162,7 +162,7 @@ func TestScheduledBudget(t *testing.T) {
 
 func TestEligibleNodesAreReported(t *testing.T) {
 	t.Attr("covers", "C346")
-	inBubble(t, "nodes that a budget holds back are eligible", func(w *harness) {
+	inBubble(t, "nodes that a budget blocks are eligible", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("0"))
 		w.addNode("pool", "a")

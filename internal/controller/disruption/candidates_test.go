@@ -92,7 +92,7 @@ func TestNodeAnnotations(t *testing.T) {
 
 func TestObstacleMessages(t *testing.T) {
 	t.Attr("covers", "C295")
-	inBubble(t, "a node that is going", func(w *harness) {
+	inBubble(t, "a node that is being deleted", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("0"))
 		w.addNode("pool", "a")
@@ -101,7 +101,7 @@ func TestObstacleMessages(t *testing.T) {
 		w.wantEvent("DisruptionBlocked node/a: Node is deleting or marked for deletion")
 		w.wantEvent("DisruptionBlocked nodeclaim/a: Node is deleting or marked for deletion")
 	})
-	inBubble(t, "a node that does not say which pool it is of", func(w *harness) {
+	inBubble(t, "a node without the NodePool label", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.addNode("pool", "a", func(m *nodeAndClaim) {
@@ -117,7 +117,7 @@ func TestObstacleMessages(t *testing.T) {
 
 func TestInvalidDeletionCost(t *testing.T) {
 	t.Attr("covers", "C303")
-	inBubble(t, "is logged once and passed over", func(w *harness) {
+	inBubble(t, "is logged once and skipped", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("0"), underutilized)
 		l.of("pool", "a", "x8")
@@ -200,8 +200,8 @@ func TestStaticPoolsAtTheEdge(t *testing.T) {
 		replicas int64
 		want     float64
 	}{
-		"without limits nodes are replaced":                 {1, 1},
-		"without replicas there is nothing to replace them": {0, 0},
+		"without limits nodes are replaced":      {1, 1},
+		"without replicas nothing replaces them": {0, 0},
 	} {
 		inBubble(t, name, func(w *harness) {
 			l := w.live(ondemand(1))

@@ -70,7 +70,7 @@ func TestWaiting(t *testing.T) {
 		l.wantInstanceTypes("x2")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
-	inBubble(t, "without replacements nodes are deleted at once", func(w *harness) {
+	inBubble(t, "without replacements nodes are deleted immediately", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), usable, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} })
 		l.of("pool", "a", "x2")
@@ -113,7 +113,7 @@ func TestWaiting(t *testing.T) {
 		l.wantInstanceTypes("x2")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
-	inBubble(t, "a node that was made for pods of a leaving one is not consolidated before they come", func(w *harness) {
+	inBubble(t, "a node that was launched for pods of a deleted node is not consolidated before they are bound", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		l.of("pool", "a", "x2")
@@ -129,7 +129,7 @@ func TestWaiting(t *testing.T) {
 		l.wantInstanceTypes("x2")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
-	inBubble(t, "nodes that can be deleted only after the deadline were deleted all the same", func(w *harness) {
+	inBubble(t, "nodes that can be deleted only after the deadline are deleted nevertheless", func(w *harness) {
 		w.pool("pool", budget("100%"))
 		w.addNode("pool", "a")
 		began := time.Now()
@@ -239,7 +239,7 @@ func TestEveryWayHasItsLabels(t *testing.T) {
 // TestNodesThatBeginToGo: a node that is deleted during a decision gets no event, and other nodes are disrupted.
 func TestNodesThatBeginToGo(t *testing.T) {
 	t.Attr("covers", "C485")
-	inBubble(t, "quietly", func(w *harness) {
+	inBubble(t, "without an event", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("1"), underutilized)
 		for _, name := range []string{"a", "b"} {

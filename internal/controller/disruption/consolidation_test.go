@@ -10,7 +10,7 @@ import (
 
 func TestConsolidation(t *testing.T) {
 	t.Attr("covers", "C374 C382 C401 C416 C418 C419 C423 C453 C456 C464 C465 C470")
-	inBubble(t, "a half-empty fleet is packed, 15 seconds after it was found", func(w *harness) {
+	inBubble(t, "a half-empty fleet is consolidated after 15 seconds", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		for _, name := range []string{"a", "b", "c", "d"} {
@@ -84,7 +84,7 @@ func TestConsolidation(t *testing.T) {
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 0)
 		w.wantUnmarked("b")
 	})
-	inBubble(t, "WhenEmpty leaves nodes with pods alone and says so", func(w *harness) {
+	inBubble(t, "WhenEmpty does not disrupt nodes with pods, and reports it", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("100%"), usable)
 		l.of("pool", "a", "x8")
@@ -148,7 +148,7 @@ func TestNoChurn(t *testing.T) {
 		l.wantInstanceTypes("saa")
 		l.wantNoChange()
 	})
-	inBubble(t, "a mixed fleet comes to rest", func(w *harness) {
+	inBubble(t, "a mixed fleet becomes stable", func(w *harness) {
 		l := w.live(ondemand(1, 2, 4, 8, 16))
 		w.pool("pool", budget("30%"), underutilized, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(30 * time.Second) })
 		for i, it := range []string{"x16", "x8", "x8", "x4", "x4", "x2", "x2", "x1"} {

@@ -71,7 +71,7 @@ func (w *harness) removeReplacements() {
 
 func TestDrift(t *testing.T) {
 	t.Attr("covers", "C271 C275 C328 C348 C350 C351 C354 C359 C362 C468 C469 C476 W010")
-	inBubble(t, "ten drifted nodes roll under a budget of three, filled at once", func(w *harness) {
+	inBubble(t, "ten drifted nodes roll under a budget of three, filled immediately", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("3"), usable)
 		var names []string
@@ -100,7 +100,7 @@ func TestDrift(t *testing.T) {
 		l.wantInstanceTypes("x1 x1 x1 x1 x1 x1 x1 x1 x1 x1")
 		w.wantMetric("karpenter_nodeclaims_created_total", 10)
 	})
-	inBubble(t, "a replacement that disappears ends the command and the node goes back to service", func(w *harness) {
+	inBubble(t, "a replacement that disappears ends the command, and the node is unmarked", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
@@ -174,7 +174,7 @@ func TestDrift(t *testing.T) {
 		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 1)
 		stop()
 	})
-	inBubble(t, "a protected pod keeps a drifted node, but not one with a termination grace period", func(w *harness) {
+	inBubble(t, "a protected pod blocks a drifted node, but not one with a termination grace period", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), usable)
 		l.of("pool", "a", "x1")
@@ -196,7 +196,7 @@ func TestDrift(t *testing.T) {
 		w.wantMetric("karpenter_nodeclaims_created_total", 0, "reason=drifted")
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1, "termination_mode=eventual")
 	})
-	inBubble(t, "a node whose pods have no place says so", func(w *harness) {
+	inBubble(t, "a node whose pods do not fit elsewhere gets an event", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
@@ -270,7 +270,7 @@ func TestStaticDrift(t *testing.T) {
 			w.Errorf("%d places are left under the limit, want 1", left.Left())
 		}
 	})
-	inBubble(t, "a mark that fails gives the place back", func(w *harness) {
+	inBubble(t, "a mark that fails releases the reservation", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), static(1, "2"))
 		l.of("pool", "a", "x1")
@@ -294,7 +294,7 @@ func TestStaticDrift(t *testing.T) {
 
 func TestCommandsThatAreCutShort(t *testing.T) {
 	t.Attr("covers", "C264 C471 C481")
-	inBubble(t, "a restart takes marks back, and the same move is made again", func(w *harness) {
+	inBubble(t, "a restart removes marks, and the same command is proposed again", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
@@ -319,7 +319,7 @@ func TestCommandsThatAreCutShort(t *testing.T) {
 			w.Errorf("%d NodeClaims, want one", w.alive())
 		}
 	})
-	inBubble(t, "a command goes on for the others when its first node is gone", func(w *harness) {
+	inBubble(t, "a command continues for the others when its first node is gone", func(w *harness) {
 		l := w.live(ondemand(2, 4, 8))
 		w.pool("pool", budget("100%"), underutilized)
 		for _, name := range []string{"a", "b", "c"} {
@@ -347,7 +347,7 @@ func TestCommandsThatAreCutShort(t *testing.T) {
 		}
 		l.wantNoChange()
 	})
-	inBubble(t, "several replacements have to be ready before the node goes", func(w *harness) {
+	inBubble(t, "several replacements have to be ready before the node is deleted", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		big := sized("x4", 4, map[string]float64{v1.CapacityTypeOnDemand: 4})

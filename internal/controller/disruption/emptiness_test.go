@@ -98,7 +98,7 @@ func TestEmptiness(t *testing.T) {
 		w.pass(16*time.Second + 100*time.Millisecond)
 		w.wantDeleted("a")
 	})
-	inBubble(t, "the most expensive node goes first", func(w *harness) {
+	inBubble(t, "the most expensive node is removed first", func(w *harness) {
 		defer w.run()()
 		w.provider.types = []*cloud.InstanceType{instanceType("small", 1), instanceType("large", 9)}
 		w.pool("pool", budget("1"))
@@ -131,7 +131,7 @@ func TestEmptiness(t *testing.T) {
 
 func TestPodsThatArriveSaveTheirNode(t *testing.T) {
 	t.Attr("covers", "C341 C496")
-	inBubble(t, "a pod that arrives within the 15 seconds saves its node and no other", func(w *harness) {
+	inBubble(t, "a pod that is bound within the 15 seconds keeps its node and no other", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.addNode("pool", "a")
@@ -175,7 +175,7 @@ func TestPodsThatArriveSaveTheirNode(t *testing.T) {
 		w.wantDeleted()
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=empty")
 	})
-	inBubble(t, "a virtual pod that gets its place on the node saves it, and no other", func(w *harness) {
+	inBubble(t, "a virtual pod that is placed on the node keeps it, and no other", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.addNode("pool", "a")
@@ -316,7 +316,7 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 			tt.then(w)
 		})
 	}
-	inBubble(t, "an ended nomination is noticed at once: nothing waits for the next idle pass", func(w *harness) {
+	inBubble(t, "an ended nomination triggers a pass without waiting for the next periodic one", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.addNode("pool", "a")
@@ -331,7 +331,7 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 		w.pass(3 * time.Second)
 		w.wantDeleted("a", "b")
 	})
-	inBubble(t, "not for good: an elapsed annotation and an ended nomination protect no longer", func(w *harness) {
+	inBubble(t, "an elapsed annotation and an ended nomination do not protect any more", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.addNode("pool", "a")

@@ -40,7 +40,7 @@ func (w *harness) wantReasons(nodes model.Index[*model.Node]) {
 }
 
 func TestTheLogSaysWhyNodesAreLeftAlone(t *testing.T) {
-	inBubble(t, "of each method, when it has changed, and only then", func(w *harness) {
+	inBubble(t, "of each method, only when it has changed", func(w *harness) {
 		w.pool("closed", budget("0"))
 		w.addNode("closed", "a")
 		defer w.run()()

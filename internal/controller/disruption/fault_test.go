@@ -144,7 +144,7 @@ func TestConflicts(t *testing.T) {
 		w.pass(20 * time.Second)
 		w.wantDeleted("a")
 	})
-	inBubble(t, "a node that cannot be tainted is left alone and the others go", func(w *harness) {
+	inBubble(t, "a node that cannot be tainted is kept and the others are removed", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.addNode("pool", "a")
@@ -200,7 +200,7 @@ func TestCommandsEnd(t *testing.T) {
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1)
 		w.wantNoEvent("DisruptionTerminating node/a")
 	})
-	inBubble(t, "when pods come between taint and delete, the node goes back to service", func(w *harness) {
+	inBubble(t, "when pods are bound between taint and delete, the node is unmarked", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.addNode("pool", "a")
@@ -229,7 +229,7 @@ func TestCommandsEnd(t *testing.T) {
 		w.wantDeleted("a", "b")
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 2)
 	})
-	inBubble(t, "when deletes fail for ten minutes, nodes go back to service", func(w *harness) {
+	inBubble(t, "when deletes fail for ten minutes, nodes are unmarked", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.addNode("pool", "a")
@@ -280,7 +280,7 @@ func TestLoop(t *testing.T) {
 		w.pass(26 * time.Second)
 		w.wantDeleted("a")
 	})
-	inBubble(t, "leaves a node alone whose pods cannot be listed, and goes on with others", func(w *harness) {
+	inBubble(t, "skips a node whose pods cannot be listed, and disrupts others", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.addNode("pool", "a")

@@ -16,7 +16,7 @@ const evaluations = "karpenter_voluntary_disruption_decision_evaluation_duration
 
 func TestRhythm(t *testing.T) {
 	t.Attr("covers", "C260 C261 C267")
-	inBubble(t, "with nothing to do every way is looked at once in ten seconds", func(w *harness) {
+	inBubble(t, "without commands every method is evaluated once in ten seconds", func(w *harness) {
 		w.pool("pool", budget("100%"))
 		defer w.run()()
 		w.pass(5 * time.Second)
@@ -32,7 +32,7 @@ func TestRhythm(t *testing.T) {
 			w.pass(10 * time.Second)
 		}
 	})
-	inBubble(t, "after a command the next pass follows at once", func(w *harness) {
+	inBubble(t, "after a command the next pass follows immediately", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), usable)
 		l.of("pool", "empty", "x1")
@@ -113,7 +113,7 @@ func TestMethodsInOrder(t *testing.T) {
 // TestNoSearchIsDoneThatRanOutOfTime: a search that ends by its deadline does not keep the next pass from searching.
 func TestNoSearchIsDoneThatRanOutOfTime(t *testing.T) {
 	t.Attr("covers", "C429")
-	inBubble(t, "and nothing came of it", func(w *harness) {
+	inBubble(t, "without a command", func(w *harness) {
 		l := w.live(ondemand(2, 4))
 		w.pool("pool", budget("100%"), underutilized)
 		for _, name := range []string{"a", "b", "c"} {

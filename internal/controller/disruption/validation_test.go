@@ -70,7 +70,7 @@ func TestWhatChangesDuringTheDelay(t *testing.T) {
 	for _, way := range methodCases() {
 		for cause, change := range map[string]func(w *harness){
 			"budgets at zero": func(w *harness) { w.replaceBudgets("pool", budget("0")) },
-			"pods that come": func(w *harness) {
+			"new pods": func(w *harness) {
 				for _, name := range []string{"a", "b"}[:way.nodes] {
 					w.pod(name, "late-"+name, asks(100), protected)
 				}
@@ -101,7 +101,7 @@ func TestWhatChangesDuringTheDelay(t *testing.T) {
 // TestSeveralRefusedOneIsTried: after a command for several nodes is rejected, one of them is proposed immediately.
 func TestSeveralRefusedOneIsTried(t *testing.T) {
 	t.Attr("covers", "C422")
-	inBubble(t, "and goes", func(w *harness) {
+	inBubble(t, "and is disrupted", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		for _, name := range []string{"a", "b"} {
@@ -168,7 +168,7 @@ func TestBalancedTakesEmptyNodesFirst(t *testing.T) {
 
 // TestReplacementsKeepLimits: a replacement that was within the limits of its pool when it was proposed may exceed them later.
 func TestReplacementsKeepLimits(t *testing.T) {
-	inBubble(t, "and nothing is touched", func(w *harness) {
+	inBubble(t, "and nothing is changed", func(w *harness) {
 		l := w.oversized()
 		defer w.run()()
 		w.pass(10 * time.Second)

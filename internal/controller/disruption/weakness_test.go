@@ -31,7 +31,7 @@ func (w *harness) unmanagedNode(name string, cores int64) {
 // TestChangesDuringADecision: a search that records the state after it instead of the state before it would idle for five minutes.
 func TestChangesDuringADecision(t *testing.T) {
 	t.Attr("covers", "W005")
-	inBubble(t, "a node that comes while a search goes on is found by the next pass", func(w *harness) {
+	inBubble(t, "a node that is added during a search is found by the next pass", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), underutilized)
 		l.of("pool", "a", "x1")
@@ -52,7 +52,7 @@ func TestChangesDuringADecision(t *testing.T) {
 // TestBackoffLetsOthersGo: the first candidate in order never passes its validation.
 func TestBackoffLetsOthersGo(t *testing.T) {
 	t.Attr("covers", "C437 W007")
-	inBubble(t, "the others get their turn", func(w *harness) {
+	inBubble(t, "other candidates are disrupted", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("1"), underutilized)
 		for _, name := range []string{"a", "b"} {
@@ -73,7 +73,7 @@ func TestBackoffLetsOthersGo(t *testing.T) {
 		l.wantInstanceTypes("x8")
 		w.wantEvents("ConsolidationRejected node/a: ", 1)
 	})
-	inBubble(t, "a pool that has rested is looked at again at once", func(w *harness) {
+	inBubble(t, "a pool is considered immediately after its backoff", func(w *harness) {
 		l := w.live(ondemand(1, 2, 4))
 		w.pool("pool", budget("1"), underutilized)
 		l.of("pool", "a", "x4")
@@ -91,7 +91,7 @@ func TestBackoffLetsOthersGo(t *testing.T) {
 		w.pass(minBackoff/5 + passInterval + time.Second)
 		w.wantLog("proposing disruption")
 	})
-	inBubble(t, "a pool whose replacements fail tries again later, not with its next node", func(w *harness) {
+	inBubble(t, "a pool whose replacements fail is retried later, not with its next node", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		for _, name := range []string{"a", "b", "c"} {
@@ -126,7 +126,7 @@ func (w *harness) waitsForValidation(node string) bool {
 // TestInstanceTypesThatCannotBeListed: prices order the candidates; only consolidation requires them.
 func TestInstanceTypesThatCannotBeListed(t *testing.T) {
 	t.Attr("covers", "W022")
-	inBubble(t, "drifted and empty nodes go, and consolidation says what it lacks", func(w *harness) {
+	inBubble(t, "drifted and empty nodes are removed, and consolidation reports what is missing", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		for _, name := range []string{"drifted", "empty", "used"} {
@@ -173,7 +173,7 @@ func TestANominationIsNoBudget(t *testing.T) {
 
 func TestTheLoopRunsDuringValidation(t *testing.T) {
 	t.Attr("covers", "W026")
-	inBubble(t, "a node that drifts while an empty one waits is not kept waiting", func(w *harness) {
+	inBubble(t, "a node that drifts while an empty one waits is not delayed", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), usable)
 		l.of("pool", "drifting", "x1")
@@ -187,7 +187,7 @@ func TestTheLoopRunsDuringValidation(t *testing.T) {
 		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 1, "reason=drifted")
 		w.wantDeleted()
 	})
-	inBubble(t, "a pass proposes as many moves of one node as budgets allow", func(w *harness) {
+	inBubble(t, "a pass proposes as many single-node commands as budgets allow", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		for i := range 3 {
 			pool, name := fmt.Sprintf("pool-%d", i), fmt.Sprintf("n%d", i)
@@ -248,7 +248,7 @@ func TestOneReasonForANodeAndPass(t *testing.T) {
 			w.Errorf("%d reasons, want one: %q", told, w.events)
 		}
 	})
-	inBubble(t, "another kind of reason is told at once, the same again after two minutes", func(w *harness) {
+	inBubble(t, "a new kind of reason is published immediately, the same one again after two minutes", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.addNode("pool", "a")
@@ -271,7 +271,7 @@ func TestBudgetsOfPods(t *testing.T) {
 			b.Status = policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed, DesiredHealthy: desired, ExpectedPods: expected}
 		}
 	}
-	inBubble(t, "of nodes that are worth the same the one that is drained at once goes first, and it is said how long the other takes", func(w *harness) {
+	inBubble(t, "of nodes with equal savings the one that drains in one round is removed first, and the rounds of the other are reported", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("1"), underutilized)
 		for _, name := range []string{"a", "b"} {

@@ -23,7 +23,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/convert"
 )
 
-// provisioner is the Provisioner "default", whose nodes go when they have been empty for 30 seconds.
+// provisioner is the Provisioner "default", whose nodes are removed after they have been empty for 30 seconds.
 func provisioner() *v1alpha5.Provisioner {
 	thirty := int64(30)
 	return &v1alpha5.Provisioner{
@@ -270,7 +270,7 @@ func TestAnEC2NodeClassIsKeptForATemplate(t *testing.T) {
 		t.Errorf("the pool refers to %+v", ref)
 	}
 
-	// Settings of the kubelet need a class of the pool's own, which goes when they do.
+	// Settings of the kubelet need a dedicated class, which is deleted with them.
 	fakecluster.Change(w.Cluster, p, func(p *v1alpha5.Provisioner) {
 		p.Spec.KubeletConfiguration = &runtime.RawExtension{Raw: []byte(`{"maxPods": 20}`)}
 	})

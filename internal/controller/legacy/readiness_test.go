@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
-// TestNotReadyIsTold: a Provisioner whose pool launches nothing says so, in the words of the class; when it is ready, that is told too.
-func TestNotReadyIsTold(t *testing.T) {
+// TestNotReadyIsReported: a Provisioner whose pool cannot launch reports the message of the class; readiness is reported too.
+func TestNotReadyIsReported(t *testing.T) {
 	p := provisioner()
 	p.Spec.ProviderRef = &v1alpha5.ProviderRef{Name: "aws"}
 	w := newAWSHarness(t, p, template())
@@ -58,8 +58,8 @@ func TestNotReadyIsTold(t *testing.T) {
 	}
 }
 
-// TestMissingClassIsTold: what the pool says is told where the class says nothing.
-func TestMissingClassIsTold(t *testing.T) {
+// TestMissingClassIsReported: the message of the pool is reported when there is no class.
+func TestMissingClassIsReported(t *testing.T) {
 	p := provisioner()
 	p.Spec.ProviderRef = &v1alpha5.ProviderRef{Name: "elsewhere"}
 	w := newAWSHarness(t, p)
@@ -73,7 +73,7 @@ func TestMissingClassIsTold(t *testing.T) {
 	}
 }
 
-// TestClassThatOnlySaysThatItIsNotReady has no conditions beside that one.
+// TestClassThatOnlySaysThatItIsNotReady: the class has no condition except Ready.
 func TestClassThatOnlySaysThatItIsNotReady(t *testing.T) {
 	w := newHarness(t, provisioner())
 	w.run()

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/podlatency"
 )
 
-// BenchmarkScrape is one scrape of a cluster of ten thousand nodes with ten pods each, with everything that is printed. A
+// BenchmarkScrape is one scrape of a cluster of ten thousand nodes with ten pods each, with all metrics. A
 // hundred pods have changed since the last one.
 func BenchmarkScrape(b *testing.B) {
 	const nodes, podsPerNode = 10_000, 10

@@ -31,7 +31,7 @@ func newHarness(t *testing.T) *harness {
 	return &harness{Cluster: w, deps: d, nodes: newNodes(d)}
 }
 
-// shown are the series of a family, each as its value behind the values of the labels that are asked for, sorted.
+// shown are the series of a family, each as the values of the requested labels and its value, sorted.
 func shown(t *testing.T, family prometheus.Collector, labels ...string) []string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -58,7 +58,7 @@ func shown(t *testing.T, family prometheus.Collector, labels ...string) []string
 	return out
 }
 
-// expect compares what a family shows.
+// expect compares the series of a family.
 func expect(t *testing.T, when string, family prometheus.Collector, labels []string, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, shown(t, family, labels...)); diff != "" {
@@ -69,7 +69,7 @@ func expect(t *testing.T, when string, family prometheus.Collector, labels []str
 // labels makes a list of names readable.
 func labels(names ...string) []string { return names }
 
-// asking is a pod on a node that asks for so much, and is allowed twice as much memory.
+// asking is a pod on a node with these requests and twice the memory as its limit.
 func (w *harness) asking(name, node, cpu, memory string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	pod := w.Pod(name, node)
 	pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
@@ -91,7 +91,7 @@ func failed(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
 
 func pending(p *corev1.Pod) { p.Status.Phase, p.Spec.NodeName = corev1.PodPending, "" }
 
-// boundTo gives a pod a node at a moment, readyAt makes it ready.
+// boundTo binds a pod to a node at a time, readyAt makes it ready.
 func boundTo(node string, at time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.NodeName = node

@@ -93,7 +93,7 @@ func TestUtilization(t *testing.T) {
 	expect(t, "two nodes", w.Metrics.Cluster.Utilization, labels("resource_type"), "cpu 25", "example.com/gpu 25", "memory 50")
 }
 
-// TestNamesThatLookAlikeAreAddedUp: two series of one name would fail the whole scrape.
+// TestNamesThatLookAlikeAreAddedUp: two series with one name would fail the whole scrape.
 func TestNamesThatLookAlikeAreAddedUp(t *testing.T) {
 	w := newHarness(t)
 	node := w.Node("a")

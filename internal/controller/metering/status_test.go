@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
-// said changes a claim: the condition comes to be True, now.
+// said sets a condition of a claim to True, now.
 func (w *harness) said(claim *v1.NodeClaim, name string) *v1.NodeClaim {
 	out := claim.DeepCopy()
 	condition.For(out, w.Time.Now()).True(name)
@@ -75,12 +75,12 @@ func TestConditionsThatChangeAreCountedAndTold(t *testing.T) {
 			t.Errorf("%s is %v", older, n)
 		}
 	}
-	// A further condition is no change of one that was known: it is counted, and not told.
+	// A new condition is not a transition of a known one: it is counted, without an event.
 	s.put(w.said(launched, v1.ConditionTypeDrifted), false)
 	if n := w.Count("operator_nodeclaim_status_condition_transitions_total", "type=Drifted"); n != 1 || len(w.Events()) != 1 {
 		t.Errorf("counted %v times, events %q", n, w.Events())
 	}
-	// One that says the same for another reason has not changed.
+	// A condition with the same status and another reason has not changed.
 	other := launched.DeepCopy()
 	condition.For(other, w.Time.Now()).TrueWithReason(v1.ConditionTypeLaunched, "Again", "")
 	s.put(other, false)
@@ -157,7 +157,7 @@ func TestTermination(t *testing.T) {
 			t.Errorf("%s: %v samples, %v seconds; want one of 40", metric, n, sum)
 		}
 	}
-	// A finalizer that is removed from an object that is not deleted is no termination.
+	// Removing a finalizer from an object that is not deleted is no termination.
 	other := w.LaunchedClaim("b")
 	s.put(other, false)
 	bare := other.DeepCopy()
@@ -173,7 +173,7 @@ func TestNodesAndBuffersSayOnlyWhatTheySay(t *testing.T) {
 	w := newHarness(t)
 	nodes, buffers := newStatuses(w.deps, ofNodes(w.deps)), newStatuses(w.deps, ofBuffers(w.deps))
 	node := w.RegisteredNode("a")
-	node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: "Ready", Status: "False"}) // said twice
+	node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: "Ready", Status: "False"}) // twice
 	nodes.put(node, false)
 	nodes.put(w.Node("foreign"), false)
 	buffer := &v1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "spare"}}

@@ -281,7 +281,7 @@ func TestConditionsComeAndGoTogether(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsAgainstThePoolDrifts: one pool, three claims, a new word of the pool that two of them already keep.
+// TestOnlyWhatIsAgainstThePoolDrifts: a pool with three claims gets a new requirement that two of them already satisfy.
 func TestOnlyWhatIsAgainstThePoolDrifts(t *testing.T) {
 	t.Attr("covers", "C133")
 	w := fakecluster.New(t)

@@ -79,7 +79,7 @@ func TestExpiration(t *testing.T) {
 	})
 }
 
-// TestAThousandExpireTogether: a worker that rested after each would take a quarter of an hour.
+// TestAThousandExpireTogether: a worker that waited after each would take a quarter of an hour.
 func TestAThousandExpireTogether(t *testing.T) {
 	t.Attr("covers", "W011")
 	synctest.Test(t, func(t *testing.T) {

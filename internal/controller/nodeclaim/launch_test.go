@@ -22,7 +22,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/writegate"
 )
 
-// health records what the lifecycle reports, and fails as told.
+// health records what the lifecycle reports, and returns the configured error.
 type health struct {
 	succeeded, failed []string
 	err               error

@@ -32,13 +32,13 @@ func newPodHarness(t *testing.T) podHarness {
 	return out
 }
 
-// restart forgets everything that is not in the API server.
+// restart drops all state that is not in the API server.
 func (p *podHarness) restart() {
 	p.events = nodeclaim.NewPodEvents(p.Shared)
 	p.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 }
 
-// settle works off the queue and returns the time on record.
+// settle processes the queue and returns the recorded time.
 func (p *podHarness) settle() time.Time {
 	p.Helper()
 	for p.queue.Len() > 0 {
@@ -152,7 +152,7 @@ func TestPodEventsOverTime(t *testing.T) {
 		pod := boundAt(&p, p.Time.Now())
 		p.create(pod, false)
 		recorded := p.settle()
-		second := boundAt(&p, p.Time.Now().Add(5*time.Second)) // was folded into the first write
+		second := boundAt(&p, p.Time.Now().Add(5*time.Second)) // was deduplicated into the first write
 		p.Time.Step(time.Hour)
 		p.restart()
 		p.create(pod, true)

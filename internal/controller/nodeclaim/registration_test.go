@@ -206,7 +206,7 @@ func TestRegistration(t *testing.T) {
 	})
 }
 
-// hook answers as told and counts its calls.
+// hook returns the configured result and counts its calls.
 type hook struct {
 	name   string
 	result cloud.HookResult
@@ -317,8 +317,8 @@ func (m meeting) Registered(context.Context, *v1.NodeClaim) (cloud.HookResult, e
 	return cloud.HookResult{RequeueAfter: time.Second}, nil
 }
 
-// TestHooksAreAskedSideBySide: in turn, the first one would wait for ever.
-func TestHooksAreAskedSideBySide(t *testing.T) {
+// TestHooksRunInParallel: called one after the other, the first hook would never return.
+func TestHooksRunInParallel(t *testing.T) {
 	t.Attr("covers", "C041")
 	synctest.Test(t, func(t *testing.T) {
 		w := fakecluster.New(t)

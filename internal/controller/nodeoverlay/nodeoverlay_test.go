@@ -57,7 +57,7 @@ func newScene(t *testing.T, objects ...client.Object) *scene {
 	return s
 }
 
-// run reconciles once, whatever woke the controller.
+// run reconciles once.
 func (s *scene) run() (reconcile.Result, error) {
 	return s.controller.Reconcile(s.Context(), reconcile.Request{})
 }
@@ -72,7 +72,7 @@ func (s *scene) settle() reconcile.Result {
 	return result
 }
 
-// price is what a pool pays for its type now; a text when it has none.
+// price is the price of the instance type for a pool, or a text when there is none.
 func (s *scene) price(pool string) any {
 	s.Helper()
 	provider := overlay.Decorate(s.shop, s.store)
@@ -161,7 +161,7 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 	}
 }
 
-// TestConditionsThatStandAreNotWritten: a failing overlay keeps the time at which it began to fail.
+// TestConditionsThatStandAreNotWritten: a failing overlay keeps the time at which it started to fail.
 func TestConditionsThatStandAreNotWritten(t *testing.T) {
 	s := newScene(t, pool("p"), named("b", "7"), named("a", "8"))
 	s.settle()

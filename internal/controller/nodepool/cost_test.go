@@ -55,7 +55,7 @@ func priced(name string, price float64) *cloud.InstanceType {
 	}}}
 }
 
-// shop is a cloud whose types the test changes while it is asked for them.
+// shop is a cloud whose instance types the test changes during calls.
 type shop struct {
 	cloud.Provider
 	mu    sync.Mutex
@@ -117,7 +117,7 @@ func TestCost(t *testing.T) {
 		}
 		fails := func() float64 { return w.Count("karpenter_nodepools_cost_tracker_errors_total") }
 
-		after(10*time.Second, "") // nothing is known yet
+		after(10*time.Second, "") // nothing is read yet
 		used.set(map[string][]string{"pool": {"small"}, "foreign": {"large"}})
 		after(5*time.Second, "pool=1 other=0 foreign=0 ")
 		used.set(map[string][]string{"pool": {"small", "small", "large"}, "other": {"large"}})
@@ -144,11 +144,11 @@ func TestCost(t *testing.T) {
 		used.set(map[string][]string{"pool": {"small"}})
 		after(5*time.Second, "pool=3 other=0 foreign=0 ")
 
-		// The last known prices stay while the cloud does not answer.
+		// The last known prices stay while the cloud returns errors.
 		market.sells(errors.New("throttled"))
 		used.set(map[string][]string{"pool": {"small", "small"}})
 		after(2*time.Minute, "pool=6 other=0 foreign=0 ")
-		if got := fails(); got != 3 { // one for each pool of ours
+		if got := fails(); got != 3 { // one for each managed pool
 			t.Errorf("%v failures, want 3", got)
 		}
 
@@ -165,7 +165,7 @@ func TestCost(t *testing.T) {
 	})
 }
 
-// TestCostIsSafe: instances and prices change while the cost is computed; in the end it is that of the last ones.
+// TestCostIsSafe: instances and prices change while the cost is computed; in the end it matches the last ones.
 func TestCostIsSafe(t *testing.T) {
 	t.Attr("covers", "C541")
 	synctest.Test(t, func(t *testing.T) {

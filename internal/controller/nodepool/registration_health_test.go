@@ -24,7 +24,7 @@ func healthOf(w *fakecluster.Cluster) string {
 	return fakecluster.Condition(fakecluster.Must(w, fakecluster.Pool()).Status.Conditions, "NodeRegistrationHealthy")
 }
 
-// report lets claims end as the letters say: s registered, f did not register, l did not launch.
+// report reports one claim per letter: s registered, f did not register, l did not launch.
 func report(w *fakecluster.Cluster, h *nodepool.RegistrationHealth, sequence string) {
 	w.Helper()
 	for i, letter := range sequence {

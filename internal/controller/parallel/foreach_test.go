@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
 )
 
-// TestForEach: everything is called, no more at a time than may be, and errors stand where their items do.
+// TestForEach: f is called for every item within the concurrency limit, and errors are in the order of the items.
 func TestForEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var busy, most atomic.Int64

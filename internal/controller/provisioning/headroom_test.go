@@ -43,7 +43,7 @@ func withBuffers(t *testing.T) (*harness, *listener) {
 	return w, l
 }
 
-// keep sets a buffer of so many chunks.
+// keep sets a buffer with this number of chunks.
 func (w *harness) keep(name string, chunks int32, cpu string) {
 	b := &v1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: "uid"}}
 	template := &corev1.PodTemplateSpec{Spec: pendingPod("chunk").Spec}

@@ -167,12 +167,12 @@ func TestPodsOfNodesThatGoHaveNoTimes(t *testing.T) {
 	waited.UID = pod.UID
 	w.see(waited)
 	w.Time.Step(5 * time.Second)
-	w.decide() // it gets a place, and later it is bound there
+	w.decide() // it is nominated, and later bound to that node
 	before, _ := w.p.PodLatency.Get(string(pod.UID))
 	if before.Placed.IsZero() {
 		t.Fatal("the pod got no place to begin with")
 	}
-	w.Provider.Types = nil // from now on there is nothing to launch, and nothing on its way
+	w.Provider.Types = nil // from now on nothing can be launched, and nothing is launching
 	w.store.DeleteNodeClaim(w.claims()[0].Name)
 	w.store.UpdateNodeClaim(claim)
 	w.store.UpdateNode(node)
@@ -397,7 +397,7 @@ func TestARefusalSpeaksForEveryPool(t *testing.T) {
 	}
 }
 
-// Events of pods name the pools that might fit them and are not ready; static pools never fit.
+// TestARefusalNamesPoolsThatAreNotReady: events of pods name the pools that might fit them and are not ready; static pools never fit.
 func TestARefusalNamesPoolsThatAreNotReady(t *testing.T) {
 	tainted := readyPool("tainted", func(p *v1.NodePool) {
 		p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
@@ -436,7 +436,7 @@ func TestPreferencesThatPreventConsolidationAreLoggedOnceADay(t *testing.T) {
 			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: term}},
 		}}
 	}
-	nowhere := selecting(corev1.LabelTopologyZone, "nowhere") // so that they go on to wait
+	nowhere := selecting(corev1.LabelTopologyZone, "nowhere") // so that they stay pending
 	const ofSpread, ofDistance = "preferred TopologySpreadConstraint which can prevent consolidation", "preferred Anti-Affinity which can prevent consolidation"
 	count := func(w *harness) [2]int {
 		return [2]int{strings.Count(w.log.String(), ofSpread), strings.Count(w.log.String(), ofDistance)}

@@ -9,8 +9,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// TestEveryClaimIsMarkedForItself: in one pass one claim is launched with less variety than its pool asks for, and another
-// of the same pool is not.
+// TestEveryClaimIsMarkedForItself: in one pass one claim is launched with relaxed minValues, and another of the same pool is not.
 func TestEveryClaimIsMarkedForItself(t *testing.T) {
 	t.Attr("covers", "L314")
 	w := newHarness(t, readyPool("default", func(p *v1.NodePool) {

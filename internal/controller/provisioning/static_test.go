@@ -34,7 +34,7 @@ func TestPodsWaitForLaunchingStaticNodes(t *testing.T) {
 			t.Errorf("no event %q among %q", want, w.Events())
 		}
 	}
-	// It has four cores: two are taken, and three more pods are one too many.
+	// It has four cores: two are used, and one of three more pods does not fit.
 	w.see(pendingPod("c"), pendingPod("d"), pendingPod("e"))
 	w.decide()
 	if got := len(w.claims()); got != 1 {

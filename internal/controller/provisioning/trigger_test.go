@@ -28,7 +28,7 @@ func TestWaitingPodsAskAgain(t *testing.T) {
 		bound := hopeless.DeepCopy()
 		bound.Spec.NodeName = "n"
 		ws.of(hopeless).Update(hopeless, bound)
-		advance(15 * time.Second) // what was triggered before is still answered
+		advance(15 * time.Second) // earlier triggers still cause a pass
 		before := w.passes()
 		advance(time.Minute)
 		if got := w.passes(); got != before {
@@ -78,7 +78,7 @@ func TestDisruptedNodesTrigger(t *testing.T) {
 	t.Attr("covers", "L008")
 	running(t, nil, func(w *harness, ws watches) {
 		claim, node, pod := leaving(w)
-		pod.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: "nowhere"} // so that it goes on to need a place
+		pod.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: "nowhere"} // so that it stays pending
 		w.Add(pod)
 		node.Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()}
 		ws.of(claim).Add(claim)
@@ -127,7 +127,7 @@ func TestDeletionOfANodeAloneDoesNotTrigger(t *testing.T) {
 	}, readyPool("default"))
 }
 
-// node0 is a node of others in the API server.
+// node0 is an unmanaged node in the API server.
 func node0(w *harness) *corev1.Node {
 	n := w.Node("others")
 	n.Spec.ProviderID, n.Spec.Taints = "", nil
@@ -146,7 +146,7 @@ func TestNothingIsPlannedOnHalfAPictureAndNothingIsForgotten(t *testing.T) {
 			t.Fatalf("%d NodeClaims while the nodes are not known", got)
 		}
 		nodes.Synced()
-		advance(2 * time.Second) // sooner than the pod would ask again
+		advance(2 * time.Second) // before the pod triggers again
 		if got := len(w.claims()); got != 1 {
 			t.Errorf("%d NodeClaims, want the one for the pod that has been waiting", got)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
-// lagging is a client whose reads show what the test says the cache holds.
+// lagging is a client whose reads return the cache that the test sets.
 type lagging struct {
 	client.Client
 	cached *corev1.Node // nil: the cache has no such object
@@ -64,7 +64,7 @@ func patched(t *testing.T, cache *lagging, c client.Client, value string) *corev
 func TestGetShowsTheLastWriteUntilTheCacheDoes(t *testing.T) {
 	cache, c, _ := newClient(t)
 	written := patched(t, cache, c, "after")
-	for range 2 { // reading it does not forget it
+	for range 2 { // a read does not drop it
 		if got := label(t, c); got != "after" {
 			t.Errorf("read %q while the cache lags, want the write", got)
 		}
@@ -171,7 +171,7 @@ func TestDeletionPending(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cache, c, _ := newClient(t)
 			tc.act(t, cache, c)
-			for range 2 { // asking changes nothing
+			for range 2 { // a read changes nothing
 				var read corev1.Node
 				if err := c.Get(t.Context(), client.ObjectKey{Name: "n"}, &read); err != nil {
 					t.Fatal(err)

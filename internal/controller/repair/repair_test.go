@@ -19,8 +19,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
-// fixture is a claim with its Node, in a cloud that tolerates a Node that is not ready for ten minutes, and with one whose
-// disk is broken for two.
+// fixture is a claim with its Node, in a cloud that tolerates a Node that is not ready for ten minutes and a broken disk for two.
 type fixture struct {
 	*fakecluster.Cluster
 	claim *v1.NodeClaim
@@ -48,7 +47,7 @@ func newFixture(t *testing.T, changes ...func(*fixture)) *fixture {
 	return d
 }
 
-// says is what a condition has been saying since so long ago.
+// says sets a condition with a status since this duration.
 func says(name corev1.NodeConditionType, status corev1.ConditionStatus, since time.Duration) func(*fixture) {
 	return func(d *fixture) {
 		d.node.Status.Conditions = condition(d.Cluster, d.node.Status.Conditions, name, status, since)
@@ -197,7 +196,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// among puts the Node of the ward among so many others, of which some are unhealthy since a moment ago.
+// among adds other Nodes beside that of the fixture, of which some have been unhealthy for a moment.
 func among(others, unhealthy int, change func(*corev1.Node)) func(*fixture) {
 	return func(d *fixture) {
 		for i := range others {

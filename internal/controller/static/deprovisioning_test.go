@@ -156,13 +156,13 @@ func TestOrderOfDeprovisioning(t *testing.T) {
 		}
 		w.Add(p)
 	}
-	// In the order in which they have to go; the names are in another one.
+	// In the expected order of deletion, which differs from the order of names.
 	w.Add(w.Claim("z-unlaunched"))
 	w.launched("y-empty", "x-finished", "w-daemon", "v-mirror", "u-old", "t-cheap", "s-elapsed", "r-two", "q-guarded-daemon", "p-guarded")
 	run("x-finished", finished, guarded)
 	run("w-daemon", daemon)
 	run("v-mirror", mirror)
-	run("u-old") // costs as much as others, but has little of its life left
+	run("u-old") // has the same cost as others, but expires soon
 	run("t-cheap", deletionCost("-67108864"))
 	run("s-elapsed", elapsed)
 	run("r-two")
@@ -173,7 +173,7 @@ func TestOrderOfDeprovisioning(t *testing.T) {
 	fakecluster.Change(w.Cluster, w.Claim("u-old"), func(c *v1.NodeClaim) { c.Spec.ExpireAfter = v1.NewNillableDuration(10 * time.Hour) })
 	w.Time.Step(9 * time.Hour)
 	w.sync()
-	emptyOnes := []string{"v-mirror", "w-daemon", "x-finished", "y-empty"} // equals, so by name
+	emptyOnes := []string{"v-mirror", "w-daemon", "x-finished", "y-empty"} // equal, so ordered by name
 	want := slices.Concat([]string{"z-unlaunched"}, emptyOnes, []string{"u-old", "t-cheap", "s-elapsed", "r-two", "q-guarded-daemon", "p-guarded"})
 	for n, name := range want {
 		left := int64(len(want) - n - 1)

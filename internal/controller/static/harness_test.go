@@ -37,7 +37,7 @@ func newHarness(t *testing.T, objects ...client.Object) *harness {
 	return w
 }
 
-// restart forgets everything but the API objects.
+// restart drops all state but the API objects.
 func (w *harness) restart() {
 	w.deps.Store = cluster.NewStore(w.Cloud, w.deps.Translator)
 }
@@ -105,7 +105,7 @@ func (w *harness) live() []string {
 	return out
 }
 
-// pool is a NodePool of so many nodes, ready.
+// pool is a ready NodePool with this number of replicas.
 func pool(replicas int64, changes ...func(*v1.NodePool)) *v1.NodePool {
 	p := fakecluster.Pool()
 	p.Spec.Replicas = &replicas

@@ -73,7 +73,7 @@ func TestProvisioningCreatesWhatIsMissing(t *testing.T) {
 	if events := w.Events(); len(events) > 0 {
 		t.Errorf("events %q, want none", events)
 	}
-	// The next look may come before the watch has shown anything.
+	// The next reconcile may run before the watch has delivered anything.
 	result, err = w.up()
 	w.want(time.Minute, 5, result, err)
 	w.sync()
@@ -227,7 +227,7 @@ func TestClaimsThatNeverLaunchAreReplacedWithBackoff(t *testing.T) {
 		result, err := w.Try(p, fakecluster.Pool())
 		w.want(time.Minute, 3, result, err)
 		vanish()
-		for range 3 { // every claim that went wakes the pool
+		for range 3 { // every deleted claim triggers a reconcile
 			result, err = w.Try(p, fakecluster.Pool())
 			w.want(pause, 0, result, err)
 		}

@@ -49,7 +49,7 @@ func grace(seconds int64) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = &seconds }
 }
 
-// leaving is a pod that was asked to go at the given time, with a grace.
+// leaving is a pod that was deleted at the given time, with a grace period.
 func leaving(asked time.Time, seconds int64) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.DeletionTimestamp = &metav1.Time{Time: asked.Add(time.Duration(seconds) * time.Second)}
@@ -98,7 +98,7 @@ func TestPlanDrain(t *testing.T) {
 		},
 		"a protected pod holds back the next group": {
 			pods:    []corev1.Pod{drained("p", pinned), drained("d", daemon)},
-			waiting: 2, evict: []string{"p"}, // the queue is what knows when the protection ends
+			waiting: 2, evict: []string{"p"}, // only the queue knows when the protection ends
 		},
 		"pods that do not count": {
 			pods: []corev1.Pod{

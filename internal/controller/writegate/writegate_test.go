@@ -44,8 +44,8 @@ func TestBatchGoesFirst(t *testing.T) {
 	})
 }
 
-// A clock that is behind that of the API server makes decisions come from the future. They wait no longer than others for batches that are
-// written without a pause.
+// With a clock behind that of the API server, decisions have times in the future. They are delayed no longer than others by continuous
+// batches.
 func TestBatchWithClockBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := writegate.New(clock.RealClock{})
