@@ -24,10 +24,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// creators is how many NodeClaims are written at once.
+// creators is the number of concurrent creations of NodeClaims.
 const creators = 32
 
-// apply carries out the plan: nominations and events first, because they cost nothing, then the NodeClaims.
+// apply applies the plan: nominations and events first, because they are fast, then the NodeClaims.
 func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) error {
 	p.reportUnlaunchable(ctx, in, plan.Unlaunchable)
 	p.reportRefused(ctx, plan.Unschedulable, in.unusedPools)
@@ -82,7 +82,7 @@ func (p *Provisioner) logLaunch(claims []solve.NodeClaim) {
 	p.Log.Info("computed new nodeclaim(s) to fit pod(s)", "nodeclaims", len(claims), "pods", all)
 }
 
-// create writes one NodeClaim, which the next pass counts at once, and returns its name.
+// create creates one NodeClaim, which the next pass includes, and returns its name.
 func (p *Provisioner) create(ctx context.Context, in input, c solve.NodeClaim, usage corev1.ResourceList) (created string, err error) {
 	var current v1.NodePool
 	if err := p.Client.Get(ctx, client.ObjectKey{Name: c.Pool}, &current); err != nil {
@@ -130,8 +130,8 @@ func (p *Provisioner) usage(claims []solve.NodeClaim) map[string]corev1.Resource
 	return out
 }
 
-// withinLimits is the last check before a launch: limits may have been lowered since the plan was made. What this pass
-// launches itself the plan has charged already.
+// withinLimits is the last check before a launch: limits may have been lowered since the plan was computed. The plan already counts
+// the launches of this pass.
 func withinLimits(pool *v1.NodePool, usage corev1.ResourceList) error {
 	name := pool.Spec.Limits.Exceeded(usage)
 	if name == "" {
@@ -141,7 +141,7 @@ func withinLimits(pool *v1.NodePool, usage corev1.ResourceList) error {
 	return fmt.Errorf("resource usage exceeds limit (limit=%s, resource-name=%s, usage=%s)", limit.AsDec(), name, used.AsDec())
 }
 
-// nominate protects the nodes that pods are expected on and tells the pods.
+// nominate protects the nodes that pods are expected on, and publishes events for the pods.
 func (p *Provisioner) nominate(placements []solve.Placement) {
 	until := p.Clock.Now().Add(p.Scheduling.NominationWindow())
 	for _, placed := range placements {
@@ -156,11 +156,11 @@ func (p *Provisioner) nominate(placements []solve.Placement) {
 	}
 }
 
-// repeatAfter is how long something that is still the same is not worth another line.
+// repeatAfter is how long an unchanged message is logged at debug level only.
 const repeatAfter = 5 * time.Minute
 
-// level is the level for a line about something that every pass finds again: that of the first time, and debug until
-// repeatAfter has passed. Otherwise pods that never fit would flood the log.
+// level is the log level of a message that every pass repeats: the given level the first time, and debug until repeatAfter has
+// passed. Otherwise pods that never fit would flood the log.
 func (p *Provisioner) level(first slog.Level, about string) slog.Level {
 	if _, said := p.logged.Get(about); said {
 		return slog.LevelDebug
@@ -178,7 +178,7 @@ func (p *Provisioner) reportUnlaunchable(ctx context.Context, in input, pools []
 	}
 }
 
-// reportRefused tells pods what stands between them and each pool, and which pools were not asked because they are unused.
+// reportRefused publishes for each pod why it does not fit each pool, and which pools were not considered because they are unused.
 func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.UnschedulablePods, unused []string) {
 	count := 0
 	for _, r := range refused {
@@ -199,7 +199,7 @@ func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.Unsched
 	p.Metrics.Scheduler.UnschedulablePods.WithLabelValues(name).Set(float64(count))
 }
 
-// reportZones replaces the series of the pass before.
+// reportZones replaces the series of the previous pass.
 func (p *Provisioner) reportZones(zones []solve.ZoneCount) {
 	gauge := p.Metrics.Scheduler.PendingPodsByEffectiveZone
 	gauge.DeletePartialMatch(map[string]string{"controller": name})
@@ -208,7 +208,7 @@ func (p *Provisioner) reportZones(zones []solve.ZoneCount) {
 	}
 }
 
-// refusalLevel is the level of the line about a refusal: that devices are ignored is a setting, not an error.
+// refusalLevel is the log level of a refusal: ignoring devices is a setting, not an error.
 func refusalLevel(reasons reason.Obstacles) slog.Level {
 	if len(reasons) > 0 && reasons[0].Code == reason.DevicesIgnored {
 		return slog.LevelInfo
@@ -225,12 +225,12 @@ func (p *Provisioner) reportRejected(rejected []*model.Pod) {
 	}
 }
 
-// reference is what an event needs to know of a pod.
+// reference is a pod as the object of an event.
 func reference(pod *model.Pod) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID)}}
 }
 
-// shown is how many names a log line lists before it counts the rest.
+// maxListed is the number of names that a log line lists before it counts the rest.
 const maxListed = 5
 
 func names(pods []*model.Pod) string {
@@ -245,7 +245,7 @@ func ids(pods []*model.Pod) []string {
 	return list
 }
 
-// listing is the text of the first of so many names.
+// listing returns the first names and the number of the others as text.
 func listing(first []string, count int) string {
 	if len(first) == count {
 		return strings.Join(first, ", ")

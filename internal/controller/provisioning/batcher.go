@@ -22,12 +22,12 @@ type Batcher struct {
 	seen map[string]bool
 }
 
-// NewBatcher is a batcher whose windows close after idle without a new element, and after max in any case.
+// NewBatcher returns a Batcher whose windows close after idle without a new element, and after max at the latest.
 func NewBatcher(c clock.Clock, idle, longest time.Duration) *Batcher {
 	return &Batcher{clock: c, idle: idle, max: longest, signal: make(chan struct{}, 1), seen: map[string]bool{}}
 }
 
-// Trigger announces the element id. An element that was announced in the present window already does not extend it.
+// Trigger adds the element id to the window. An element that is already in the current window does not extend it.
 func (b *Batcher) Trigger(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -42,7 +42,7 @@ func (b *Batcher) Trigger(id string) {
 }
 
 // Wait waits for a window to open and close, and reports whether there was one. Without a trigger it returns false after a
-// second, and false at once when ctx ends.
+// second, and false immediately when ctx ends.
 func (b *Batcher) Wait(ctx context.Context) bool {
 	defer b.reset()
 	first := b.clock.NewTimer(firstWait)

@@ -25,8 +25,8 @@ type input struct {
 	buffersUnknown bool
 }
 
-// gather reads everything a pass looks at. The snapshot is taken first: pods that get bound meanwhile are then planned for
-// once too often at most on capacity that exists, never on capacity that is launched for nothing.
+// gather reads the input of a pass. The snapshot is taken first: a pod that is bound meanwhile may be planned again on existing
+// capacity, but never causes an unneeded launch.
 func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) {
 	blind := false
 	if p.Buffers != nil {
@@ -65,8 +65,8 @@ func (p *Provisioner) builder() problem.Builder {
 	}
 }
 
-// deviceTimeout starts the timeout of one search for devices: a pod whose devices are too hard to find must not hold up the
-// others.
+// deviceTimeout starts the timeout of one search for devices: a pod whose devices are hard to find must not delay other
+// pods.
 func (p *Provisioner) deviceTimeout() func() bool {
 	deadline := p.Clock.Now().Add(allocationTimeout)
 	return func() bool { return p.Clock.Now().After(deadline) }
@@ -88,7 +88,7 @@ func (p *Provisioner) logSkipped(ctx context.Context, pools []problem.SkippedPoo
 	}
 }
 
-// unused says which pools are not ready to launch anything, for pods that might have found a node there.
+// unused returns the pools that are not ready to launch, for events of pods that might have fit them.
 func unused(pools []problem.SkippedPool) []string {
 	var out []string
 	for _, s := range pools {

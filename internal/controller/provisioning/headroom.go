@@ -18,8 +18,8 @@ type Buffers interface {
 	Report(ctx context.Context, plan solve.Plan)
 }
 
-// updateHeadroom records which nodes virtual pods have their place on. If the solver did not reach all virtual
-// pods, other nodes keep what they kept. Nodes that are launched for them are added when their NodeClaims
+// updateHeadroom records on which nodes virtual pods were placed. If the solver did not reach all virtual pods, the
+// headroom of other nodes does not change. Nodes that are launched for them are added when their NodeClaims
 // are created.
 //
 // Virtual pods nominate nothing: a nomination would be renewed by every pass and protect its node from disruption
@@ -41,7 +41,7 @@ func (p *Provisioner) updateHeadroom(in input, plan solve.Plan) {
 	p.Store.SetHeadroom(kept)
 }
 
-// reportHeadroom updates the status of the buffers. It comes last, so that no launch waits for it.
+// reportHeadroom updates the status of the buffers. It runs last, so that no launch waits for it.
 func (p *Provisioner) reportHeadroom(ctx context.Context, in input, plan solve.Plan) {
 	if p.Buffers != nil && !in.buffersUnknown {
 		p.Buffers.Report(ctx, plan)

@@ -9,18 +9,17 @@ import (
 )
 
 // nominations are the NodeClaims that pending pods were planned on, by pod UID, while the nodes start. A node starts while it
-// is not initialized, and when its taints close it once more right after that: agents that start with a node make it unready
+// is not initialized, and while taints make it unschedulable right after that: agents that start with a node make it unready
 // for a moment.
 //
-// Without them, a later pass would pack the same pods again onto nodes of which only the total is known, and whenever that
-// packing is worse than the first, it would launch one node too many. They may be lost: after a restart the pods are packed
-// again, and a surplus node is removed once it stays empty. Virtual pods are not nominated: a pod may take their place at
-// any time.
+// Without them, a later pass would pack the same pods again onto nodes of which only the total capacity is known, and whenever that
+// packing is worse than the first, it would launch an extra node. They may be lost: after a restart the pods are packed again, and
+// a surplus node is removed once it stays empty. Virtual pods are not nominated: a pod may use their capacity at any time.
 type nominations map[string]string
 
 // reserve removes the pods that are nominated to a node that starts from pods, and returns copies of their nodes on which they
-// count as running. Nominations to other nodes are forgotten. A node that is closed again has until the end of window,
-// counted from the last pod event on it, to open.
+// count as running. Nominations to other nodes are dropped. A node that is tainted again has until the end of window,
+// counted from the last pod event on it, to become schedulable.
 func (ps nominations) reserve(pods []*model.Pod, nodes []*model.Node, now time.Time, window time.Duration) (open []*model.Pod, reserved []*model.Node) {
 	starting := map[string]int{}
 	for i, n := range nodes {

@@ -47,7 +47,7 @@ const (
 	minRetryDelay, maxRetryDelay = 100 * time.Millisecond, 10 * time.Second
 )
 
-// Deps is what a Provisioner works with.
+// Deps are the dependencies of a Provisioner.
 type Deps struct {
 	deps.Shared
 	Store      *cluster.Store
@@ -78,7 +78,7 @@ type Provisioner struct {
 	runs uint64
 }
 
-// New is a provisioner that is not running yet.
+// New returns a Provisioner that is not running yet.
 func New(d Deps) *Provisioner {
 	d.Log = d.Log.With("controller", name)
 	if d.PodLatency == nil {
@@ -103,8 +103,8 @@ func (p *Provisioner) Register(m manager.Manager) error {
 // NeedLeaderElection is true: two provisioners would launch twice.
 func (p *Provisioner) NeedLeaderElection() bool { return true }
 
-// Start runs passes until ctx ends. A pass that fails is repeated with growing pauses, and its triggers are not lost: the
-// pods are still pending.
+// Start runs passes until ctx ends. A pass that fails is retried with exponential backoff, and its triggers are not lost:
+// the pods are still pending.
 func (p *Provisioner) Start(ctx context.Context) error {
 	ctx = observe.WithController(ctx, name)
 	if err := p.subscribe(ctx); err != nil {
@@ -114,7 +114,7 @@ func (p *Provisioner) Start(ctx context.Context) error {
 		return nil
 	}
 	if p.Buffers != nil {
-		// The first pass finds out which nodes keep headroom, also when there is no buffer at all.
+		// The first pass determines the headroom of nodes, even if there are no buffers.
 		p.Trigger("capacity buffers")
 	}
 	retry := wait.Backoff{Duration: minRetryDelay, Factor: 2, Cap: maxRetryDelay, Steps: math.MaxInt}
@@ -212,7 +212,7 @@ func (p *Provisioner) onNode(node *corev1.Node) {
 	}
 }
 
-// remind triggers for all pods that are still unschedulable.
+// remind triggers a pass for all pods that are still unschedulable.
 func (p *Provisioner) remind() {
 	snapshot := p.Store.Snapshot()
 	for uid := range snapshot.Pending.All() {

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// record tracks what was decided about each unschedulable pod, and observes how long the first decision took. Pods of
+// record tracks the decision for each unschedulable pod, and observes how long the first decision took. Pods of
 // nodes being deleted do not wait, and virtual pods are not counted.
 func (p *Provisioner) record(in input, plan solve.Plan) {
 	now := p.Clock.Now()
@@ -48,7 +48,7 @@ func healthy(pool *v1.NodePool) bool {
 	return pool != nil && condition.Status(pool, v1.ConditionTypeNodeRegistrationHealthy) == "True"
 }
 
-// podHandler triggers a pass for unschedulable pods, and forgets deleted ones.
+// podHandler triggers a pass for unschedulable pods, and drops deleted ones.
 func (p *Provisioner) podHandler() toolscache.ResourceEventHandlerFuncs {
 	handler := onChange(p.onPod)
 	handler.UpdateFunc = func(before, now any) {
@@ -57,7 +57,7 @@ func (p *Provisioner) podHandler() toolscache.ResourceEventHandlerFuncs {
 		if !isPod || !stillPod {
 			return
 		}
-		if was.UID != is.UID { // the watch missed that one was deleted and another made under its name
+		if was.UID != is.UID { // the watch missed that one was deleted and another created with its name
 			p.PodLatency.Forget(string(was.UID))
 		}
 		p.onPod(is)

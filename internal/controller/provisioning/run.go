@@ -6,7 +6,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// solve runs the solver for a minute at most. Metrics show the number of pods and the time while it runs.
+// solve runs the solver for at most a minute. Metrics show the number of pods and the time while it runs.
 func (p *Provisioner) solve(problem solve.Problem) solve.Plan {
 	p.runs++
 	id := strconv.FormatUint(p.runs, 10)

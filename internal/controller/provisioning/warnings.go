@@ -12,7 +12,7 @@ import (
 const (
 	// warnAfter is the period within which the preferences of a pod are logged once.
 	warnAfter = 24 * time.Hour
-	// maxWarned is how many pods such a line names.
+	// maxWarned is the number of pods that a log line names.
 	maxWarned = 10
 )
 

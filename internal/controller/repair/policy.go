@@ -31,8 +31,8 @@ func diagnose(node *corev1.Node, policies []cloud.RepairPolicy) (first unhealthy
 	return first, unhealthy
 }
 
-// tooMany reports whether so many of the Nodes are unhealthy, however long they have been, that the fault is more likely
-// elsewhere: more than a fifth of them, rounded up. One of up to five is never too many.
+// tooMany reports whether so many of the Nodes are unhealthy, for any duration, that the cause is more likely elsewhere: more than a
+// fifth of them, rounded up. One of up to five is never too many.
 func tooMany(nodes []corev1.Node, policies []cloud.RepairPolicy) bool {
 	count := 0
 	for i := range nodes {

@@ -1,6 +1,6 @@
 // Package repair replaces Nodes that stay unhealthy. The cloud says which conditions count and for how long they are
-// tolerated; a Node past that is deleted without waiting for its pods, because its kubelet cannot be expected to answer. When many
-// Nodes are unhealthy at once none is repaired: the fault is then more likely the network's, or Karpenter's.
+// tolerated; a Node past that is deleted without waiting for its pods, because its kubelet may not respond. While many Nodes
+// are unhealthy none is repaired: the cause is then more likely the network, or Karpenter.
 //
 // Source: disruption specification, node repair.
 package repair
@@ -32,9 +32,9 @@ import (
 
 const (
 	controllerName = "node.health"
-	// reason is the label value of everything that is counted here.
+	// reason is the label value of all metrics of this controller.
 	reason = "unhealthy"
-	// blockedRetry is how long a Node waits that may not be repaired because of the others.
+	// blockedRetry is the delay before a Node that is not repaired because of other Nodes is checked again.
 	blockedRetry = 5 * time.Minute
 	// deletionShows is how long a claim is not deleted again; the watch shows a deletion much sooner.
 	deletionShows = time.Minute
@@ -46,7 +46,7 @@ type Repair struct {
 	deleted *ttlcache.Cache[types.UID, struct{}]
 }
 
-// New builds the controller. It is of use only with repair policies.
+// New builds the controller. It has no effect if there are no repair policies.
 func New(shared deps.Shared) *Repair {
 	return &Repair{Shared: shared, deleted: ttlcache.New[types.UID, struct{}](shared.Clock, deletionShows)}
 }
@@ -63,7 +63,7 @@ func (r *Repair) Register(m manager.Manager) error {
 		Complete(r)
 }
 
-// Reconcile inspects one Node: it waits for exactly as long as its conditions are tolerated, and then deletes its NodeClaim.
+// Reconcile inspects one Node: it waits for as long as its conditions are tolerated, and then deletes its NodeClaim.
 func (r *Repair) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	node := &corev1.Node{}
 	if err := r.Client.Get(ctx, request.NamespacedName, node); err != nil {
@@ -99,8 +99,8 @@ func (r *Repair) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	return requeue.OnConflict(r.end(ctx, claim, found))
 }
 
-// blocked reports whether too many Nodes around this one are unhealthy, and publishes that: those of its pool, or of the
-// whole cluster when its claim has none.
+// blocked reports whether too many Nodes are unhealthy, and publishes an event if so: of the pool of the Node, or of the cluster if
+// its claim has no pool.
 func (r *Repair) blocked(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) (bool, error) {
 	name, inPool := claim.Labels[v1.NodePoolLabelKey]
 	var around []client.ListOption
@@ -154,7 +154,7 @@ func (r *Repair) end(ctx context.Context, claim *v1.NodeClaim, found unhealthyCo
 }
 
 // expireDeadline sets the termination deadline of the claim to now, unless it has passed already. A later one, or one that
-// cannot be parsed, would make the drain wait for pods that do not answer.
+// cannot be parsed, would make the drain wait for pods that do not terminate.
 func (r *Repair) expireDeadline(ctx context.Context, claim *v1.NodeClaim) error {
 	now := r.Clock.Now()
 	deadline, err := time.Parse(time.RFC3339, claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey])

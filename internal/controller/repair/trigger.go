@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// healthChanged lets through what may change whether a Node is unhealthy: a new Node, one that has become managed, and changed
+// healthChanged keeps the events that may change whether a Node is unhealthy: a new Node, one that has become managed, and changed
 // conditions. A heartbeat of an unchanged condition is filtered out.
 func healthChanged(c cloud.Cloud) predicate.Predicate {
 	return predicate.Funcs{
@@ -26,7 +26,7 @@ func healthChanged(c cloud.Cloud) predicate.Predicate {
 	}
 }
 
-// sameState reports whether a condition says what it said before, since the same time.
+// sameState reports whether a condition has the same status since the same time.
 func sameState(a, b corev1.NodeCondition) bool {
 	return a.Type == b.Type && a.Status == b.Status && a.LastTransitionTime.Equal(&b.LastTransitionTime)
 }

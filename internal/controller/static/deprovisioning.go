@@ -24,8 +24,8 @@ import (
 // deprovisioningName is the name of the controller in logs and metrics.
 const deprovisioningName = "static.deprovisioning"
 
-// Deprovisioning is the controller static.deprovisioning. It does what a user asked for, so that neither budgets nor the
-// readiness of the pool hold it up; the drain that follows honours pods and their budgets.
+// Deprovisioning is the controller static.deprovisioning. A user requested the removal, so neither budgets nor the readiness
+// of the pool delay it; the drain that follows respects pods and their budgets.
 type Deprovisioning struct{ Deps }
 
 // NewDeprovisioning builds the controller.
@@ -67,7 +67,7 @@ func (d *Deprovisioning) Reconcile(ctx context.Context, request reconcile.Reques
 	return requeue.After(satisfied), nil
 }
 
-// candidates are the NodeClaims with what their removal costs. One whose pods cannot be listed is left out.
+// candidates are the NodeClaims with the costs of their removal, without those whose pods cannot be listed.
 func (d *Deprovisioning) candidates(ctx context.Context, claims []cluster.PoolNodeClaim) []removalCandidate {
 	now := d.Clock.Now()
 	out := make([]removalCandidate, 0, len(claims))
@@ -88,7 +88,7 @@ func (d *Deprovisioning) candidates(ctx context.Context, claims []cluster.PoolNo
 	return out
 }
 
-// remove deletes the claims. They count as deleting from then on, before the watch says so.
+// remove deletes the claims. The store marks them as deleting immediately, before the watch event.
 func (d *Deprovisioning) remove(ctx context.Context, claims []removalCandidate) error {
 	return errors.Join(parallel.ForEach(claims, writers, func(c removalCandidate) error {
 		claim := c.claim.Claim

@@ -17,20 +17,20 @@ func launchBackoff() wait.Backoff {
 
 // failures tracks, per pool, NodeClaims that were created and have not launched. When one of them is deleted before it
 // launched, because of insufficient capacity for instance, the next attempt is delayed: a deleted NodeClaim triggers its pool
-// at once, and without a delay creation and deletion would alternate. It may be lost.
+// immediately, and without a delay creation and deletion would alternate. It may be lost.
 // The zero value is ready to use; it is safe for concurrent use.
 type failures struct {
 	mu    sync.Mutex
 	pools map[string]*attempts
 }
 
-// attempts is what became of the claims of one pool.
+// attempts tracks the launches of one pool.
 type attempts struct {
 	// open are the NodeClaims that have not launched, by name.
 	open map[string]bool
 	// last is when the last of them were created.
 	last time.Time
-	// pause is how long to wait from then on; 0 while all goes well.
+	// pause is the delay counted from last; 0 without failures.
 	pause time.Duration
 	// delays are the pauses after the next failures.
 	delays wait.Backoff
@@ -38,7 +38,7 @@ type attempts struct {
 	counted bool
 }
 
-// created notes claims that have just been created; empty names are skipped.
+// created records claims that have just been created; empty names are skipped.
 func (f *failures) created(pool string, names []string, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,7 +94,7 @@ func (f *failures) wait(pool string, claims []cluster.PoolNodeClaim, now time.Ti
 	return max(a.last.Add(a.pause).Sub(now), 0)
 }
 
-// forget ends the memory of a pool.
+// forget drops the state of a pool.
 func (f *failures) forget(pool string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

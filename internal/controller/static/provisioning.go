@@ -53,7 +53,7 @@ const (
 	atOnce = time.Millisecond
 )
 
-// Deps is what the controllers work with.
+// Deps are the dependencies of the controllers.
 type Deps struct {
 	deps.Shared
 	Store      *cluster.Store
@@ -116,8 +116,8 @@ func (p *Provisioning) Reconcile(ctx context.Context, request reconcile.Request)
 	return requeue.After(satisfied), nil
 }
 
-// create writes as many NodeClaims as there are places. Each place is given back once its claim counts by itself, or once
-// its creation has failed.
+// create creates as many NodeClaims as were reserved. Each reservation is released once the store has its claim, or once the
+// creation has failed.
 func (p *Provisioning) create(ctx context.Context, pool *v1.NodePool, places *cluster.Reservation) error {
 	number := places.Left()
 	names, errs := make([]string, number), make([]error, number)

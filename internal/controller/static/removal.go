@@ -75,7 +75,7 @@ func lifeLeft(claim cluster.PoolNodeClaim, now time.Time) float64 {
 	return min(max(float64(*life-age)/float64(*life), 0), 1)
 }
 
-// byRemovalCost sorts by tier and cost, lowest first. Of equals the younger comes first.
+// byRemovalCost sorts by tier and cost, lowest first. Of equals the younger is first.
 func byRemovalCost(list []removalCandidate) []removalCandidate {
 	out := slices.Clone(list)
 	slices.SortFunc(out, func(a, b removalCandidate) int {

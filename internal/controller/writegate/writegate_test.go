@@ -44,8 +44,8 @@ func TestBatchGoesFirst(t *testing.T) {
 	})
 }
 
-// With a clock behind that of the API server, decisions have times in the future. They are delayed no longer than others by continuous
-// batches.
+// TestBatchWithClockBehind: with a clock behind that of the API server, decisions have times in the future. They are delayed
+// no longer than others by continuous batches.
 func TestBatchWithClockBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := writegate.New(clock.RealClock{})
