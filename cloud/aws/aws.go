@@ -53,7 +53,7 @@ type Settings struct {
 	DryRuns bool
 	// ImagesFor and SubnetsFor are how long images and subnets are cached.
 	ImagesFor, SubnetsFor time.Duration
-	// ReservesCapacity says that capacity reservations are used; StrictMinValues that minValues are not given up at launch.
+	// ReservesCapacity says that capacity reservations are used; StrictMinValues that minValues are not relaxed at launch.
 	ReservesCapacity, StrictMinValues bool
 	// InterruptionQueue is the name of the queue that tells what happens to instances; empty for none.
 	InterruptionQueue string

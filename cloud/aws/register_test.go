@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 )
 
-// TestHowOftenThingsAreDone is what is done again and again, and how long after it went well.
+// TestHowOftenThingsAreDone lists the periodic tasks and how long after a success each runs again.
 func TestHowOftenThingsAreDone(t *testing.T) {
 	t.Attr("covers", "A347")
 	e := &controllerSet{
@@ -39,7 +39,7 @@ func TestHowOftenThingsAreDone(t *testing.T) {
 	e.profiles = nil
 	for _, job := range e.jobs(nil) {
 		if job.Name == "instanceprofile.garbagecollection" {
-			t.Error("profiles are collected where there is no way to IAM")
+			t.Error("profiles are collected without access to IAM")
 		}
 	}
 }

@@ -24,8 +24,8 @@ type Subject struct {
 	Cloud cloud.Cloud
 	// NodePool is a pool of the cloud, for asking what there is to buy.
 	NodePool *v1.NodePool
-	// NewNodeClaim is a claim with a UID of its own that the cloud can launch and that demands little: any of at least
-	// two instance types. It has been written wherever the provider expects to find it, and its node class is ready.
+	// NewNodeClaim returns a claim with a unique UID that the cloud can launch and that requests few resources: any of at least two
+	// instance types. It is written where the provider expects it, and its node class is ready.
 	NewNodeClaim func(ctx context.Context) (*v1.NodeClaim, error)
 	// Launched receives what Create returned, does with it what the lifecycle controller would, and returns once the
 	// instance can be found.

@@ -206,7 +206,7 @@ func TestBrokenProvidersFail(t *testing.T) {
 			l.types[0].Requirements = append(l.types[0].Requirements, cloud.In("beta.kubernetes.io/arch", "amd64"))
 		}},
 		{"instance types are complete", "other name", func(l *ledger) { l.types[0].Name = "other" }},
-		{"instance types are complete", "zone sold out", func(l *ledger) { l.types[0].Offerings[0].Available = false }},
+		{"instance types are complete", "unavailable zone", func(l *ledger) { l.types[0].Offerings[0].Available = false }},
 		{"instance types are complete", "no pods", func(l *ledger) { delete(l.types[0].Capacity, corev1.ResourcePods) }},
 		{"instance types are complete", "more overhead than capacity", func(l *ledger) {
 			l.types[0].Overhead[corev1.ResourceCPU] = resource.MustParse("3")
@@ -227,7 +227,7 @@ func TestBrokenProvidersFail(t *testing.T) {
 		{"create describes the instance", "no id", broken(func(_ *ledger, _, c *v1.NodeClaim) { c.Status.ProviderID = "" })},
 		{"create describes the instance", "no zone", broken(func(_ *ledger, _, c *v1.NodeClaim) { delete(c.Labels, corev1.LabelTopologyZone) })},
 		{"create describes the instance", "unknown type", broken(func(_ *ledger, _, c *v1.NodeClaim) { c.Labels[corev1.LabelInstanceTypeStable] = "x" })},
-		{"create describes the instance", "zone that is not sold", broken(func(_ *ledger, _, c *v1.NodeClaim) { c.Labels[corev1.LabelTopologyZone] = "x" })},
+		{"create describes the instance", "zone without an offering", broken(func(_ *ledger, _, c *v1.NodeClaim) { c.Labels[corev1.LabelTopologyZone] = "x" })},
 		{"create describes the instance", "another claim", broken(func(_ *ledger, _, c *v1.NodeClaim) { c.UID = "x" })},
 		{"create describes the instance", "no capacity", broken(func(_ *ledger, _, c *v1.NodeClaim) { c.Status.Capacity = nil })},
 		{"create leaves its argument alone", "labels the argument", broken(func(_ *ledger, in, _ *v1.NodeClaim) { in.Labels = map[string]string{"a": "b"} })},

@@ -155,7 +155,7 @@ func (k *cluster) nodeCount() int {
 	return len(list.Items)
 }
 
-// One story on one server: a launch joins, comes back when its Node vanishes, survives the process, and ends for good.
+// TestInstancesOnARealAPIServer: a launch joins, returns when its Node is deleted, survives a restart of the process, and is terminated.
 func TestInstancesOnARealAPIServer(t *testing.T) {
 	k := newCluster(t)
 	c, kill := k.process()

@@ -18,13 +18,13 @@ const DefaultCatalog = "generic"
 
 // catalog is what there is to buy, as a source describes it.
 type catalog struct {
-	machines []machine
+	types []catalogType
 	// offeringKeys are the labels that distinguish offerings, sorted. They become well-known.
 	offeringKeys []string
 }
 
-// machine is one instance type before its labels are spelled out.
-type machine struct {
+// catalogType is one instance type before its labels are spelled out.
+type catalogType struct {
 	name      string
 	arch      string
 	systems   []string // operating systems
@@ -72,9 +72,9 @@ func offer(zone, capacityType string, price float64) cloud.Offering {
 }
 
 // offeringKeysOf are the keys used in any offering, sorted.
-func offeringKeysOf(machines []machine) []string {
+func offeringKeysOf(types []catalogType) []string {
 	keys := map[string]bool{}
-	for _, m := range machines {
+	for _, m := range types {
 		for _, o := range m.offerings {
 			for _, r := range o.Requirements {
 				keys[r.Key] = true
@@ -96,8 +96,8 @@ func overhead() corev1.ResourceList {
 // any offering is told apart by.
 func instanceTypes(cat catalog, rules v1.LabelRules) []*cloud.InstanceType {
 	shared := overhead()
-	out := make([]*cloud.InstanceType, 0, len(cat.machines))
-	for _, m := range cat.machines {
+	out := make([]*cloud.InstanceType, 0, len(cat.types))
+	for _, m := range cat.types {
 		t := &cloud.InstanceType{Name: m.name, Capacity: m.capacity, Overhead: shared, DynamicResources: m.devices}
 		for _, o := range m.offerings {
 			t.Offerings = append(t.Offerings, definingAll(o, cat.offeringKeys))
@@ -122,7 +122,7 @@ func definingAll(o cloud.Offering, keys []string) cloud.Offering {
 }
 
 // typeRequirements are the labels that nodes of m may have, sorted by key.
-func typeRequirements(m machine, offeringKeys []string, rules v1.LabelRules) []v1.NodeSelectorRequirementWithMinValues {
+func typeRequirements(m catalogType, offeringKeys []string, rules v1.LabelRules) []v1.NodeSelectorRequirementWithMinValues {
 	cpus := m.capacity.Cpu().MilliValue() / 1000
 	memory := m.capacity.Memory().Value() >> 20
 	values := map[string][]string{
@@ -158,7 +158,7 @@ func typeRequirements(m machine, offeringKeys []string, rules v1.LabelRules) []v
 }
 
 // offeredValues are the values of key over the available offerings of m, sorted.
-func offeredValues(m machine, key string) []string {
+func offeredValues(m catalogType, key string) []string {
 	var values []string
 	for _, o := range m.offerings {
 		for _, r := range o.Requirements {

@@ -73,21 +73,21 @@ func parseFile(data []byte) (catalog, error) {
 			return catalog{}, fmt.Errorf("entry %d (name %q): name: already used by entry %d", i, m.name, first)
 		}
 		seen[m.name] = i
-		cat.machines = append(cat.machines, m)
+		cat.types = append(cat.types, m)
 	}
-	cat.offeringKeys = offeringKeysOf(cat.machines)
+	cat.offeringKeys = offeringKeysOf(cat.types)
 	return cat, nil
 }
 
 // parseEntry checks one entry. On error the instance type has the name, as far as it is known.
-func parseEntry(raw json.RawMessage) (machine, error) {
+func parseEntry(raw json.RawMessage) (catalogType, error) {
 	var e fileEntry
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&e); err != nil {
-		return machine{name: e.Name}, err
+		return catalogType{name: e.Name}, err
 	}
-	m := machine{name: e.Name, arch: e.Architecture, systems: slices.Clone(e.OperatingSystems)}
+	m := catalogType{name: e.Name, arch: e.Architecture, systems: slices.Clone(e.OperatingSystems)}
 	slices.Sort(m.systems)
 	m.systems = slices.Compact(m.systems)
 	if err := checkLabelValue(e.Name); err != nil {

@@ -76,7 +76,7 @@ func TestKeysOfOfferingsBecomeWellKnown(t *testing.T) {
 	}
 }
 
-// A type that nobody sells must neither be launched nor stop others from being launched.
+// TestTypesWithoutOfferings: a type without offerings must neither be launched nor prevent launches of others.
 func TestTypesWithoutOfferings(t *testing.T) {
 	path := writeFile(t, `[{"name": "none", "architecture": "amd64", "operatingSystems": ["linux"],
 		"resources": {"cpu": 64, "memory": "1Gi"}, "offerings": []},`+goodEntry+"]")

@@ -31,21 +31,21 @@ func genericCatalog() catalog {
 		family    string
 		gibPerCPU int64
 	}{{"c", 2}, {"s", 4}, {"m", 8}}
-	var machines []machine
+	var types []catalogType
 	for _, cpus := range []int64{1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256} {
 		for _, shape := range shapes {
 			for _, system := range []string{string(corev1.Linux), string(corev1.Windows)} {
 				for _, arch := range []string{"amd64", "arm64"} {
-					machines = append(machines, genericMachine(shape.family, cpus, cpus*shape.gibPerCPU*gib, arch, system))
+					types = append(types, genericType(shape.family, cpus, cpus*shape.gibPerCPU*gib, arch, system))
 				}
 			}
 		}
 	}
-	return catalog{machines: machines, offeringKeys: offeringKeysOf(machines)}
+	return catalog{types: types, offeringKeys: offeringKeysOf(types)}
 }
 
-func genericMachine(family string, cpus, memory int64, arch, system string) machine {
-	m := machine{
+func genericType(family string, cpus, memory int64, arch, system string) catalogType {
+	m := catalogType{
 		name:    fmt.Sprintf("%s-%dx-%s-%s", family, cpus, arch, system),
 		arch:    arch,
 		systems: []string{system},

@@ -99,7 +99,7 @@ func TestWhoGetsANode(t *testing.T) {
 		{"registered: a node that is gone by now is not replaced", func(w *world, c *v1.NodeClaim) {
 			condition.For(c, w.clock.Now()).True(v1.ConditionTypeRegistered)
 		}, 0},
-		{"given up as having several nodes", func(w *world, c *v1.NodeClaim) {
+		{"abandoned because of several nodes", func(w *world, c *v1.NodeClaim) {
 			condition.For(c, w.clock.Now()).False(v1.ConditionTypeRegistered, "MultipleNodesFound", "")
 		}, 1},
 		{"provider id of another cloud", func(_ *world, c *v1.NodeClaim) { c.Status.ProviderID = "aws:///a/i-1" }, 0},

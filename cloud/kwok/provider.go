@@ -58,9 +58,8 @@ func (p *provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 	return out, nil
 }
 
-// bound is claim with its labels among its requirements. A launch that was cut short may have left labels on record, and
-// users may label claims of their own; either way the instance has to be what its claim says, even if the catalog has
-// changed since.
+// bound is claim with its labels among its requirements. An interrupted launch may have left labels on record, and users may set
+// labels on claims; either way the instance must match its claim, even if the catalog has changed since.
 func (p *provider) bound(claim *v1.NodeClaim) *v1.NodeClaim {
 	out := claim.DeepCopy()
 	for key, value := range claim.Labels {
@@ -118,8 +117,8 @@ func (p *provider) Get(ctx context.Context, providerID string) (*v1.NodeClaim, e
 	return claimOf(node), nil
 }
 
-// List is a claim for every Node of this provider. Instances whose Node has yet to join are not listed; nobody takes
-// them for lost, because only registered claims are checked against the list.
+// List returns a claim for every Node of this provider. Instances whose Node has not joined yet are not listed, and are not garbage
+// collected either, because only registered claims are checked against the list.
 func (p *provider) List(ctx context.Context) ([]*v1.NodeClaim, error) {
 	var nodes corev1.NodeList
 	if err := p.client.List(ctx, &nodes); err != nil {

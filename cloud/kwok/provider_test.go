@@ -108,9 +108,9 @@ func TestCreateKeepsToLabelsOnRecord(t *testing.T) {
 	if got.Spec.Requirements != nil {
 		t.Errorf("requirements became %v", got.Spec.Requirements)
 	}
-	claim.Labels[corev1.LabelInstanceTypeStable] = "no-longer-sold"
+	claim.Labels[corev1.LabelInstanceTypeStable] = "no-longer-offered"
 	if _, err := w.cloud.Provider.Create(t.Context(), claim); !cloud.IsInsufficientCapacity(err) {
-		t.Errorf("a type that is no longer sold: %v", err)
+		t.Errorf("a type that is no longer offered: %v", err)
 	}
 }
 
@@ -211,8 +211,9 @@ func TestDeleteBeginsWithTheNodeAndLeavesTheClaim(t *testing.T) {
 	}
 }
 
-// Node termination holds the Node by its finalizer and waits for the provider: the provider must not wait for the Node when it is
-// asked to end the instance. Until then the instance is there, or nobody would drain a node that is not ready.
+// TestANodeThatIsBeingDeletedCanBeDrainedAndEnded: node termination holds the Node by its finalizer and waits for the provider, so the
+// provider must not wait for the Node when it terminates the instance. Until then Get returns the instance, or termination would not
+// drain a node that is not ready.
 func TestANodeThatIsBeingDeletedCanBeDrainedAndEnded(t *testing.T) {
 	t.Attr("covers", "W021")
 	w := newWorld(t, Options{})

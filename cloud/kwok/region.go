@@ -75,15 +75,15 @@ func readRegion(name string) (catalog, error) {
 	if err := json.Unmarshal(data, &file); err != nil {
 		return catalog{}, fmt.Errorf("reading catalog %q: %w", name, err)
 	}
-	machines := make([]machine, 0, len(file.Types))
+	types := make([]catalogType, 0, len(file.Types))
 	for _, t := range file.Types {
-		machines = append(machines, t.machine(file.Region))
+		types = append(types, t.catalogType(file.Region))
 	}
-	return catalog{machines: machines, offeringKeys: offeringKeysOf(machines)}, nil
+	return catalog{types: types, offeringKeys: offeringKeysOf(types)}, nil
 }
 
-func (t regionType) machine(region string) machine {
-	m := machine{
+func (t regionType) catalogType(region string) catalogType {
+	m := catalogType{
 		name:    t.Name,
 		arch:    t.Arch,
 		systems: []string{string(corev1.Linux)},

@@ -92,13 +92,13 @@ func TestRegionsAreSane(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(cat.machines) < 700 {
-				t.Errorf("only %d types", len(cat.machines))
+			if len(cat.types) < 700 {
+				t.Errorf("only %d types", len(cat.types))
 			}
-			if !slices.IsSortedFunc(cat.machines, func(a, b machine) int { return strings.Compare(a.name, b.name) }) {
+			if !slices.IsSortedFunc(cat.types, func(a, b catalogType) int { return strings.Compare(a.name, b.name) }) {
 				t.Error("types are not sorted by name")
 			}
-			for _, m := range cat.machines {
+			for _, m := range cat.types {
 				if problems := validation.IsValidLabelValue(m.name); len(problems) > 0 {
 					t.Errorf("%s: %s", m.name, problems)
 				}

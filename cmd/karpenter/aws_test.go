@@ -19,8 +19,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 )
 
-// TestAWS follows a claim from a node class to an instance: the built program, a real API server, and the real SDK against an
-// AWS of our own.
+// TestAWS follows a claim from a node class to an instance: the built program, a real API server, and the real SDK against the AWS test
+// server.
 func TestAWS(t *testing.T) {
 	_, environment, kubeconfig := startServer(t)
 	definitions, err := crds.AWS()

@@ -29,7 +29,7 @@ type outcome struct {
 	Exit, Stdout, Stderr string
 }
 
-// command runs the program without the environment of the machine.
+// command runs the program without the environment of the host.
 func command(stdin string, args ...string) outcome {
 	var stdout, stderr bytes.Buffer
 	none := func(string) (string, bool) { return "", false }

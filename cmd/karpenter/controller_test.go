@@ -52,7 +52,7 @@ type process struct {
 	err    error
 }
 
-// launch starts the test binary as a program, without the environment of the machine.
+// launch starts the test binary as a program, without the environment of the host.
 func launch(t *testing.T, as string, args ...string) *process {
 	t.Helper()
 	return launchIn(t, nil, as, args...)
@@ -286,7 +286,7 @@ func startServer(t *testing.T) (client.Client, *envtest.Environment, string) {
 	return c, environment, kubeconfig
 }
 
-// holderOf returns who holds the lease; empty when nobody does.
+// holderOf returns the holder of the lease; empty if there is none.
 func holderOf(t *testing.T, c client.Client) string {
 	t.Helper()
 	var lease coordinationv1.Lease

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// convertText runs "karpenter convert" without the environment of the machine.
+// convertText runs "karpenter convert" without the environment of the host.
 func convertText(stdin string, args ...string) outcome {
 	return command(stdin, append([]string{"convert"}, args...)...)
 }

@@ -12,7 +12,7 @@ import (
 
 const shop = "../../examples/explain/shop.yaml"
 
-// explained runs "karpenter explain" without the environment of the machine.
+// explained runs "karpenter explain" without the environment of the host.
 func explained(stdin string, args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
 	none := func(string) (string, bool) { return "", false }
@@ -45,7 +45,7 @@ func TestExplain(t *testing.T) {
 		{"an unknown format", "pod small -o yaml", exitUsage, "", "output"},
 		{"an unknown catalogue", "pod small --catalog nope", exitUsage, "", `unknown catalog "nope"`},
 		{"no such snapshot", "pod small --snapshot /does/not/exist", exitUsage, "", "/does/not/exist"},
-		{"nobody answers", "pod small --kubeconfig " + kubeconfig(t, "http://127.0.0.1:1"), exitFailed, "", "reading the cluster at http://127.0.0.1:1"},
+		{"no server answers", "pod small --kubeconfig " + kubeconfig(t, "http://127.0.0.1:1"), exitFailed, "", "reading the cluster at http://127.0.0.1:1"},
 		{"a live cluster", "pod small --kubeconfig " + kubeconfig(t, namespaces(t)), exitNotFound, "", "not found"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainSaysWhatItDoesNotKnow: prices of another region than that of the cluster are none of its own.
+// TestExplainSaysWhatItDoesNotKnow: prices of another region than the cluster's do not apply.
 func TestExplainSaysWhatItDoesNotKnow(t *testing.T) {
 	archive, err := txtar.ParseFile("testdata/simulate/snapshot-of-an-unknown-region.txtar")
 	if err != nil {

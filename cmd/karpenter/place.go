@@ -42,7 +42,7 @@ func (p place) catalog() registration.Catalog {
 // definitions are those of the core kinds and of all node classes.
 func (p place) definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	all := providers()
-	// All have the core kinds, and restrict the labels of their own cloud in them: the chosen one comes first.
+	// All providers have the core kinds, restricted to the labels of their cloud: the chosen provider sorts first.
 	slices.SortStableFunc(all, func(a, b registration.Provider) int {
 		rank := func(of registration.Provider) int {
 			if of.Name == p.Provider {

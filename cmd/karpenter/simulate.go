@@ -151,7 +151,7 @@ func (c *simulateCommand) read(s streams) (input, error) {
 	return input{opened.Objects, opened.Cloud, extras}, nil
 }
 
-// uncounted are workloads that have pods at times of their own.
+// uncounted are the workloads that run pods at certain times only.
 func uncounted(objects []client.Object) []string {
 	var out []string
 	for _, o := range objects {

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/simulation/report"
 )
 
-// simulate runs "karpenter simulate" without the environment of the machine.
+// simulate runs "karpenter simulate" without the environment of the host.
 func simulate(stdin string, args ...string) outcome {
 	return command(stdin, append([]string{"simulate"}, args...)...)
 }

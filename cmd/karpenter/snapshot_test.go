@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// takeSnapshot runs "karpenter snapshot" without the environment of the machine.
+// takeSnapshot runs "karpenter snapshot" without the environment of the host.
 func takeSnapshot(args ...string) outcome {
 	var stdout, stderr bytes.Buffer
 	none := func(string) (string, bool) { return "", false }
@@ -87,7 +87,7 @@ func TestSnapshotCommandFails(t *testing.T) {
 		want string
 	}{
 		"no such kubeconfig":   {[]string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}, "kubeconfig"},
-		"nobody answers":       {[]string{"--kubeconfig", config}, "reading the cluster at http://127.0.0.1:1: listing objects of kind NodePool"},
+		"no server answers":    {[]string{"--kubeconfig", config}, "reading the cluster at http://127.0.0.1:1: listing objects of kind NodePool"},
 		"an unknown cloud":     {[]string{"--cloud-provider", "paper", "--kubeconfig", config}, "paper"},
 		"nowhere to write to":  {[]string{"--kubeconfig", kubeconfig(t, namespaces(t)), "-o", filepath.Join(t.TempDir(), "none", "file")}, "writing the snapshot: "},
 		"an argument too many": {[]string{"file"}, "unexpected argument file"},

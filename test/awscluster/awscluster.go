@@ -1,6 +1,6 @@
-// Package awscluster puts a small AWS beside a running control plane, so that the built controller can be run as on EKS: the account
-// knows the cluster, its images are those for the cluster's release, and what is launched in it joins. Nothing outside of the machine
-// is asked.
+// Package awscluster adds an AWS test server to a running control plane, so that the built controller can run as on EKS: the account
+// contains the cluster, its images match the cluster's release, and launched instances join it. Nothing outside of the host is
+// called.
 package awscluster
 
 import (
@@ -155,7 +155,7 @@ func describe(ctx context.Context, config *rest.Config, name string) (awstest.Cl
 	return out, nil
 }
 
-// serveNames gives the cluster an address for names, as every cluster on EKS has one. Nobody answers there.
+// serveNames gives the cluster a DNS address, as every cluster on EKS has one. No server answers there.
 func serveNames(ctx context.Context, c client.Client) error {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}}
 	service.Spec.Ports = []corev1.ServicePort{{Name: "dns", Protocol: corev1.ProtocolUDP, Port: 53}}

@@ -240,8 +240,8 @@ func disruptedFor(metrics, pool, reason string) int {
 	return int(sum)
 }
 
-// watch looks at the cluster again and again until its result is called, which returns how many nodes of the mixed pool were disrupted at a
-// time at most. More than a budget allows are a failure.
+// watch polls the cluster until its result is called, which returns the maximum number of nodes of the mixed pool that were disrupted at
+// a time. Exceeding a budget is a failure.
 func (w *together) watch() (ended func() (peak int)) {
 	peak := 0
 	var over poll.Streaks
@@ -267,8 +267,8 @@ func (w *together) watch() (ended func() (peak int)) {
 	}
 }
 
-// disrupted counts, by pool and reason, the nodes that the controller disrupts of its own will and whose instance is not about to end; with
-// the reason "" all of a pool. Nodes are read before claims, so that none is counted that was given up before another one was chosen.
+// disrupted counts, by pool and reason, the nodes that the controller disrupts voluntarily and whose instance is not about to end; with
+// the reason "" all of a pool. It reads nodes before claims, so that it does not count a node that was released before the next was chosen.
 func (w *together) disrupted(ctx context.Context) map[string]map[v1.DisruptionReason]int {
 	var nodes corev1.NodeList
 	var claims v1.NodeClaimList

@@ -36,7 +36,7 @@ func volumeClaim(name, class string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}, Spec: claimSpec(class)}
 }
 
-// volumeIn is a volume that was made before anybody asked for it.
+// volumeIn is a volume that exists before any claim for it.
 func volumeIn(zone string) *corev1.PersistentVolume {
 	v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "there-before"}}
 	v.Spec = corev1.PersistentVolumeSpec{

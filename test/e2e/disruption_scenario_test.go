@@ -50,8 +50,8 @@ func disruptionFlags(s scenariofile.Scenario) []string {
 	return flags
 }
 
-// runDisruption stages a scenario, starts a controller, and waits until its log says what the scenario expects. The controller
-// remembers commands and failures of nodes by their names, so that each scenario needs one of its own.
+// runDisruption sets up a scenario, starts a controller, and waits until its log contains what the scenario expects. The controller
+// remembers commands and failures of nodes by their names, so that each scenario needs a new one.
 func (w *harness) runDisruption(reader *manifest.Reader, s scenariofile.Scenario) {
 	w.t.Helper()
 	vendor, err := kwok.New(nil, kwok.Options{Catalog: s.Options.Catalog})

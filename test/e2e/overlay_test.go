@@ -62,7 +62,7 @@ func (w *harness) awaitLaunched(want ...string) {
 }
 
 // TestOverlaysSteerLaunches while the controller runs: a price decides what is launched next, an overlay that
-// conflicts has a condition and no effect, and applies when the other one is deleted.
+// conflicts has a condition and no effect, and applies when the conflicting one is deleted.
 func TestOverlaysSteerLaunches(t *testing.T) {
 	t.Attr("covers", "L361 L365")
 	t.Parallel()

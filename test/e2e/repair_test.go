@@ -56,7 +56,7 @@ func TestUnhealthyNodeIsRepaired(t *testing.T) {
 	w.awaitEvent(&second, "NodeRepairBlocked", "more than 20% nodes are unhealthy in the nodepool")
 
 	change(w, &second, func(n *corev1.Node) { delete(n.Annotations, "local.karpenter-anew.dev/hands-off") })
-	w.await("the other one is well again", patience, func() string {
+	w.await("the second node is ready again", patience, func() string {
 		if w.get(&second); ready(&second) {
 			return ""
 		}

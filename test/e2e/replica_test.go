@@ -126,7 +126,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	w.launchesNoMore(3 * time.Second)
 }
 
-// TestStandbyTakesOverFromTheDead: the leader is killed with pods pending and does not release the lease; the other one waits until the
+// TestStandbyTakesOverFromTheDead: the leader is killed with pods pending and does not release the lease; the standby waits until the
 // lease expires and no longer. Nothing is launched twice.
 func TestStandbyTakesOverFromTheDead(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,7 @@ func emptiedAtOnce(p *v1.NodePool) {
 	p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0)
 }
 
-// TestAPodFollowsAnotherIntoAZoneThatWasUndecided: the zone of the other one is known once its node exists.
+// TestAPodFollowsAnotherIntoAZoneThatWasUndecided: the zone of the other pod is known once its node exists.
 func TestAPodFollowsAnotherIntoAZoneThatWasUndecided(t *testing.T) {
 	t.Attr("covers", "L274")
 	t.Parallel()

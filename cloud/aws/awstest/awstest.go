@@ -50,7 +50,7 @@ type Options struct {
 	Cluster string
 	// Version is the cluster's version of Kubernetes; empty for "1.34".
 	Version string
-	// Region is where the account is; empty for that of the catalogue. What is sold there, and at which numbers, is the same everywhere.
+	// Region is the region of the account; empty for the region of the catalog. Every region offers the same instance types with the same IDs.
 	Region string
 	// Shutdown is how long an instance takes to end; 0 for half a minute.
 	Shutdown time.Duration

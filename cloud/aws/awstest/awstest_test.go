@@ -295,7 +295,7 @@ func TestOtherServices(t *testing.T) {
 	if _, err := profiles.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: name, Path: aws.String("/x/")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := profiles.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: name, RoleName: aws.String("nobody")}); code(err) != "NoSuchEntity" {
+	if _, err := profiles.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: name, RoleName: aws.String("missing")}); code(err) != "NoSuchEntity" {
 		t.Error(err)
 	}
 	if _, err := profiles.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: name, RoleName: aws.String(awstest.Role)}); err != nil {

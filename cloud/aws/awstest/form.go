@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// form is a request. Of query protocols it holds the parameters, and notes which were read: one that nobody reads does not
-// exist, and is refused. Of other protocols it holds the body.
+// form is a request. For query protocols it holds the parameters and records which were read: a parameter that no handler reads does
+// not exist and is rejected. For other protocols it holds the body.
 type form struct {
 	operation string
 	values    url.Values
@@ -137,8 +137,8 @@ func (f *form) tagSpecifications(prefix string) map[string]map[string]string {
 	return out
 }
 
-// check refuses parameters that nobody read. A call that changes something checks when it has read and judged everything, and
-// before it acts; of a dry run it goes no further.
+// check rejects parameters that the handler did not read. A call that changes state checks after it has validated its input and
+// before it acts; a dry run ends there.
 func (f *form) check() error {
 	for _, key := range slices.Sorted(maps.Keys(f.values)) {
 		if key != "DryRun" && !f.read[key] {

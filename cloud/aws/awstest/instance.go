@@ -93,7 +93,7 @@ func (a *Account) Vanish(id string) {
 	})
 }
 
-// AddInstance adds an instance that nobody launched here, with tags, and returns its id.
+// AddInstance adds an instance, with tags, that was not launched through the API, and returns its ID.
 func (a *Account) AddInstance(i Instance, tags map[string]string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -315,7 +315,7 @@ func createTags(a *Account, f *form) (any, error) {
 	return nil, nil
 }
 
-// runInstances serves dry runs only: nobody launches in this way.
+// runInstances serves dry runs only: the provider launches through CreateFleet.
 func runInstances(a *Account, f *form) (any, error) {
 	if !f.flag("DryRun") {
 		return nil, refuse("UnsupportedOperation", "only dry runs are served here")

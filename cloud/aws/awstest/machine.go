@@ -125,7 +125,7 @@ func diskOf(image string, data map[string]string) int64 {
 	return usual
 }
 
-// devices are what plugins announce. Processors for graphics and for machine learning need drivers, which are in some images.
+// devices are the resources that device plugins announce. GPUs and ML accelerators need drivers, which only some images have.
 func devices(m *Machine, t *typeInfo, limits instancetype.NetworkLimits) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	add := func(name corev1.ResourceName, count int64) {

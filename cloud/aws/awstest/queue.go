@@ -250,8 +250,8 @@ func receiveMessage(a *Account, f *form) (any, error) {
 	return map[string]any{"Messages": out}, nil
 }
 
-// awaitMessage waits until there is a message for a call, as long as it asks for. Where the account's clock is not the real one
-// nobody would know how long that is, and nothing is waited for.
+// awaitMessage waits for a message, for as long as the call asks. With a fake clock, that time may never pass, so it does not
+// wait.
 func (a *Account) awaitMessage(ctx context.Context, f *form) {
 	var in receipt
 	if _, ok := a.clock.(clock.RealClock); !ok || read(f, &in) != nil || in.WaitTimeSeconds == nil || in.check() != nil {

@@ -171,7 +171,7 @@ func TestASpotInstanceIsInterrupted(t *testing.T) {
 			t.Errorf("the instance is %s, want %s", got, step.state)
 		}
 		if all := strings.Join(w.Messages("queue"), "\n"); !strings.Contains(all, step.tell) || !strings.Contains(all, id) {
-			t.Errorf("nobody was told %s: %s", step.tell, all)
+			t.Errorf("no message about %s: %s", step.tell, all)
 		}
 	}
 }

@@ -15,7 +15,7 @@ const Role = "KarpenterNodeRole"
 // catalog is where instance types and prices come from.
 const catalog = "aws/us-east-1"
 
-// Zones are the letters of the zones in which the account has a subnet from the beginning. Most types are sold there.
+// Zones are the letters of the zones in which the account initially has a subnet. Most instance types are offered there.
 const Zones = "abd"
 
 // New makes an account with everything that a cluster needs: in each of three zones a subnet, two security groups, a cluster,
@@ -51,7 +51,7 @@ func New(o Options) *Account {
 	return a
 }
 
-// move has everything sold in another region.
+// move moves all offerings to another region.
 func (a *Account) move(region string) {
 	there := func(zone string) string { return region + strings.TrimPrefix(zone, a.region) }
 	for i := range a.types {

@@ -76,8 +76,8 @@ func New[Q, R any](options Options, bucket func(Q) string, call func(context.Con
 	return &Batcher[Q, R]{options: options, bucket: bucket, call: call, slots: make(chan struct{}, options.Parallel)}
 }
 
-// Do waits for others, makes the call or waits for whoever makes it, and returns the request's own result. A caller that gives
-// up while it waits takes nothing from the others: the call is made for them all the same.
+// Do waits for further requests, makes the call or waits for the caller that makes it, and returns the request's result. A caller that
+// cancels while it waits does not affect the others: the call is made anyway.
 func (b *Batcher[Q, R]) Do(ctx context.Context, request Q) (R, error) {
 	w, g, index := b.join(request)
 	if index == 0 {

@@ -284,7 +284,7 @@ func TestIDsWithoutAnswer(t *testing.T) {
 		if !slices.Equal(s.calls, []string{"a,gone", "gone"}) {
 			t.Errorf("calls %v", s.calls)
 		}
-		// One bad id spoils the batch, and nobody else's answer.
+		// One bad ID fails the batch, but not the other answers.
 		bad := &shelf{has: []string{"a", "b"}, fails: func(ids []string) error {
 			if slices.Contains(ids, "bad") {
 				return errors.New("malformed")

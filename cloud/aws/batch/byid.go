@@ -20,7 +20,7 @@ type ByID[R any] struct {
 func NewByID[R any](options Options, many func(context.Context, []string) (map[string]R, error)) *ByID[R] {
 	call := func(ctx context.Context, ids []string) []Result[R] {
 		distinct := slices.Compact(slices.Sorted(slices.Values(ids)))
-		// The error does not matter: everyone without an answer asks again alone, and learns of his own.
+		// The error does not matter: every caller without an answer retries alone and gets a separate error.
 		answers, _ := many(ctx, distinct)
 		results := make([]Result[R], len(ids))
 		for i, id := range ids {

@@ -95,7 +95,7 @@ func TestSubnets(t *testing.T) {
 	}{
 		{"tags", "subnet-2 subnet-1", []awsv1.SubnetSelectorTerm{byTags("a", "1")}},
 		{"one id", "subnet-3", []awsv1.SubnetSelectorTerm{byID("subnet-3")}},
-		{"several ids, at equal room by id", "subnet-1 subnet-3", []awsv1.SubnetSelectorTerm{byID("subnet-3"), byID("subnet-1")}},
+		{"several ids, with equal capacity by id", "subnet-1 subnet-3", []awsv1.SubnetSelectorTerm{byID("subnet-3"), byID("subnet-1")}},
 		{"tags and id", "subnet-2 subnet-1 subnet-3", []awsv1.SubnetSelectorTerm{byID("subnet-3"), byTags("a", "1")}},
 		{"tags of a term narrow", "subnet-2", []awsv1.SubnetSelectorTerm{byTags("a", "1", "b", "2")}},
 		{"terms widen, and nothing comes twice", "subnet-2 subnet-1", []awsv1.SubnetSelectorTerm{byTags("b", "2"), byTags("b", "1"), byTags("a", "1")}},
@@ -181,7 +181,7 @@ func TestSecurityGroups(t *testing.T) {
 		{"name", "sg-b/web", []awsv1.SecurityGroupSelectorTerm{{Name: "web"}}},
 		{"name with wildcard", "sg-a/web-2 sg-b/web", []awsv1.SecurityGroupSelectorTerm{{Name: "web*"}}},
 		{"several terms, each once", "sg-a/web-2 sg-b/web sg-c/db", []awsv1.SecurityGroupSelectorTerm{{Name: "web"}, {ID: "sg-b"}, {Tags: tags("a", "*")}}},
-		{"none", "", []awsv1.SecurityGroupSelectorTerm{{Name: "nobody"}}},
+		{"none", "", []awsv1.SecurityGroupSelectorTerm{{Name: "missing"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			found, err := w.SecurityGroups(t.Context(), w.class(awsv1.EC2NodeClassSpec{SecurityGroupSelectorTerms: test.terms}))
@@ -299,7 +299,7 @@ func TestPlacementGroups(t *testing.T) {
 		{"cluster by name", "close", "", "pg-1/cluster/0/"},
 		{"partition by name", "parts", "", "pg-2/partition/5/"},
 		{"spread by id", "", "pg-3", "pg-3/spread/0/rack"},
-		{"not there", "nobody", "", ""},
+		{"not there", "missing", "", ""},
 		{"not there by id", "", "pg-0", ""},
 		{"not available", "leaving", "", ""},
 		{"a name that looks like an id", "pg-1", "", "pg-5/spread/0/"},

@@ -18,7 +18,7 @@ func ways(from, to, zones int) []fleet.Override {
 	return out
 }
 
-// EC2 takes 300 pools of at most 50 templates in one call. What is left out are the dearest zones, and no type.
+// TestNoMoreThanEC2Takes: EC2 accepts 300 pools of at most 50 templates in one call. Only the most expensive zones are left out, no type.
 func TestNoMoreThanEC2Takes(t *testing.T) {
 	in := fleet.Request{CapacityType: "spot", Configs: []fleet.Config{{Template: "a", Overrides: ways(0, 40, 7)}, {Template: "b", Overrides: ways(40, 60, 7)}}}.Input()
 	zonesOf, sum := map[string]int{}, 0
@@ -35,7 +35,7 @@ func TestNoMoreThanEC2Takes(t *testing.T) {
 		t.Errorf("%d pools of %d types in %d templates, want 300 of 60 in 2", sum, len(zonesOf), len(in.LaunchTemplateConfigs))
 	}
 
-	// A few too many: only the dearest go.
+	// A few too many: only the most expensive are left out.
 	in = fleet.Request{CapacityType: "spot", Configs: []fleet.Config{{Template: "a", Overrides: ways(0, 51, 6)}}}.Input()
 	if pools := in.LaunchTemplateConfigs[0].Overrides; len(pools) != 300 {
 		t.Errorf("%d pools, want 300", len(pools))

@@ -28,7 +28,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
-// world is an account with somebody who looks at its instances, and what he tells.
+// world is an account, the health check of its instances, and what the check reports.
 type world struct {
 	*health.Poller
 	t       *testing.T
@@ -203,7 +203,7 @@ func TestAZoneIsNotEndedAtOnce(t *testing.T) {
 	for _, claim := range claims[8:] {
 		force(claim)
 	}
-	// As long as they are there, nobody else goes; they themselves are told of again, which does no harm.
+	// While they exist, no other node is repaired; they are reported again, which is harmless.
 	w.look(want...)
 	gone := claims[10]
 	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(gone), gone); err != nil {

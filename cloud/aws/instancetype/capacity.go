@@ -16,7 +16,7 @@ const (
 	armMemoryMiB = 64
 	// podsOtherwise is how many pods a node takes where interfaces do not decide.
 	podsOtherwise = 110
-	// hostNetworkPods are pods on every node that need no address of their own.
+	// hostNetworkPods is the number of pods on every node that need no pod IP address.
 	hostNetworkPods = 2
 	mebibyte        = 1 << 20
 )

@@ -50,7 +50,7 @@ type Description struct {
 	// Network is nil when unknown.
 	Network *Network
 	GPUs    []Accelerator
-	// Neurons are the devices of AWS for machine learning.
+	// Neurons are the AWS Inferentia and Trainium devices.
 	Neurons []Neuron
 	// InferenceAccelerators are older devices.
 	InferenceAccelerators []Accelerator

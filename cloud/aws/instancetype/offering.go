@@ -20,7 +20,7 @@ const strategyPartition = "partition"
 
 // Availability is what is known about prices and capacity of an instance type.
 type Availability struct {
-	// Zones are all zones where EC2 sells anything, sorted.
+	// Zones are all zones in which EC2 offers instance types, sorted.
 	Zones []string
 	// TypeZones are the zones that offer the type.
 	TypeZones []string

@@ -55,7 +55,7 @@ func TestAvailability(t *testing.T) {
 			in.Class.PlacementGroup = &instancetype.PlacementGroup{ID: "pg-1", Strategy: "cluster"}
 			in.Market.Exhausted = func(p instancetype.Pool) bool { return p.PlacementGroup == "pg-1" && p.Zone == "us-east-1b" }
 		}, usual[:2]},
-		{"only on-demand is sold", func(in *instancetype.Input) { in.Description.UsageClasses = []string{"on-demand", "capacity-block"} }, []string{usual[0], usual[2]}},
+		{"only on-demand is offered", func(in *instancetype.Input) { in.Description.UsageClasses = []string{"on-demand", "capacity-block"} }, []string{usual[0], usual[2]}},
 		{"no subnet", func(in *instancetype.Input) { in.Class.Subnets = nil }, nil},
 		{"a subnet in a local zone", func(in *instancetype.Input) {
 			in.Class.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: "us-east-1-bos-1a"}}

@@ -78,7 +78,7 @@ func TestClaimsWithoutNode(t *testing.T) {
 	w.send(w.spot("i-1"))
 	w.poll()
 	if !w.going(claim) || len(w.events.take()) != 2 || len(w.account.Messages("queue")) != 0 {
-		t.Error("the claim stays, or nobody was told, or the message stays")
+		t.Error("the claim stays, or there are no events, or the message stays")
 	}
 }
 

@@ -40,12 +40,12 @@ type EC2 interface {
 type Types struct {
 	// Descriptions are in order of name.
 	Descriptions []instancetype.Description
-	// Zones are all zones with instance types, sorted; Sold are the zones of each type.
+	// Zones are all zones with instance types, sorted. The map has the zones of each type.
 	Zones []string
 	Sold  map[string][]string
 }
 
-// Inventory is what EC2 sells. Make one with New; it may be used from many goroutines. Nobody waits for a refresh.
+// Inventory is the instance types that EC2 offers. Make one with New; it is safe for concurrent use. Readers do not wait for a refresh.
 type Inventory struct {
 	region string
 	api    EC2

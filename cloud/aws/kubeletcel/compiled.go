@@ -97,8 +97,8 @@ func (c *Compiled) Reserved(v Variables) (kube, system map[string]string, droppe
 	return resolve("kubeReserved", c.config.KubeReserved, c.kube), resolve("systemReserved", c.config.SystemReserved, c.system), dropped
 }
 
-// quantity is a number in the unit of its resource. It is rounded up to steps, so that instance types which differ little do
-// not all need settings of their own.
+// quantity is a number in the unit of its resource. It is rounded up to steps, so that instance types that differ little share
+// settings.
 func quantity(key string, n int64) string {
 	step, unit := int64(1), ""
 	switch key {

@@ -151,7 +151,7 @@ func checkMinValues(candidates []cloud.Candidate, want requirement.Set) error {
 	return nil
 }
 
-// keep are the candidates for which ok holds, in a list of their own.
+// keep returns the candidates for which ok holds, in a new slice.
 func keep(candidates []cloud.Candidate, ok func(cloud.Candidate) bool) []cloud.Candidate {
 	var out []cloud.Candidate
 	for _, c := range candidates {

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/launch"
 )
 
-// offer is an offering in zone a; a reserved one is "reserved/<id>/<type>/<interruptible>/<room>".
+// offer is an offering in zone a; a reserved one is "reserved/<id>/<type>/<interruptible>/<capacity>".
 func offer(how string, price float64) cloud.Offering {
 	parts := strings.Split(how, "/")
 	o := cloud.Offering{Price: price, Available: true, Requirements: []v1.NodeSelectorRequirementWithMinValues{
@@ -119,7 +119,7 @@ func TestChoose(t *testing.T) {
 		},
 		{"reserved is not allowed", []*cloud.InstanceType{kind("m5.x", offer("spot", 1), offer("reserved/cr-1/default/false/1", 0.1))}, claim("spot"), "spot: m5.x"},
 		{
-			"the one with most room",
+			"the one with most capacity",
 			[]*cloud.InstanceType{kind("m5.x", offer("reserved/cr-1/default/false/1", 0.1), offer("reserved/cr-2/default/false/9", 0.1), offer("reserved/cr-3/default/false/5", 0.1))},
 			claim("reserved"), "reserved: m5.x/cr-2",
 		},

@@ -47,7 +47,7 @@ func TestTrying(t *testing.T) {
 		w.expect(awsv1.ConditionTypeReady, "True")
 	})
 	own := "mine"
-	t.Run("a profile of one's own that is not there", func(t *testing.T) {
+	t.Run("a custom profile that does not exist", func(t *testing.T) {
 		t.Attr("covers", "A153")
 		w := newWorld(t)
 		w.add(func(c *awsv1.EC2NodeClass) { c.Spec.Role, c.Spec.InstanceProfile = "", &own })

@@ -287,13 +287,13 @@ func TestPlacementGroupsInTheStatus(t *testing.T) {
 	w.account.AddPlacementGroup(awstest.PlacementGroup{ID: "pg-1", Name: name, Strategy: "cluster"})
 	w.add(nil)
 	w.expect(awsv1.ConditionTypePlacementGroupReady, "True")
-	other := "nobody"
+	other := "missing"
 	w.change(func(c *awsv1.EC2NodeClass) {
 		c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: &other}
 	})
 	t.Run("not found", func(t *testing.T) {
 		t.Attr("covers", "A117")
-		w.expect(awsv1.ConditionTypePlacementGroupReady, `False PlacementGroupNotFound: Placement group "nobody" not found`)
+		w.expect(awsv1.ConditionTypePlacementGroupReady, `False PlacementGroupNotFound: Placement group "missing" not found`)
 	})
 	t.Run("another selector", func(t *testing.T) {
 		t.Attr("covers", "A122")

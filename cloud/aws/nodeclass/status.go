@@ -37,7 +37,7 @@ const (
 // Options are what the controllers are made of.
 type Options struct {
 	Provider *provider.Provider
-	// Profiles is nil where there is no way to IAM: classes need a profile of their own then.
+	// Profiles is nil if IAM is not reachable: classes then need an instanceProfile.
 	Profiles *profile.Manager
 	Client   client.Client
 	Recorder *observe.Recorder
@@ -257,8 +257,8 @@ func (c *Controller) securityGroups(ctx context.Context, class *awsv1.EC2NodeCla
 	return sometimes, nil
 }
 
-// errNoIAM says that a class asks for something that cannot be had.
-var errNoIAM = errors.New("there is no way to IAM: the class needs an instanceProfile of its own")
+// errNoIAM reports a class that needs IAM, which is not reachable.
+var errNoIAM = errors.New("IAM is not reachable: the class needs an instanceProfile")
 
 func (c *Controller) instanceProfile(ctx context.Context, class *awsv1.EC2NodeClass, set condition.Set) (time.Duration, error) {
 	switch {

@@ -129,7 +129,7 @@ func TestEveryCatalogIsKnown(t *testing.T) {
 		region := strings.TrimPrefix(catalog, "aws/")
 		for name, it := range list(t, catalog, class("al2023@latest")) {
 			if _, ok := known[name]; !ok {
-				t.Errorf("%s: nobody knows what %s is made of", catalog, name)
+				t.Errorf("%s: the composition of %s is unknown", catalog, name)
 			}
 			for _, o := range it.Offerings {
 				if !strings.HasPrefix(o.Zone(), region) || o.Available && o.Price <= 0 {
@@ -196,7 +196,7 @@ func TestClassesGetAStatus(t *testing.T) {
 	}
 }
 
-// TestReservationsHaveTheirPrice: what runs in one is nearly free, and nothing is launched into it, as nobody knows what is left.
+// TestReservationsHaveTheirPrice: running capacity in a reservation is nearly free, and nothing is launched into it, as the remaining capacity is unknown.
 func TestReservationsHaveTheirPrice(t *testing.T) {
 	reserving := class("al2023@latest", func(c *awsv1.EC2NodeClass) {
 		conditioned(c, metav1.ConditionTrue)

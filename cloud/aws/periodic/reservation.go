@@ -85,7 +85,7 @@ func (c Reservations) claims(ctx context.Context) ([]v1.NodeClaim, error) {
 	}), nil
 }
 
-// demote changes the labels of a claim or a node. Somebody else's change in between is an error: it is tried again.
+// demote changes the labels of a claim or a node. It fails on a conflict; the next run retries.
 func (c Reservations) demote(ctx context.Context, o client.Object, providerID string) error {
 	before := o.DeepCopyObject().(client.Object)
 	labels := maps.Clone(o.GetLabels())

@@ -51,8 +51,8 @@ func newReservedWorld(t *testing.T) *reservedWorld {
 	return w
 }
 
-// machine adds an instance in a reservation, with its claim and its node, and returns their name.
-func (w *reservedWorld) machine(reservation string, change func(*v1.NodeClaim)) string {
+// launched adds an instance in a reservation, with its claim and its node, and returns their name.
+func (w *reservedWorld) launched(reservation string, change func(*v1.NodeClaim)) string {
 	w.t.Helper()
 	id := w.account.AddInstance(awstest.Instance{
 		Type: "m5.large", Zone: "us-east-1a", Launched: w.clock.Now(), Reservation: reservation, ReservationPreference: "capacity-reservations-only",
@@ -121,9 +121,9 @@ func TestEndedReservations(t *testing.T) {
 	if n := len(w.account.Calls("DescribeInstances")); n != 0 {
 		t.Errorf("nothing is reserved, and EC2 was asked %d times", n)
 	}
-	ended, held := w.machine("cr-1", nil), w.machine("cr-2", nil)
-	others := w.machine("cr-1", func(c *v1.NodeClaim) { c.Spec.NodeClassRef.Kind = "KWOKNodeClass" })
-	going := w.machine("cr-1", nil)
+	ended, held := w.launched("cr-1", nil), w.launched("cr-2", nil)
+	others := w.launched("cr-1", func(c *v1.NodeClaim) { c.Spec.NodeClassRef.Kind = "KWOKNodeClass" })
+	going := w.launched("cr-1", nil)
 	if err := w.Client.Delete(t.Context(), &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: going}}); err != nil {
 		t.Fatal(err)
 	}
@@ -165,21 +165,21 @@ func TestCapacityBlocksThatEnd(t *testing.T) {
 	if err := w.Expire(t.Context()); err != nil || len(w.account.Calls("")) != 0 {
 		t.Errorf("nothing is reserved: %v, %d calls", err, len(w.account.Calls("")))
 	}
-	machines := map[string]bool{} // those that are to go
+	launched := map[string]bool{} // whether each is deleted
 	for range 15 {
-		machines[w.machine("cr-1", nil)] = true
+		launched[w.launched("cr-1", nil)] = true
 	}
-	machines[w.machine("cr-2", nil)] = false
-	machines[w.machine("cr-3", nil)] = false
-	machines[w.machine("cr-9", nil)] = false
-	machines[w.machine("cr-1", func(c *v1.NodeClaim) { c.Spec.NodeClassRef.Kind = "KWOKNodeClass" })] = false
+	launched[w.launched("cr-2", nil)] = false
+	launched[w.launched("cr-3", nil)] = false
+	launched[w.launched("cr-9", nil)] = false
+	launched[w.launched("cr-1", func(c *v1.NodeClaim) { c.Spec.NodeClassRef.Kind = "KWOKNodeClass" })] = false
 	check := func(late bool) {
 		t.Helper()
 		w.account.Forget()
 		if err := w.Expire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for id, goes := range machines {
+		for id, goes := range launched {
 			claim := &v1.NodeClaim{}
 			if err := w.Client.Get(t.Context(), client.ObjectKey{Name: id}, claim); err != nil {
 				t.Fatal(err)

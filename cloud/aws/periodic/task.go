@@ -1,5 +1,5 @@
-// Package periodic is what has to be done again and again: to refresh what EC2 sells, to remove launch templates that nobody uses, to
-// end instances and to remove profiles that belong to nobody.
+// Package periodic has the periodic tasks of the provider: it refreshes the instance types and offerings of EC2, deletes unused launch
+// templates, terminates orphaned instances, and deletes orphaned instance profiles.
 //
 // Source: AWS provider specification, controllers; instance garbage collection.
 package periodic

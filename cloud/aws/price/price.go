@@ -27,7 +27,7 @@ type List struct {
 	refreshes int
 }
 
-// Pool is what has a spot price of its own.
+// Pool is an instance type in a zone, which has one spot price.
 type Pool struct{ InstanceType, Zone string }
 
 // spotPrice is a price and the refresh that it was last seen in.

@@ -28,7 +28,7 @@ const (
 	rightFor = 15 * time.Minute
 	// madeFor is how long a new profile is used again for its role and class, should the status not have learned of it.
 	madeFor = time.Minute
-	// roleMissingFor is how long a role that does not exist is not tried again.
+	// roleMissingFor is how long a missing role is remembered before the next attempt.
 	roleMissingFor = time.Minute
 	// protectedFor is how long new and replaced profiles are kept from collection.
 	protectedFor = time.Hour

@@ -132,7 +132,7 @@ func takes(pool v1.NodePool, t *cloud.InstanceType) bool {
 	return cloud.Requirements(entries, rules).Compatible(cloud.Requirements(t.Requirements, rules), known)
 }
 
-// accelerated reports whether a type has devices that need images of their own.
+// accelerated reports whether a type has devices that need special images.
 func accelerated(t *cloud.InstanceType) bool {
 	return slices.ContainsFunc(t.Requirements, func(r v1.NodeSelectorRequirementWithMinValues) bool {
 		return (r.Key == awsv1.LabelInstanceGPUCount || r.Key == awsv1.LabelInstanceAcceleratorCount) && r.Operator == corev1.NodeSelectorOpIn

@@ -40,7 +40,7 @@ const (
 	resolvedFor = 5 * time.Minute
 	// launchedFor is how long this process caches the instance of a NodeClaim: longer than a launch may take.
 	launchedFor = 15 * time.Minute
-	// freshFor is how long it may take until everybody knows of a launch.
+	// freshFor is how long a launch may take to be visible to all controllers.
 	freshFor = 30 * time.Second
 )
 

@@ -39,7 +39,7 @@ func (s *told) Event(object runtime.Object, kind, reason, message string) {
 	s.lines = append(s.lines, strings.Join([]string{name, kind, reason, message}, "|"))
 }
 
-// listen takes down what users are told.
+// listen records the events for users.
 func (w *world) listen() *told {
 	s := &told{}
 	w.UseRecorder(observe.NewRecorder(s, w.clock))

@@ -29,7 +29,7 @@ type Settings struct {
 	VMMemoryOverheadPercent float64
 	// ReservesCapacity says that capacity reservations are used.
 	ReservesCapacity bool
-	// StrictMinValues says that minValues are not given up at launch.
+	// StrictMinValues says that minValues are not relaxed at launch.
 	StrictMinValues bool
 	// EvaluatesExpressions says that expressions in kubelet blocks are worked out; otherwise they do not count.
 	EvaluatesExpressions bool
@@ -104,7 +104,7 @@ type Options struct {
 	Metrics *telemetry.Metrics
 }
 
-// relaxed reports whether a claim's minValues were given up.
+// relaxed reports whether a claim's minValues were relaxed.
 func relaxed(claim *v1.NodeClaim) bool {
 	return claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey] == "true"
 }

@@ -154,7 +154,7 @@ func TestNewDataCountsAtOnce(t *testing.T) {
 		return slices.ContainsFunc(w.list()["m5.large"].Offerings, func(o cloud.Offering) bool { return o.Available && o.Zone() == local })
 	}
 	if sold() {
-		t.Fatal("sold before it is")
+		t.Fatal("offered too early")
 	}
 	w.account.Sell("m5.large", local, 0)
 	refresh := func() error { return w.Inventory.RefreshTypes(t.Context()) }
@@ -193,7 +193,7 @@ func TestLocalZones(t *testing.T) {
 		t.Errorf("%+v, labels %v", i, created.Labels)
 	}
 	if _, err := w.Create(t.Context(), w.claim(cloud.In(corev1.LabelTopologyZone, local), cloud.In(v1.CapacityTypeLabelKey, "spot"))); !cloud.IsInsufficientCapacity(err) {
-		t.Errorf("spot is not sold there, and: %v", err)
+		t.Errorf("spot is not offered there: %v", err)
 	}
 }
 

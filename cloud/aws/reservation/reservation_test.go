@@ -14,7 +14,7 @@ func TestLedger(t *testing.T) {
 	l.Launched("cr-1", now)
 	l.Ended("cr-1")
 	if l.Left("cr-1") != 0 {
-		t.Error("a reservation that is not known has room")
+		t.Error("an unknown reservation has capacity")
 	}
 	l.Observed("cr-1", 2, now)
 	for _, step := range []struct {

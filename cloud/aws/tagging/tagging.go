@@ -1,8 +1,8 @@
-// Package tagging tags instances once their nodes are there: with the name of the node, of the claim, and of the cluster. Only tags
-// that are missing are written, for users may have set a name of their own.
+// Package tagging tags instances after their nodes registered: with the names of the node, the claim and the cluster. It writes only
+// missing tags, because users may have set a custom name.
 //
-// No two instances get the same tags, so that each takes a call. Calls take turns at a rate that EC2 bears: whoever has to wait comes
-// again when it is his turn, and no worker sleeps.
+// No two instances get the same tags, so that each needs one call. A rate limiter spaces the calls: a reconcile above the limit
+// requeues with the delay, and no worker sleeps.
 //
 // Source: AWS provider specification, tagging after registration.
 package tagging

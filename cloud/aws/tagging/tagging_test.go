@@ -186,7 +186,7 @@ func TestOnlyMissingTagsAreWritten(t *testing.T) {
 	}
 }
 
-// TestCallsTakeTurns checks that calls are made at a rate that EC2 bears, in turn, and that nobody waits inside.
+// TestCallsTakeTurns checks that calls respect the rate limit, in order, and that no worker waits.
 func TestCallsTakeTurns(t *testing.T) {
 	w := newWorld(t)
 	due := map[string]time.Time{}

@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// Metrics describe what AWS sells, what is asked of it, and what it says by itself. They are apart from Metrics because only
-// one cloud has them, and because its first calls are made before there is anything else to measure.
+// Metrics describe the offerings of AWS, the calls to it, and its notifications. They are separate from the metrics of the core,
+// because only this provider has them and its first calls precede all others.
 type Metrics struct {
 	// OfferingAvailable is 1 for what can be bought, OfferingPrice what it costs an hour; labels instance_type, capacity_type, zone.
 	OfferingAvailable, OfferingPrice *observe.GaugeFuncVec

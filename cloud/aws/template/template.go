@@ -1,6 +1,6 @@
-// Package template makes the launch templates of EC2: everything about an instance that does not differ from one instance type or
-// zone to the next. What a template holds is worked out without asking anybody; the keeper makes it exist, and removes it when
-// nobody has used it for a while.
+// Package template makes the launch templates of EC2: all settings of an instance that are equal across instance types and zones. It
+// computes the content of a template without API calls; the keeper creates templates and deletes those that were not used for a
+// while.
 //
 // Source: AWS provider specification, launch templates.
 package template

@@ -32,7 +32,7 @@ func TestMarks(t *testing.T) {
 		}
 		atMark := m.Sequence("m5.large")
 		if atMark <= before || m.Sequence("c5.large") != elsewhere {
-			t.Error("a mark makes the number of its own type rise, and of no other")
+			t.Error("a mark must increase the sequence number of its type only")
 		}
 		time.Sleep(3*time.Minute - time.Nanosecond)
 		if !m.IsUnavailable(marked, nil) || m.Sequence("m5.large") != atMark {
@@ -124,7 +124,7 @@ func TestGrowingPauses(t *testing.T) {
 			}
 			time.Sleep(got - time.Second)
 			if !m.IsUnavailable(p, nil) {
-				t.Errorf("tried again before %s", got)
+				t.Errorf("retried before %s", got)
 			}
 			time.Sleep(2 * time.Second)
 			if m.IsUnavailable(p, nil) {

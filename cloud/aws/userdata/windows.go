@@ -10,7 +10,7 @@ import (
 func renderWindows(in *Input) (string, error) {
 	for _, tag := range []string{"<powershell>", "</powershell>"} {
 		if strings.Contains(strings.ToLower(in.Custom), tag) {
-			return "", fmt.Errorf("custom user data has a tag %s of its own", tag)
+			return "", fmt.Errorf("custom user data must not contain the tag %s", tag)
 		}
 	}
 	lines := []string{"<powershell>"}

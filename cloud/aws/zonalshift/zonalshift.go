@@ -1,6 +1,6 @@
-// Package zonalshift knows from which zones the traffic of the cluster is shifted away, and tells pools when that changes. Somebody
-// thinks that such a zone is not well: nothing is launched there, and what is there is left alone until the shift is over, since what
-// EC2 says of it may be wrong.
+// Package zonalshift tracks the zones from which the cluster's traffic is shifted away, and notifies NodePools of changes. Such a zone
+// is considered impaired: nothing is launched there, and its nodes are not disrupted until the shift ends, because what EC2 reports
+// about the zone may be wrong.
 //
 // Source: AWS provider specification, zonal shift; zonal shift controller.
 package zonalshift

@@ -1,8 +1,8 @@
-// Package ebs plays the driver for EBS volumes in a cluster whose nodes are instances of a small AWS. On each node it registers, says
-// how many volumes the instance can have attached, names the zone, and takes away the taint that keeps pods off until it runs there.
-// For claims of its storage classes it makes volumes in the zone that the scheduler chose, and it deletes volumes that were given up.
+// Package ebs simulates the driver for EBS volumes in a cluster whose nodes are instances of the AWS test server. On each node it
+// registers the driver, publishes the number of volumes that can be attached and the zone, and removes the startup taint. It provisions
+// volumes for claims of its storage classes in the zone that the scheduler chose, and deletes released volumes.
 //
-// Attaching is not played: volumes have no data, and pods that are simulated do not miss it.
+// It does not simulate attaching: volumes have no data, and simulated pods do not need it.
 //
 // Source: public documentation of the EBS CSI driver and of EC2.
 package ebs
@@ -54,7 +54,7 @@ func New(o Options) *Driver {
 	return &Driver{o}
 }
 
-// Run serves nodes and claims until ctx ends. Whatever fails is tried again with the next look.
+// Run serves nodes and claims until ctx ends. It retries failures in the next pass.
 func (d *Driver) Run(ctx context.Context) {
 	ticker := d.o.Clock.NewTicker(pace)
 	defer ticker.Stop()

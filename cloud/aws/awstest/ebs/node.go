@@ -35,7 +35,7 @@ func (d *Driver) serveNodes(ctx context.Context, seen *view) {
 		before := node.DeepCopy()
 		metav1.SetMetaDataLabel(&node.ObjectMeta, ZoneLabel, machines[at].Zone)
 		node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), notReady)
-		// A taint that somebody else adds meanwhile must not be lost.
+		// A taint that another client adds concurrently must not be lost.
 		_ = d.o.Client.Patch(ctx, node, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	}
 }

@@ -17,7 +17,7 @@ const (
 	provisionedBy = "pv.kubernetes.io/provisioned-by"
 )
 
-// serveClaims makes volumes for claims that wait for one, and deletes those that were given up.
+// serveClaims provisions volumes for pending claims and deletes released volumes.
 func (d *Driver) serveClaims(ctx context.Context, seen *view) {
 	made := map[string]bool{}
 	for i := range seen.volumes.Items {

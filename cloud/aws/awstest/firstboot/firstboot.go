@@ -1,6 +1,6 @@
-// Package firstboot is what a machine makes of its user data: it reads what the image's own programs would read (cloud-init and
-// the bootstrap script, nodeadm, Bottlerocket's settings, EC2Launch) and says with which settings the kubelet starts. It is as
-// strict as they are, and shares nothing with the package that writes user data: what one writes wrongly, the other does not read.
+// Package firstboot interprets user data as an instance does at its first boot: it reads what the programs of the image would read
+// (cloud-init and the bootstrap script, nodeadm, Bottlerocket settings, EC2Launch) and returns the settings of the kubelet. It is as
+// strict as these programs, and shares no code with the package that writes user data, so that it does not share its defects.
 //
 // Source: AWS provider specification, image families and user data; public documentation of the images.
 package firstboot
@@ -28,7 +28,7 @@ const (
 	Windows Kind = "windows"
 )
 
-// KindOf tells an image by its name. Images with names of their own are made from those that run scripts.
+// KindOf returns the kind of an image by its name. Images with custom names are derived from those that run scripts.
 func KindOf(image string) Kind {
 	name := strings.ToLower(image)
 	switch {
@@ -43,10 +43,10 @@ func KindOf(image string) Kind {
 	}
 }
 
-// Settings are what a machine joins with. A nil map and a zero number leave it to the image.
+// Settings are the settings with which an instance joins. A nil map and a zero number leave the setting to the image.
 type Settings struct {
-	// Cluster, Endpoint and Authority (base64) say where to. An empty Endpoint lets the machine ask EKS, which images with a
-	// bootstrap script can.
+	// Cluster, Endpoint and Authority (base64) identify the cluster. If Endpoint is empty, the instance asks EKS, which only images
+	// with a bootstrap script support.
 	Cluster, Endpoint, Authority string
 	// ServiceCIDR is the range of services; only NodeConfigs name it.
 	ServiceCIDR string
@@ -66,10 +66,10 @@ type Settings struct {
 	Ran []string
 }
 
-// errNoJoin is user data that does not make a machine join.
-var errNoJoin = errors.New("nothing in the user data makes the machine join a cluster")
+// errNoJoin reports user data with which no instance joins a cluster.
+var errNoJoin = errors.New("nothing in the user data makes the instance join a cluster")
 
-// Read is what a machine with such an image makes of its user data, not in base64. An error is what keeps it out of the cluster.
+// Read returns the settings that an instance with such an image reads from its user data, which is not in base64. With an error, the instance does not join.
 func Read(kind Kind, userData string) (Settings, error) {
 	var s Settings
 	var err error

@@ -16,7 +16,7 @@ func kindOfGolden(name string) Kind {
 	return map[string]Kind{"al2": Script, "al2023": NodeConfig, "bottlerocket": Bottlerocket, "windows": Windows}[family]
 }
 
-// TestWhatIsWrittenIsRead: machines of every family join with the user data that is written for them, whatever the user adds.
+// TestWhatIsWrittenIsRead: instances of every image family join with the user data written for them, whatever the user adds.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	t.Attr("covers", "A379")
 	files, err := filepath.Glob("../../userdata/testdata/*.golden")
@@ -93,7 +93,7 @@ func TestUserDataThatDoesNotJoin(t *testing.T) {
 		{"a flag that does not exist", "#!/bin/bash\n" + call + "'--no-such=3'", "--no-such", Script},
 		{"an argument that does not exist", "#!/bin/bash\n/etc/eks/bootstrap.sh c --frobnicate 3", "--frobnicate", Script},
 		{"a label that kubelets may not set", "#!/bin/bash\n" + call + `'--node-labels="node-restriction.kubernetes.io/a=b"'`, "labels", Script},
-		{"a taint without effect", "#!/bin/bash\n" + call + `'--register-with-taints="a=b"'`, "no taint", Script},
+		{"a taint that has no effect", "#!/bin/bash\n" + call + `'--register-with-taints="a=b"'`, "no taint", Script},
 		{"two calls", "#!/bin/bash\n" + call + "''\n" + call + "''", "twice", Script},
 		{"max pods twice", "#!/bin/bash\n" + call + "'--max-pods=3'", "twice", Script},
 		{"the wrong family of addresses", "#!/bin/bash\n/etc/eks/bootstrap.sh c --dns-cluster-ip fd00::a", "family", Script},

@@ -55,7 +55,7 @@ func (s *Settings) kubeletFlag(name, value string) error {
 	case "cpu-cfs-quota":
 		_, err = strconv.ParseBool(value)
 	default:
-		err = fmt.Errorf("there is no such flag, or nobody thought of it here")
+		err = fmt.Errorf("the flag does not exist or is not supported here")
 	}
 	return err
 }

@@ -111,7 +111,7 @@ func (s *Settings) mergeNodeConfig(d nodeConfig, config map[string]any) error {
 	return nil
 }
 
-// applyKubeletConfig reads the kubelet's configuration. Flags beat it, but for labels and taints nobody uses both.
+// applyKubeletConfig reads the kubelet configuration. Flags take precedence, except for labels and taints, which no image sets in both.
 func (s *Settings) applyKubeletConfig(config map[string]any) error {
 	text, err := yaml.Marshal(config)
 	if err != nil {

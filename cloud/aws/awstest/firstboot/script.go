@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// bootstrapScript is the program of the image that lets the machine join.
+// bootstrapScript is the program of the image that makes the instance join.
 const bootstrapScript = "/etc/eks/bootstrap.sh"
 
 // readScripts runs the shell scripts one after the other, as far as they matter here: one of them calls the bootstrap script.
@@ -32,7 +32,7 @@ func readScripts(userData string) (Settings, error) {
 				continue
 			}
 			if joins = true; s.Cluster != "" {
-				return Settings{}, errors.New("the machine joins twice")
+				return Settings{}, errors.New("the instance joins twice")
 			}
 			if err := s.bootstrap(words[1:]); err != nil {
 				return Settings{}, err

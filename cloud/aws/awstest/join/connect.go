@@ -14,7 +14,7 @@ import (
 // reachTimeout is how long a kubelet waits for the API server here.
 const reachTimeout = 5 * time.Second
 
-// connect tries the way to the API server that an instance was told. The way that once led there is not tried again.
+// connect connects to the API server that an instance was given. It does not check an endpoint again that worked once.
 func (j *Joiner) connect(ctx context.Context, endpoint, authority string) error {
 	pem, err := base64.StdEncoding.DecodeString(authority)
 	if err != nil {
@@ -36,7 +36,7 @@ func (j *Joiner) connect(ctx context.Context, endpoint, authority string) error 
 	return nil
 }
 
-// reach asks an API server for its version, trusting nobody but the authority.
+// reach asks an API server for its version, trusting only the authority.
 func reach(ctx context.Context, endpoint string, authority []byte) error {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(authority) {

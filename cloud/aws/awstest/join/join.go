@@ -41,7 +41,7 @@ type Options struct {
 	Account *awstest.Account
 	// Client reaches the control plane as its administrator.
 	Client client.Client
-	// Cluster is the name of the cluster. Nodes that say another one are nobody to it.
+	// Cluster is the name of the cluster. Nodes that name another cluster are ignored.
 	Cluster string
 	// Roles are those whose instances have access to the cluster; see Grant.
 	Roles []string

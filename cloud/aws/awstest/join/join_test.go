@@ -69,7 +69,7 @@ func setUp(t *testing.T, userData string, edit func(*awstest.Instance)) *bed {
 		Reach: func(_ context.Context, at string, ca []byte) error {
 			b.reaches++
 			if at != endpoint || base64.StdEncoding.EncodeToString(ca) != authority {
-				return errors.New("nobody answers")
+				return errors.New("no server answers")
 			}
 			return nil
 		},
@@ -153,8 +153,8 @@ func TestAnInstanceStaysOutside(t *testing.T) {
 	}{
 		{name: "without user data", from: good, because: "nothing in the user data"},
 		{name: "of another cluster", from: "name: test", to: "name: other", because: `cluster "other"`},
-		{name: "that looks elsewhere for the API server", from: endpoint, to: "https://elsewhere", because: "nobody answers"},
-		{name: "that trusts another authority", from: authority, to: "T0U=", because: "nobody answers"},
+		{name: "that looks elsewhere for the API server", from: endpoint, to: "https://elsewhere", because: "no server answers"},
+		{name: "that trusts another authority", from: authority, to: "T0U=", because: "no server answers"},
 		{name: "without an IPv6 address where pods have such", from: "10.0.0.0/16", to: "fd00:10::/108", because: "no IPv6 address"},
 		{name: "without profile", because: "no profile", edit: func(i *awstest.Instance) { i.Profile = "" }},
 		{name: "whose profile is gone", because: "no profile", edit: func(i *awstest.Instance) { i.Profile = "gone" }},

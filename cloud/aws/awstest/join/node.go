@@ -21,10 +21,10 @@ const (
 	simulated      = "fake"
 )
 
-// usable is the part of a machine's memory that its operating system sees: firmware and hypervisor keep the rest.
+// usable is the fraction of an instance's memory that its operating system sees: firmware and hypervisor use the rest.
 const usable = 0.955
 
-// usualPods is how many pods images have room for whose pods get no addresses of the network.
+// usualPods is the pod limit of images whose pods get no addresses of the VPC.
 const usualPods = 110
 
 // nodeOf is the Node that an instance registers, with what the cluster's cloud controller adds to it.
@@ -161,7 +161,7 @@ func threshold(text string, of resource.Quantity) resource.Quantity {
 	return amount
 }
 
-// imageReserves are what images keep for the kubelet and the runtime where nobody says anything.
+// imageReserves are the resources that images reserve for the kubelet and the runtime by default.
 func imageReserves(m *awstest.Machine, s firstboot.Settings) map[string]string {
 	count := m.AddressedPods
 	if kind := firstboot.KindOf(m.ImageName); kind == firstboot.Bottlerocket || kind == firstboot.Windows {
