@@ -1,17 +1,17 @@
-// Package awstest is a small AWS for tests: one account in one region, behind an HTTP handler that speaks the real wire
-// protocols. It is driven by the real SDK and nothing else, so that what is sent and what is read is proven by Amazon's own
-// client. The provider knows nothing of it but the URL.
+// Package awstest is an AWS server for tests: one account in one region, behind an HTTP handler that implements the wire protocols.
+// Only the real SDK calls it, so that Amazon's client verifies requests and responses. The provider depends only on its
+// URL.
 //
 //	account := awstest.New(awstest.Options{Clock: clock, Cluster: "test"})
 //	client := ec2.NewFromConfig(awstest.Connect(t, account))
 //
 // The account starts with a network, images, a cluster and a role, and with the instance types and prices of the embedded
-// catalogue; see New. It holds state: what is launched is found, ends, and takes its time to do so on the account's clock.
-// It refuses what EC2 refuses: parameters and filters that do not exist, templates that are gone, sizes of pages out of
-// range. And it can be made to fail; see trouble.go.
+// catalog; see New. It is stateful: launched instances can be described, and they start and stop on the account's clock.
+// It rejects what EC2 rejects: unknown parameters and filters, deleted templates, page sizes out of range. Tests can
+// inject failures; see trouble.go.
 //
-// One file holds one kind of thing. Requests are routed by their target header (JSON protocols), by their path (REST) or by
-// their form's Action and Version (query protocols); a service more is a file more and an entry in a table of calls.
+// Each file has one kind of resource. Requests are routed by their target header (JSON protocols), by their path (REST) or by
+// their form's Action and Version (query protocols); a new service needs a file and an entry in a table of calls.
 package awstest
 
 import (
@@ -31,32 +31,32 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 )
 
-// AccountID is the number of the account.
+// AccountID is the ID of the account.
 const AccountID = "123456789012"
 
-// versionEC2 and versionIAM tell the query protocols apart.
+// versionEC2 and versionIAM are the API versions by which the query protocols are routed.
 const (
 	versionEC2 = "2016-11-15"
 	versionIAM = "2010-05-08"
 )
 
-// Options choose what there is. The zero value is ready.
+// Options configure the account. The zero value is valid.
 type Options struct {
-	// Clock is what time it is in the cloud; nil for the real clock.
+	// Clock is the clock of the cloud; nil for the real clock.
 	Clock clock.PassiveClock
-	// Types are the instance types that there are; none for all of the catalogue.
+	// Types are the existing instance types; none for the whole catalog.
 	Types []string
 	// Cluster is the name of the EKS cluster; empty for "test".
 	Cluster string
-	// Version is the cluster's version of Kubernetes; empty for "1.34".
+	// Version is the Kubernetes version of the cluster; empty for "1.34".
 	Version string
 	// Region is the region of the account; empty for the region of the catalog. Every region offers the same instance types with the same IDs.
 	Region string
-	// Shutdown is how long an instance takes to end; 0 for half a minute.
+	// Shutdown is how long an instance takes to terminate; 0 for 30 seconds.
 	Shutdown time.Duration
 }
 
-// Account is an account in a region. Make one with New; it serves HTTP and may be used from many goroutines.
+// Account is an account in a region. Make one with New; it serves HTTP and is safe for concurrent use.
 type Account struct {
 	clock    clock.PassiveClock
 	region   string
@@ -88,32 +88,32 @@ type Account struct {
 	trouble   trouble
 }
 
-// Call is a request that came in.
+// Call is a recorded request.
 type Call struct {
 	// Operation as the service names it, for instance CreateFleet.
 	Operation string
-	// Parameters are those of query protocols, by their names on the wire; nil for others.
+	// Parameters are the parameters of query protocols, by their names on the wire; nil for others.
 	Parameters map[string]string
 	// Body is the text of JSON protocols.
 	Body string
-	// UserAgent is what the client says it is.
+	// UserAgent is the user agent of the client.
 	UserAgent string
 }
 
 // call serves an operation. It runs with the account locked.
 type call func(*Account, *form) (any, error)
 
-// apiError is a refusal.
+// apiError is an API error.
 type apiError struct {
 	status        int
 	code, message string
-	// former is the code that the service had in its query protocol, where it is another one.
+	// former is the error code that the service used in its query protocol, if different.
 	former string
 }
 
 func (e *apiError) Error() string { return e.code + ": " + e.message }
 
-// refuse is a refusal of the caller's fault.
+// refuse returns a client error.
 func refuse(code, format string, args ...any) error {
 	return &apiError{status: http.StatusBadRequest, code: code, message: fmt.Sprintf(format, args...)}
 }
@@ -143,7 +143,7 @@ func (a *Account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(out.Bytes()) // the client has gone
 }
 
-// route finds the protocol and reads the request.
+// route detects the protocol and reads the request.
 func (a *Account) route(r *http.Request, body []byte) (protocol, *form) {
 	if target := r.Header.Get("X-Amz-Target"); target != "" {
 		service, operation, _ := strings.Cut(target, ".")
@@ -166,7 +166,7 @@ func (a *Account) route(r *http.Request, body []byte) (protocol, *form) {
 	}
 }
 
-// answer makes the trouble that is asked for, and serves the call.
+// answer injects the configured trouble, and serves the call.
 func (a *Account) answer(ctx context.Context, p protocol, f *form) (any, error) {
 	if err := a.hinder(ctx, f.operation); err != nil {
 		return nil, err
@@ -196,27 +196,27 @@ func (a *Account) record(c Call) {
 	a.calls = append(a.calls, c)
 }
 
-// Calls are the requests so far of an operation, or all of them for an empty name.
+// Calls are the recorded requests of an operation, or all of them for an empty name.
 func (a *Account) Calls(operation string) []Call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(a.calls), func(c Call) bool { return operation != "" && c.Operation != operation })
 }
 
-// Forget drops the record of requests.
+// Forget clears the recorded requests.
 func (a *Account) Forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.calls = nil
 }
 
-// next is a number that was not there before. The account is locked.
+// next is a unique number. The account is locked.
 func (a *Account) next() int {
 	a.serial++
 	return a.serial
 }
 
-// id is a new id in the form of EC2. The account is locked.
+// id is a new ID in the format of EC2. The account is locked.
 func (a *Account) id(prefix string) string { return fmt.Sprintf("%s-%017x", prefix, a.next()) }
 
 func (a *Account) requestID() string {
@@ -225,5 +225,5 @@ func (a *Account) requestID() string {
 	return fmt.Sprintf("request-%d", a.next())
 }
 
-// stamp is a time as XML has it.
+// stamp formats a time for XML.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -41,7 +41,7 @@ func newWorld(t *testing.T, types ...string) *world {
 	return w
 }
 
-// code is the code of an error of AWS.
+// code is the code of an AWS error.
 func code(err error) string {
 	var e smithy.APIError
 	if errors.As(err, &e) {
@@ -50,7 +50,7 @@ func code(err error) string {
 	return fmt.Sprint(err)
 }
 
-// template makes a launch template.
+// template creates a launch template.
 func (w *world) template(t *testing.T, name string) {
 	t.Helper()
 	_, err := w.ec2.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
@@ -64,7 +64,7 @@ func (w *world) template(t *testing.T, name string) {
 	}
 }
 
-// fleet asks for instances.
+// fleet requests instances.
 func (w *world) fleet(ctx context.Context, template string, count int32, change func(*ec2.CreateFleetInput), types ...string) (*ec2.CreateFleetOutput, error) {
 	image := aws.String(w.Parameter("/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/standard/recommended/image_id"))
 	config := ec2types.FleetLaunchTemplateConfigRequest{

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/session"
 )
 
-// Connect serves the account on loopback until the test is over, and returns the configuration of clients for it. They try each
-// call once, so that failures need not be repeated.
+// Connect serves the account on loopback until the test ends, and returns a configuration for clients. They do not retry, so that a
+// failure needs to be injected only once.
 func Connect(t testing.TB, a *Account) aws.Config {
 	t.Helper()
 	server := httptest.NewServer(a)

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// noticeOfInterruption is how long before its end the owner of a spot instance is told.
+// noticeOfInterruption is the time between the interruption warning and the end of a spot instance.
 const noticeOfInterruption = 2 * time.Minute
 
-// Interrupt takes a spot instance back, as EC2 does: its owner is told, and it ends two minutes later. It reports whether there is such
-// an instance that runs.
+// Interrupt interrupts a spot instance as EC2 does: it sends the warning and terminates the instance two minutes later. It reports
+// whether such a running instance exists.
 func (a *Account) Interrupt(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -25,7 +25,7 @@ func (a *Account) Interrupt(id string) bool {
 	return false
 }
 
-// tell puts an event about an instance into all queues. The account is locked.
+// tell sends an event about an instance to all queues. The account is locked.
 func (a *Account) tell(kind, id string, detail any) {
 	for _, q := range a.queues {
 		text := a.event("aws.ec2", kind, []string{fmt.Sprintf("arn:aws:ec2:%s:%s:instance/%s", a.region, AccountID, id)}, detail)
@@ -33,12 +33,12 @@ func (a *Account) tell(kind, id string, detail any) {
 	}
 }
 
-// tellState tells that an instance has come into another state. The account is locked.
+// tellState sends a state change event of an instance. The account is locked.
 func (a *Account) tellState(id, state string) {
 	a.tell("EC2 Instance State-change Notification", id, map[string]string{"instance-id": id, "state": state})
 }
 
-// event is the text of an event of EventBridge. The account is locked.
+// event is the JSON of an EventBridge event. The account is locked.
 func (a *Account) event(source, kind string, resources []string, detail any) string {
 	text, err := json.Marshal(map[string]any{
 		"version": "0", "id": fmt.Sprintf("event-%d", a.next()), "detail-type": kind, "source": source, "account": AccountID,

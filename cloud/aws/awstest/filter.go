@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// filter is one condition: the field has one of the values, in which * and ? stand for anything.
+// filter is one condition: the field has one of the values, in which * and ? are wildcards.
 type filter struct {
 	name   string
 	values []string
 }
 
-// filters read the conditions of a call. A name that is not in known and is not about tags does not exist.
+// filters read the conditions of a call. A name that is neither in known nor about tags is an error.
 func filters(f *form, known ...string) ([]filter, error) {
 	var out []filter
 	for _, item := range f.items("Filter") {
@@ -29,7 +29,7 @@ func filters(f *form, known ...string) ([]filter, error) {
 	return out, nil
 }
 
-// meets reports whether something meets all conditions. Its fields are lists, by the names of filters.
+// meets reports whether a resource meets all conditions. Its fields are lists, by the names of filters.
 func meets(conditions []filter, tags map[string]string, fields map[string][]string) bool {
 	return !slices.ContainsFunc(conditions, func(c filter) bool {
 		have := fields[c.name]
@@ -51,18 +51,18 @@ func meets(conditions []filter, tags map[string]string, fields map[string][]stri
 	})
 }
 
-// like reports whether a value fits a pattern with wildcards.
+// like reports whether a value matches a pattern with wildcards.
 func like(pattern, value string) bool {
 	if !strings.ContainsAny(pattern, "*?") {
 		return pattern == value
 	}
-	// Unlike in paths, a wildcard stands for slashes as well.
+	// Unlike in paths, a wildcard matches slashes as well.
 	flat := func(text string) string { return strings.ReplaceAll(text, "/", "\x00") }
 	ok, err := path.Match(flat(pattern), flat(value))
 	return err == nil && ok
 }
 
-// keep are the things that meet the conditions.
+// keep returns the resources that meet the conditions.
 func keep[T any](all []T, ok func(T) bool) []T {
 	var out []T
 	for _, t := range all {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// override is one way in which a fleet may launch.
+// override is one launch override of a fleet.
 type override struct {
 	template             *LaunchTemplate
 	instanceType, subnet string
@@ -17,7 +17,7 @@ type override struct {
 	priority             float64
 }
 
-// wireOverride is a way as the answer repeats it.
+// wireOverride is an override as the response repeats it.
 type wireOverride struct {
 	TemplateID   string  `xml:"launchTemplateSpecification>launchTemplateId"`
 	TemplateName string  `xml:"launchTemplateSpecification>launchTemplateName"`
@@ -33,7 +33,7 @@ func (o override) wire() wireOverride {
 	return wireOverride{o.template.ID, o.template.Name, "$Latest", o.instanceType, o.subnet, o.zone, o.image, o.priority}
 }
 
-// fleetAnswer is what a fleet came to.
+// fleetAnswer is the response of CreateFleet.
 type fleetAnswer struct {
 	ID        string          `xml:"fleetId"`
 	Instances []fleetInstance `xml:"fleetInstanceSet>item"`
@@ -54,8 +54,8 @@ type fleetError struct {
 	Way       wireOverride `xml:"launchTemplateAndOverrides"`
 }
 
-// createFleet launches instances at once, as fleets of type instant do. Each pool without capacity on the way is an error in
-// the answer; when all are, nothing is launched.
+// createFleet launches instances synchronously, as fleets of type instant do. Each pool without capacity that it tried is an error in
+// the response; if all pools fail, nothing is launched.
 func createFleet(a *Account, f *form) (any, error) {
 	if kind := f.text("Type"); kind != "instant" {
 		return nil, refuse("InvalidParameterValue", "fleets of type %q are not served here", kind)
@@ -95,7 +95,7 @@ func createFleet(a *Account, f *form) (any, error) {
 	return answer, nil
 }
 
-// order is what a fleet asks for.
+// order is the request for a fleet.
 type order struct {
 	fleet, capacityType string
 	byPriority          bool
@@ -104,7 +104,7 @@ type order struct {
 	others map[string]map[string]string
 }
 
-// readOrder reads how instances are bought.
+// readOrder reads the purchase options.
 func readOrder(f *form) (order, error) {
 	var o order
 	o.capacityType = f.text("TargetCapacitySpecification.DefaultTargetCapacityType")
@@ -125,7 +125,7 @@ func readOrder(f *form) (order, error) {
 	return o, nil
 }
 
-// readOverrides reads the ways in which a fleet may launch, and refuses those that cannot be.
+// readOverrides reads the overrides of a fleet, and rejects invalid ones.
 func readOverrides(a *Account, f *form) ([]override, error) {
 	var out []override
 	for _, config := range f.items("LaunchTemplateConfigs") {
@@ -166,7 +166,7 @@ func readOverrides(a *Account, f *form) ([]override, error) {
 	return out, nil
 }
 
-// judge refuses a way that names what does not exist, and fills in the zone. The account is locked.
+// judge rejects an override that names a missing resource, and fills in the zone. The account is locked.
 func (a *Account) judge(o *override) error {
 	if a.typeNamed(o.instanceType) == nil {
 		return refuse("InvalidInstanceType", "The instance type %s does not exist", o.instanceType)
@@ -187,7 +187,7 @@ func (a *Account) judge(o *override) error {
 	return nil
 }
 
-// fill launches so many instances, each in the best pool that has capacity. The account is locked.
+// fill launches up to this many instances, each in the best pool that has capacity. The account is locked.
 func (a *Account) fill(o order, ways []override, count int) fleetAnswer {
 	ways = slices.Clone(ways)
 	price := func(w override) float64 {
@@ -237,7 +237,7 @@ func (a *Account) fill(o order, ways []override, count int) fleetAnswer {
 	return answer
 }
 
-// wants is why a way cannot be gone; nil if it can. The account is locked.
+// wants is the error with which an override cannot launch; nil if it can. The account is locked.
 func (a *Account) wants(w override, capacityType string) *Refusal {
 	if why := a.storm.finds(); why != nil {
 		return why
@@ -266,12 +266,12 @@ func (a *Account) wants(w override, capacityType string) *Refusal {
 	return nil
 }
 
-// reservationOf is the reservation that a template aims at; empty for none.
+// reservationOf is the reservation that a template targets; empty for none.
 func reservationOf(t *LaunchTemplate) string {
 	return t.Data["CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId"]
 }
 
-// launch makes an instance. The account is locked.
+// launch creates an instance. The account is locked.
 func (a *Account) launch(o order, w override) *Instance {
 	d := w.template.Data
 	i := &Instance{

@@ -29,7 +29,7 @@ func readForm(body string) *form {
 	return f
 }
 
-// flat are the parameters as they came, without those of the protocol.
+// flat are the parameters of the request, without those of the protocol.
 func (f *form) flat() map[string]string {
 	if f.values == nil {
 		return nil
@@ -43,13 +43,13 @@ func (f *form) flat() map[string]string {
 	return out
 }
 
-// text is a parameter; empty if it is not there.
+// text is a parameter; empty if it is missing.
 func (f *form) text(key string) string {
 	f.read[key] = true
 	return f.values.Get(key)
 }
 
-// or is a parameter, or something else if it is not there.
+// or is a parameter, or a default if it is missing.
 func (f *form) or(key, otherwise string) string {
 	if value := f.text(key); value != "" {
 		return value
@@ -57,10 +57,10 @@ func (f *form) or(key, otherwise string) string {
 	return otherwise
 }
 
-// flag is a parameter that is true or false; false if it is not there.
+// flag is a boolean parameter; false if it is missing.
 func (f *form) flag(key string) bool { return f.text(key) == "true" }
 
-// number is a parameter that is a number; false if it is not there.
+// number is a numeric parameter; false if it is missing.
 func (f *form) number(key string) (int, bool, error) {
 	text := f.text(key)
 	if text == "" {
@@ -82,7 +82,7 @@ func (f *form) list(prefix string) []string {
 	return out
 }
 
-// items are prefix.1, prefix.2 and so on, as far as something begins with them.
+// items are prefix.1, prefix.2 and so on, as far as parameters with that prefix exist.
 func (f *form) items(prefix string) []string {
 	var out []string
 	for i := 1; ; i++ {
@@ -103,7 +103,7 @@ func (f *form) begins(prefix string) bool {
 	return false
 }
 
-// below are the parameters under a prefix, without it. The part up to the first dot has to be one of known.
+// below are the parameters under a prefix, without it. The part up to the first dot must be one of known.
 func (f *form) below(prefix string, known ...string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(f.values)) {
@@ -128,7 +128,7 @@ func (f *form) tagSet(prefix string) map[string]string {
 	return out
 }
 
-// tagSpecifications are the tags by the kind of thing that they are for.
+// tagSpecifications are the tags by resource type.
 func (f *form) tagSpecifications(prefix string) map[string]map[string]string {
 	out := map[string]map[string]string{}
 	for _, item := range f.items(prefix) {

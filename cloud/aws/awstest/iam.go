@@ -23,7 +23,7 @@ func (a *Account) AddProfile(p Profile) {
 	a.profiles = append(a.profiles, &p)
 }
 
-// Profiles are the instance profiles that there are, in order of age.
+// Profiles are the existing instance profiles, in order of age.
 func (a *Account) Profiles() []Profile {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -41,7 +41,7 @@ func (a *Account) AddRole(name string) {
 	a.roles = append(a.roles, name)
 }
 
-// noSuchEntity is the refusal of what IAM does not know.
+// noSuchEntity is the IAM error for missing entities.
 func noSuchEntity(kind, name string) error {
 	return &apiError{status: http.StatusNotFound, code: "NoSuchEntity", message: "The " + kind + " with name " + name + " cannot be found."}
 }
@@ -55,7 +55,7 @@ func (a *Account) profile(name string) (*Profile, error) {
 	return a.profiles[at], nil
 }
 
-// profileExists is EC2's refusal of a profile that is not there; none is fine. The account is locked.
+// profileExists returns EC2's error for a missing profile; an empty name is fine. The account is locked.
 func (a *Account) profileExists(name string) error {
 	if name == "" {
 		return nil

@@ -9,35 +9,35 @@ import (
 	"time"
 )
 
-// shutdownTakes is how long an instance is shutting down unless told otherwise.
+// shutdownTakes is how long an instance is shutting down by default.
 const shutdownTakes = 30 * time.Second
 
 // Instance is an instance.
 type Instance struct {
 	ID, Type, Zone, Subnet, Image string
-	// State is that of EC2, for instance running.
+	// State is the EC2 state, for instance running.
 	State    string
 	Spot     bool
 	Launched time.Time
-	// Template and Fleet are what launched it.
+	// Template and Fleet are the launch template and the fleet that launched it.
 	Template, Fleet                            string
 	Tenancy, Profile, PlacementGroup           string
 	Partition                                  int
 	Reservation, ReservationPreference, Market string
 	Interfaces                                 []Interface
 	Address                                    string
-	// IPv6 is its address of that kind; empty if it was not launched with one.
+	// IPv6 is its IPv6 address; empty if it was launched without one.
 	IPv6 string
-	// DNS is its name in the network; Public says that it has an address outside of it.
+	// DNS is its private DNS name; Public says that it has a public address.
 	DNS    string
 	Public bool
 	// Data are the parameters of the template that launched it, by their names on the wire.
 	Data map[string]string
-	// OtherTags are the tags of what was made with it, by the kind of resource, for instance volume.
+	// OtherTags are the tags of the resources created with it, by resource type, for instance volume.
 	OtherTags map[string]map[string]string
-	// SystemFailed and InstanceFailed are since when the checks of the host and of the instance fail; zero for not.
+	// SystemFailed and InstanceFailed are since when the status checks of host and instance fail; zero if they pass.
 	SystemFailed, InstanceFailed time.Time
-	// Events are what EC2 has in mind.
+	// Events are the scheduled events.
 	Events []ScheduledEvent
 
 	ends        time.Time
@@ -46,7 +46,7 @@ type Instance struct {
 	hiddenUntil time.Time
 }
 
-// ScheduledEvent is something that EC2 will do to an instance, or has done.
+// ScheduledEvent is a scheduled event of an instance, pending or completed.
 type ScheduledEvent struct{ Code, Description string }
 
 // Interface is a network interface of an instance.
@@ -55,7 +55,7 @@ type Interface struct {
 	Groups []string
 }
 
-// Instances are those that there are, terminated ones included, in order of age.
+// Instances are all instances, including terminated ones, in order of age.
 func (a *Account) Instances() []Instance {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,14 +67,14 @@ func (a *Account) Instances() []Instance {
 	return out
 }
 
-// Tags are the tags of something that was launched.
+// Tags are the tags of a launched resource.
 func (a *Account) Tags(id string) map[string]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return maps.Clone(a.tags[id])
 }
 
-// Change changes an instance, as time and others do.
+// Change modifies an instance.
 func (a *Account) Change(id string, change func(*Instance)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -85,7 +85,7 @@ func (a *Account) Change(id string, change func(*Instance)) {
 	}
 }
 
-// Vanish ends an instance at once, as its owner may by other means.
+// Vanish terminates an instance at once, as its owner may by other means.
 func (a *Account) Vanish(id string) {
 	a.Change(id, func(i *Instance) {
 		i.State = "terminated"
@@ -106,7 +106,7 @@ func (a *Account) AddInstance(i Instance, tags map[string]string) string {
 	return i.ID
 }
 
-// advance lets instances start and end. The account is locked.
+// advance moves instances to their next state when its time has come. The account is locked.
 func (a *Account) advance() {
 	now := a.clock.Now()
 	for _, i := range a.instances {
@@ -124,7 +124,7 @@ func (a *Account) advance() {
 	}
 }
 
-// end lets an instance end, and gives back what it holds. The account is locked.
+// end terminates an instance and releases its capacity. The account is locked.
 func (a *Account) end(i *Instance, at time.Time) {
 	i.State, i.ends = "shutting-down", at.Add(a.shutdown)
 	if r := a.reservation(i.Reservation); r != nil {
@@ -136,7 +136,7 @@ func (a *Account) end(i *Instance, at time.Time) {
 	a.tellState(i.ID, i.State)
 }
 
-// visible reports whether an instance is seen by a call that reads it, which it counts. The account is locked.
+// visible reports whether a read call sees an instance, and counts the call. The account is locked.
 func (a *Account) visible(i *Instance) bool {
 	if i.hiddenReads > 0 {
 		i.hiddenReads--
@@ -145,10 +145,10 @@ func (a *Account) visible(i *Instance) bool {
 	return !a.clock.Now().Before(i.hiddenUntil)
 }
 
-// instanceID matches ids of instances.
+// instanceID matches instance IDs.
 var instanceID = regexp.MustCompile(`^i-([0-9a-f]{8}|[0-9a-f]{17})$`)
 
-// pick are the instances with ids that can be seen. All of them have to be there.
+// pick returns the visible instances with these IDs. A missing one is an error.
 func (a *Account) pick(ids []string) ([]*Instance, error) {
 	a.advance()
 	var out []*Instance
@@ -237,7 +237,7 @@ type wireInterface struct {
 	Groups []wireGroup `xml:"groupSet>item"`
 }
 
-// wire is an instance as EC2 answers. The account is locked.
+// wire is an instance in the format of EC2. The account is locked.
 func (a *Account) wire(i *Instance) wireInstance {
 	w := wireInstance{
 		ID: i.ID, Image: i.Image, State: i.State, Type: i.Type, Launched: stamp(i.Launched), Zone: i.Zone, ZoneID: a.zoneID(i.Zone), Tenancy: i.Tenancy,

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
 )
 
-// typeInfo is an instance type and what it costs.
+// typeInfo is an instance type and its prices.
 type typeInfo struct {
 	name     string
 	wire     wireType
@@ -25,7 +25,7 @@ type typeInfo struct {
 	spot     map[string]float64 // by zone
 }
 
-// wireType is an instance type as DescribeInstanceTypes answers, as far as anyone asks.
+// wireType is an instance type in the response of DescribeInstanceTypes, with the fields that clients read.
 type wireType struct {
 	Name            string        `xml:"instanceType"`
 	BareMetal       bool          `xml:"bareMetal"`
@@ -84,8 +84,8 @@ type wireStorage struct {
 	NVMe    string `xml:"nvmeSupport"`
 }
 
-// loadTypes reads the embedded catalogue. What it does not hold is filled in as EC2 would say it, as far as it can be told from
-// the name of a type.
+// loadTypes reads the embedded catalog. It derives fields that the catalog does not have from the name of the type, as far as
+// possible.
 func loadTypes(catalog string, only []string) (region string, types []typeInfo) {
 	place, err := kwok.New(nil, kwok.Options{Catalog: catalog})
 	if err != nil {
@@ -106,7 +106,7 @@ func loadTypes(catalog string, only []string) (region string, types []typeInfo) 
 	return region, types
 }
 
-// describe is a type as EC2 describes it.
+// describe is an instance type in the format of EC2.
 func describe(t *cloud.InstanceType, limits instancetype.NetworkLimits) typeInfo {
 	info := typeInfo{name: t.Name, spot: map[string]float64{}}
 	usage := []string{v1.CapacityTypeOnDemand}
@@ -153,7 +153,7 @@ func describe(t *cloud.InstanceType, limits instancetype.NetworkLimits) typeInfo
 	return info
 }
 
-// old reports whether a family is from before the Nitro system.
+// old reports whether an instance family predates the Nitro system.
 func old(family string) bool {
 	return slices.Contains([]string{
 		"c1", "c3", "c4", "d2", "f1", "g2", "g3", "g3s", "h1", "i2", "i3", "m1", "m2", "m3", "m4", "p2", "p3", "r3", "r4", "t1", "t2", "x1", "x1e",
@@ -172,7 +172,7 @@ func processor(t *cloud.InstanceType, family string) wireProcessor {
 	}
 }
 
-// accelerators are what the catalogue counts, with the names that go with the family.
+// accelerators are the accelerators of the catalog, with the names of the family.
 func accelerators(t *cloud.InstanceType, family string) ([]wireGPU, []wireNeuron) {
 	count := func(name corev1.ResourceName) int64 {
 		q := t.Capacity[name]
@@ -287,7 +287,7 @@ func (a *Account) typeNamed(name string) *typeInfo {
 	return &a.types[at]
 }
 
-// SetSpotPrice changes a price. A price of 0 takes the pool off the market.
+// SetSpotPrice changes a price. A price of 0 removes the offering.
 func (a *Account) SetSpotPrice(instanceType, zone string, price float64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -299,7 +299,7 @@ func (a *Account) SetSpotPrice(instanceType, zone string, price float64) {
 	t.spot[zone] = price
 }
 
-// Sell puts an instance type on the market in one more zone, for spot at a price unless that is 0.
+// Sell adds offerings of an instance type in one more zone: on-demand, and spot unless the price is 0.
 func (a *Account) Sell(instanceType, zone string, spot float64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -310,7 +310,7 @@ func (a *Account) Sell(instanceType, zone string, spot float64) {
 	}
 }
 
-// SellNothing takes all instance types off the market. The function it returns puts them back.
+// SellNothing removes all offerings. The function it returns restores them.
 func (a *Account) SellNothing() (resume func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -323,7 +323,7 @@ func (a *Account) SellNothing() (resume func()) {
 	}
 }
 
-// Withdraw takes an instance type off the market.
+// Withdraw removes all offerings of an instance type.
 func (a *Account) Withdraw(instanceType string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// userDataLimit is how many bytes of user data an instance takes, in bytes before base64.
+// userDataLimit is the maximum size of user data, in bytes before base64.
 const userDataLimit = 16384
 
 // LaunchTemplate is a launch template of one version.
@@ -19,7 +19,7 @@ type LaunchTemplate struct {
 	Data map[string]string
 }
 
-// LaunchTemplates are those that there are, in order of age.
+// LaunchTemplates are the existing launch templates, in order of age.
 func (a *Account) LaunchTemplates() []LaunchTemplate {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -32,14 +32,14 @@ func (a *Account) LaunchTemplates() []LaunchTemplate {
 	return out
 }
 
-// RemoveLaunchTemplates removes all launch templates, as someone else may.
+// RemoveLaunchTemplates deletes all launch templates, as another client may.
 func (a *Account) RemoveLaunchTemplates() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.templates = nil
 }
 
-// template is a launch template by a name or an id; nil if there is none. The account is locked.
+// template is a launch template by name or ID; nil if there is none. The account is locked.
 func (a *Account) template(name, id string) *LaunchTemplate {
 	at := slices.IndexFunc(a.templates, func(t *LaunchTemplate) bool { return name != "" && t.Name == name || id != "" && t.ID == id })
 	if at < 0 {
@@ -48,7 +48,7 @@ func (a *Account) template(name, id string) *LaunchTemplate {
 	return a.templates[at]
 }
 
-// missingTemplate is the refusal of a name or an id that is not there.
+// missingTemplate is the error for a missing name or ID.
 func missingTemplate(name, id string) error {
 	if name != "" {
 		return refuse("InvalidLaunchTemplateName.NotFoundException", "At least one of the launch templates specified in the request does not exist: %s", name)

@@ -25,13 +25,13 @@ type Machine struct {
 	Region, ZoneID   string
 	Architecture     string
 	VCPUs, MemoryMiB int64
-	// AddressedPods is how many pods the addresses of its interfaces are enough for, with two that use the node's own.
+	// AddressedPods is how many pods the addresses of its interfaces suffice for, including two with host networking.
 	AddressedPods int64
-	// StorageGB is the size of its built-in disks; DiskGiB that of the volume for containers.
+	// StorageGB is the size of its instance store volumes; DiskGiB that of the volume for containers.
 	StorageGB, DiskGiB int64
-	// Volumes is how many volumes can be attached to it, beside the one that it has from the beginning.
+	// Volumes is how many volumes can be attached to it besides the root volume.
 	Volumes int64
-	// Devices are what plugins of the kubelet would announce, given the drivers of the image.
+	// Devices are the resources that device plugins would announce, given the drivers of the image.
 	Devices corev1.ResourceList
 }
 
@@ -89,11 +89,11 @@ func (a *Account) machine(i *Instance, t *typeInfo, limits instancetype.NetworkL
 	return m
 }
 
-// What can be attached to an instance: to most of Nitro interfaces, built-in disks and volumes together, to those of Xen volumes alone.
+// Attachment limits: on most Nitro types interfaces, instance store volumes and EBS volumes share one limit; on Xen only volumes count.
 // Source: EC2 user guide, volume limits.
 const attachedToNitro, attachedToXen = 28, 39
 
-// attachable is how many volumes can be attached to an instance that has one.
+// attachable is how many further volumes can be attached to an instance with one volume.
 func attachable(i Instance, t *typeInfo) int64 {
 	if t.wire.Hypervisor == "xen" {
 		return attachedToXen - 1
@@ -105,7 +105,7 @@ func attachable(i Instance, t *typeInfo) int64 {
 	return int64(attachedToNitro - taken)
 }
 
-// diskOf is the size of the volume that containers are on, which is the one that the kind of image uses for them.
+// diskOf is the size of the volume for containers, which depends on the kind of image.
 func diskOf(image string, data map[string]string) int64 {
 	device := "/dev/xvda"
 	switch {
@@ -164,7 +164,7 @@ func devices(m *Machine, t *typeInfo, limits instancetype.NetworkLimits) corev1.
 	return out
 }
 
-// wireUp gives an instance its name, its addresses and the tags of what belongs to it. The account is locked.
+// wireUp gives an instance its name, its addresses and the tags of its resources. The account is locked.
 func (a *Account) wireUp(i *Instance, o order) {
 	domain := a.region + ".compute.internal"
 	if a.region == "us-east-1" {
@@ -197,13 +197,13 @@ func (a *Account) wireUp(i *Instance, o order) {
 	}
 }
 
-// asksIPv6 reports whether the instance's own interface is to have addresses of IPv6.
+// asksIPv6 reports whether the primary interface of the instance gets IPv6 addresses.
 func asksIPv6(data map[string]string) bool {
 	const first = "NetworkInterface.1."
 	return data[first+"PrimaryIpv6"] == "true" || cmp.Or(data[first+"Ipv6AddressCount"], data[first+"Ipv6PrefixCount"], "0") != "0"
 }
 
-// Price is what an instance costs an hour.
+// Price is the hourly price of an instance.
 func (a *Account) Price(i *Instance) float64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -221,7 +221,7 @@ func (a *Account) Price(i *Instance) float64 {
 // Region is the region of the account.
 func (a *Account) Region() string { return a.region }
 
-// Untag takes a tag from something that was launched, as others may.
+// Untag removes a tag from a launched resource, as another client may.
 func (a *Account) Untag(id, key string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -7,18 +7,18 @@ import (
 	"strconv"
 )
 
-// VPC is the network that everything is in.
+// VPC is the ID of the only VPC.
 const VPC = "vpc-1"
 
 // Subnet is a subnet.
 type Subnet struct {
 	ID, Zone, ZoneID string
-	// Free is how many addresses are free.
+	// Free is the number of free addresses.
 	Free int
-	// IPv6 is its range of such addresses, such as 2001:db8:0:1::/64; empty for none.
+	// IPv6 is its IPv6 range, such as 2001:db8:0:1::/64; empty for none.
 	IPv6 string
-	// ResourceNames lets instances be named after their ids, not after their addresses; PublicAddresses gives each a public one
-	// unless it is launched without.
+	// ResourceNames names instances after their IDs instead of their addresses; PublicAddresses assigns public addresses
+	// unless an instance is launched without.
 	ResourceNames, PublicAddresses bool
 	Tags                           map[string]string
 }
@@ -29,7 +29,7 @@ type SecurityGroup struct {
 	Tags     map[string]string
 }
 
-// wireTag is a tag as EC2 answers.
+// wireTag is a tag in the format of EC2.
 type wireTag struct {
 	Key   string `xml:"key"`
 	Value string `xml:"value"`
@@ -141,7 +141,7 @@ func describeSecurityGroups(a *Account, f *form) (any, error) {
 	return answer, err
 }
 
-// shortHash is a text as eight hexadecimal digits.
+// shortHash is the hash of a text as eight hexadecimal digits.
 func shortHash(text string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(text)) // never fails

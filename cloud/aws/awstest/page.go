@@ -4,8 +4,8 @@ import (
 	"strconv"
 )
 
-// page is the part of a list that a call asks for, and the token for the next part; empty at the end. The most that a page may
-// hold is what EC2 allows for the call. A call with ids may not ask for pages.
+// page returns the requested part of a list, and the token for the next part; empty at the end. The page size is limited as in EC2
+// for the call. A call with IDs must not ask for pages.
 func page[T any](f *form, all []T, most int, byID bool) ([]T, string, error) {
 	size, sized, err := f.number("MaxResults")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// getProducts answers with the on-demand prices of Linux, as the price list words them.
+// getProducts returns the on-demand prices of Linux in the format of the price list.
 func getProducts(a *Account, f *form) (any, error) {
 	var in struct {
 		ServiceCode, NextToken string
@@ -48,7 +48,7 @@ func getProducts(a *Account, f *form) (any, error) {
 	return answer, nil
 }
 
-// currency is what a region is paid in.
+// currency is the currency of a region.
 func currency(region string) string {
 	if len(region) > 3 && region[:3] == "cn-" {
 		return "CNY"

@@ -9,14 +9,14 @@ import (
 	"net/http"
 )
 
-// protocol is how a service answers.
+// protocol is the wire protocol of a service.
 type protocol struct {
 	service, contentType string
-	// write writes an answer or an error, and returns the status.
+	// write writes a response or an error, and returns the status.
 	write func(w io.Writer, operation, requestID string, answer any, err error) int
 }
 
-// asRefusal is the refusal that an error is. Anything else would be a fault of this package.
+// asRefusal returns err as an API error. Any other error is a defect of this package.
 func asRefusal(err error) *apiError {
 	var refusal *apiError
 	if errors.As(err, &refusal) {
@@ -25,7 +25,7 @@ func asRefusal(err error) *apiError {
 	return &apiError{status: http.StatusInternalServerError, code: "InternalError", message: err.Error()}
 }
 
-// ec2Protocol is the query protocol as EC2 speaks it.
+// ec2Protocol is the EC2 variant of the query protocol.
 func ec2Protocol() protocol {
 	return protocol{service: "EC2", contentType: "text/xml;charset=UTF-8", write: func(w io.Writer, operation, requestID string, answer any, err error) int {
 		if err != nil {
@@ -45,7 +45,7 @@ func ec2Protocol() protocol {
 	}}
 }
 
-// queryProtocol is the query protocol as the others speak it.
+// queryProtocol is the query protocol of the other services.
 func queryProtocol(service, namespace string) protocol {
 	return protocol{service: service, contentType: "text/xml", write: func(w io.Writer, operation, requestID string, answer any, err error) int {
 		if err != nil {
@@ -67,7 +67,7 @@ func queryProtocol(service, namespace string) protocol {
 	}}
 }
 
-// named is an answer in an element of a name.
+// named is a response in an element with this name.
 type named struct {
 	name   string
 	answer any

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// mostMessages and mostEntries are how many messages come, and go, with one call.
+	// mostMessages and mostEntries limit the messages that one call receives and the entries of one batch.
 	mostMessages, mostEntries = 10, 10
-	// longestWait and longestHiding bound, in seconds, how long a call waits for messages and how long a message is hidden then.
+	// longestWait and longestHiding limit, in seconds, how long a call waits and how long a received message is hidden.
 	longestWait, longestHiding = 20, 43200
 	// hiddenByDefault is the visibility timeout of a queue, in seconds.
 	hiddenByDefault = 30
 )
 
-// queue is a standard queue of SQS: messages come at least once, in any order.
+// queue is a standard SQS queue: at-least-once delivery, in any order.
 type queue struct {
 	name     string
 	messages []*message
@@ -35,14 +35,14 @@ type message struct {
 	// body is nil for a message without one.
 	body *string
 	sent time.Time
-	// hidden is until when it is not seen, after it was received.
+	// hidden is the time until which a received message is invisible.
 	hidden   time.Time
 	received int
-	// receipts are the handles that were given out; the last one counts.
+	// receipts are the receipt handles that were issued; the last one is valid.
 	receipts []string
 }
 
-// AddQueue adds a queue. What EC2 tells of instances from now on is put there.
+// AddQueue adds a queue. It receives all later events of EC2.
 func (a *Account) AddQueue(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -51,14 +51,14 @@ func (a *Account) AddQueue(name string) {
 	}
 }
 
-// RemoveQueue removes a queue with all that is in it.
+// RemoveQueue removes a queue with its messages.
 func (a *Account) RemoveQueue(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.queues = slices.DeleteFunc(a.queues, func(q *queue) bool { return q.name == name })
 }
 
-// Send puts a message with any text into a queue; nil for one without text.
+// Send sends a message with any text to a queue; nil for one without text.
 func (a *Account) Send(name string, body *string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,7 +67,7 @@ func (a *Account) Send(name string, body *string) {
 	}
 }
 
-// Messages are the texts in a queue, those included that were received and not deleted; empty for messages without one.
+// Messages are the texts in a queue, including messages that were received and not deleted; empty for messages without text.
 func (a *Account) Messages(name string) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -84,7 +84,7 @@ func (a *Account) Messages(name string) []string {
 	return out
 }
 
-// Redeliver lets messages be seen that were received and not deleted, as if their time were over.
+// Redeliver makes received messages that were not deleted visible again, as if their visibility timeout had passed.
 func (a *Account) Redeliver(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,7 +96,7 @@ func (a *Account) Redeliver(name string) {
 	}
 }
 
-// Repeat puts everything that is in a queue there once more, as standard queues do now and then.
+// Repeat duplicates all messages of a queue, as standard queues may do.
 func (a *Account) Repeat(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -122,7 +122,7 @@ func (a *Account) put(q *queue, body *string) {
 	a.wake()
 }
 
-// wake lets the calls look that wait for messages. The account is locked.
+// wake wakes the calls that wait for messages. The account is locked.
 func (a *Account) wake() {
 	if a.arrived != nil {
 		close(a.arrived)
@@ -143,7 +143,7 @@ func (a *Account) queueAt(url string) (*queue, error) {
 	return a.queues[at], nil
 }
 
-// noQueue is the refusal that SQS has: one code for JSON, another one that clients of old know.
+// noQueue is the error of SQS for missing queues: one code for JSON, another for clients of the query protocol.
 func noQueue() error {
 	return &apiError{
 		status: 400, code: "QueueDoesNotExist", former: "AWS.SimpleQueueService.NonExistentQueue",
@@ -151,7 +151,7 @@ func noQueue() error {
 	}
 }
 
-// read reads the body of a JSON protocol. What is not known is refused.
+// read reads the body of a JSON protocol. Unknown fields are an error.
 func read(f *form, into any) error {
 	d := json.NewDecoder(bytes.NewReader([]byte(f.body)))
 	d.DisallowUnknownFields()
@@ -173,7 +173,7 @@ func getQueueURL(a *Account, f *form) (any, error) {
 	return map[string]string{"QueueUrl": a.queueURL(q)}, nil
 }
 
-// receipt is a call for messages.
+// receipt is a ReceiveMessage request.
 type receipt struct {
 	QueueURL                    string `json:"QueueUrl"`
 	MaxNumberOfMessages         *int
@@ -185,7 +185,7 @@ type receipt struct {
 	ReceiveRequestAttemptID     string `json:"ReceiveRequestAttemptId"`
 }
 
-// check refuses what SQS refuses.
+// check rejects what SQS rejects.
 func (r *receipt) check() error {
 	for name, bound := range map[string]struct {
 		value       *int
@@ -279,8 +279,8 @@ func (a *Account) awaitMessage(ctx context.Context, f *form) {
 	}
 }
 
-// waiting reports whether there is a message to be seen, or no queue; otherwise what tells of the next one, and when a hidden one is
-// seen again.
+// waiting reports whether there is a visible message, or no queue; otherwise it returns the channel that signals the next message, and
+// the time when a hidden message becomes visible again.
 func (a *Account) waiting(url string) (<-chan struct{}, time.Duration, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -346,7 +346,7 @@ func deleteMessageBatch(a *Account, f *form) (any, error) {
 	return map[string]any{"Successful": done, "Failed": failed}, nil
 }
 
-// drop deletes a message. A handle that is not the last one of its message is fine, and deletes nothing.
+// drop deletes a message. An outdated receipt handle is valid, and deletes nothing.
 func (q *queue) drop(handle string) bool {
 	valid := regexp.MustCompile(`^message-\d+-\d+$`).MatchString(handle)
 	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool {

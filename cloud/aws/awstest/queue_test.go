@@ -17,7 +17,7 @@ import (
 
 const queueURL = "https://sqs.us-east-1.amazonaws.com/123456789012/queue"
 
-// receive asks for messages as Karpenter does.
+// receive receives messages as Karpenter does.
 func receive(ctx context.Context, client *sqs.Client, change func(*sqs.ReceiveMessageInput)) ([]sqstypes.Message, error) {
 	in := &sqs.ReceiveMessageInput{
 		QueueUrl: aws.String(queueURL), MaxNumberOfMessages: 10, VisibilityTimeout: 20, WaitTimeSeconds: 20,
@@ -81,7 +81,7 @@ func TestMessagesComeAgainUntilTheyAreDeleted(t *testing.T) {
 		}
 		return out
 	}
-	// A handle from before is taken, and does nothing; one that never was is not.
+	// An outdated handle is accepted and has no effect; a handle that was never issued is rejected.
 	if out := drop(*first[0].ReceiptHandle, *second[1].ReceiptHandle, "none"); len(out.Successful) != 2 || len(out.Failed) != 1 || *out.Failed[0].Id != "c" {
 		t.Errorf("%+v", out)
 	}
@@ -125,7 +125,7 @@ func TestQueuesRefuse(t *testing.T) {
 	}
 }
 
-// TestACallWaitsForAMessage needs the real clock: a message that comes late is had at once, not when the call would end.
+// TestACallWaitsForAMessage needs the real clock: a message that arrives late is received at once, not when the call times out.
 func TestACallWaitsForAMessage(t *testing.T) {
 	account := awstest.New(awstest.Options{Types: []string{"m5.large"}})
 	client := sqs.NewFromConfig(awstest.Connect(t, account))

@@ -12,7 +12,7 @@ type Reservation struct {
 	Owner string
 	// Match is open or targeted; empty for targeted.
 	Match string
-	// Kind is default or capacity-block; empty for what EC2 says of old ones: nothing.
+	// Kind is default or capacity-block; empty for old reservations, for which EC2 reports no kind.
 	Kind          string
 	Interruptible bool
 	Total, Left   int
@@ -26,7 +26,7 @@ type PlacementGroup struct {
 	ID, Name, Strategy string
 	Partitions         int
 	SpreadLevel        string
-	// State is available if it is empty.
+	// State is the state; empty for available.
 	State string
 }
 
@@ -37,7 +37,7 @@ func (a *Account) AddReservation(r Reservation) {
 	a.reserved = append(slices.DeleteFunc(a.reserved, func(have *Reservation) bool { return have.ID == r.ID }), &r)
 }
 
-// EndReservation ends a capacity reservation. Its instances run on, outside of it.
+// EndReservation ends a capacity reservation. Its instances continue to run outside of it.
 func (a *Account) EndReservation(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

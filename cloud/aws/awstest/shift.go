@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// Shift moves the traffic of the cluster away from a zone.
+// Shift is a zonal shift of the cluster's traffic away from a zone.
 type Shift struct {
 	// ZoneID is the id of the zone, for instance use1-az1.
 	ZoneID string
-	// Ends is when it ends; zero for a shift that AWS began by itself, which has no set end.
+	// Ends is when it ends; zero for a zonal autoshift, which has no end time.
 	Ends time.Time
-	// Waiting says that another shift counts instead.
+	// Waiting says that another shift takes precedence.
 	Waiting bool
 }
 
-// SetShifts makes these the shifts of the cluster, and no others.
+// SetShifts replaces the zonal shifts of the cluster.
 func (a *Account) SetShifts(all ...Shift) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.shifts = slices.Clone(all)
 }
 
-// zoneID is the id of a zone in which there is a subnet; empty elsewhere. The account is locked.
+// zoneID is the ID of a zone in which there is a subnet; empty for others. The account is locked.
 func (a *Account) zoneID(zone string) string {
 	at := slices.IndexFunc(a.subnets, func(s *Subnet) bool { return s.Zone == zone })
 	if at < 0 {

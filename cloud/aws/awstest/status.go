@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// wireCheck is a check of an instance or of its host.
+// wireCheck is a status check of an instance or of its host.
 type wireCheck struct {
 	Status  string `xml:"status"`
 	Details []struct {
@@ -15,7 +15,7 @@ type wireCheck struct {
 	} `xml:"details>item"`
 }
 
-// checkOf is a check that fails since some time; zero for one that does not.
+// checkOf is a check that fails since a time; zero for one that passes.
 func checkOf(since time.Time) wireCheck {
 	c := wireCheck{Status: "ok"}
 	c.Details = append(c.Details, struct {
@@ -34,7 +34,7 @@ func eventCodes() []string {
 	return []string{"instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"}
 }
 
-// describeInstanceStatus tells of instances that run, healthy ones included.
+// describeInstanceStatus reports running instances, including healthy ones.
 func describeInstanceStatus(a *Account, f *form) (any, error) {
 	conditions, err := filters(f, "instance-status.status", "system-status.status", "event.code", "instance-state-name")
 	if err != nil {

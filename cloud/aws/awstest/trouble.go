@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// trouble is what goes wrong. The account's lock guards it.
+// trouble is the injected failures. The account's lock guards it.
 type trouble struct {
 	failures map[string][]failure
 	held     map[string]chan struct{}
 	late     map[string]time.Duration
-	// exhausted are pools without capacity; empty fields stand for any.
+	// exhausted are pools without capacity; empty fields match any.
 	exhausted map[Pool]Refusal
-	// remaining is how many more instances pools have before they run out; those that are not in it have enough.
+	// remaining is how many more instances pools have before they are exhausted; other pools are unlimited.
 	remaining map[Pool]int
-	// hiddenReads and hiddenFor are how long new instances are not seen.
+	// hiddenReads and hiddenFor are for how many reads and how long new instances are invisible.
 	hiddenReads int
 	hiddenFor   time.Duration
 }
@@ -26,17 +26,17 @@ type failure struct {
 	times int
 }
 
-// Pool is where instances come from. A field that is empty stands for all.
+// Pool is a capacity pool. An empty field matches all.
 type Pool struct{ InstanceType, Zone, CapacityType string }
 
-// Refusal is why a pool has nothing.
+// Refusal is the error of a pool without capacity.
 type Refusal struct{ Code, Message string }
 
-// Throttled is the status and code of too many calls.
+// Throttled is the status and code of throttling.
 const Throttled = "RequestLimitExceeded"
 
-// Fail lets the next calls of an operation fail, a number of times; negative for always. A code that stands for a fault of
-// the server has the status of one.
+// Fail makes the next calls of an operation fail, a number of times; negative for always. The code of a server error
+// has its status.
 func (a *Account) Fail(operation, code, message string, times int) {
 	status := http.StatusBadRequest
 	switch code {
@@ -62,7 +62,7 @@ func (a *Account) Recover(operation string) {
 	delete(a.trouble.failures, operation)
 }
 
-// Hold lets the calls of an operation wait until the function it returns is called.
+// Hold blocks the calls of an operation until the function it returns is called.
 func (a *Account) Hold(operation string) (release func()) {
 	gate := make(chan struct{})
 	a.mu.Lock()
@@ -79,7 +79,7 @@ func (a *Account) Hold(operation string) (release func()) {
 	}
 }
 
-// Late lets the calls of an operation take so long, in real time.
+// Late delays the calls of an operation by this much real time.
 func (a *Account) Late(operation string, by time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -89,12 +89,12 @@ func (a *Account) Late(operation string, by time.Duration) {
 	a.trouble.late[operation] = by
 }
 
-// RunOut lets fleets find no capacity in a pool, with the usual words.
+// RunOut makes a pool fail with insufficient capacity.
 func (a *Account) RunOut(p Pool) {
 	a.Refuse(p, noCapacity())
 }
 
-// Leave lets fleets find so many instances in a pool, and then no capacity. The pool has to be whole: nothing of it may be empty.
+// Leave limits a pool to this many more instances; then it has insufficient capacity. No field of the pool may be empty.
 func (a *Account) Leave(p Pool, instances int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -104,7 +104,7 @@ func (a *Account) Leave(p Pool, instances int) {
 	a.trouble.remaining[p] = instances
 }
 
-// Refuse lets fleets find a pool refused for a reason.
+// Refuse makes a pool fail with the given error.
 func (a *Account) Refuse(p Pool, why Refusal) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -114,12 +114,12 @@ func (a *Account) Refuse(p Pool, why Refusal) {
 	a.trouble.exhausted[p] = why
 }
 
-// noCapacity is what EC2 says of a pool that has run out.
+// noCapacity is EC2's error for an exhausted pool.
 func noCapacity() Refusal {
 	return Refusal{"InsufficientInstanceCapacity", "We currently do not have sufficient capacity in the Availability Zone you requested."}
 }
 
-// Refill gives a pool its capacity back.
+// Refill restores the capacity of a pool.
 func (a *Account) Refill(p Pool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -127,14 +127,14 @@ func (a *Account) Refill(p Pool) {
 	delete(a.trouble.remaining, p)
 }
 
-// Hide lets instances that are launched from now on not be seen by so many calls that read them, nor for so long.
+// Hide makes new instances invisible to this many read calls, and for this long.
 func (a *Account) Hide(reads int, during time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.trouble.hiddenReads, a.trouble.hiddenFor = reads, during
 }
 
-// refusal is why a pool has nothing; nil if it has. The account is locked.
+// refusal is the error of a pool; nil if it has capacity. The account is locked.
 func (a *Account) refusal(p Pool) *Refusal {
 	if remaining, ok := a.trouble.remaining[p]; ok && remaining <= 0 {
 		why := noCapacity()
@@ -152,7 +152,7 @@ func (a *Account) refusal(p Pool) *Refusal {
 	return nil
 }
 
-// hinder waits as long as it is told to, and returns the error that is due.
+// hinder waits for the injected delays, and returns the injected error.
 func (a *Account) hinder(ctx context.Context, operation string) error {
 	a.mu.Lock()
 	gate, late := a.trouble.held[operation], a.trouble.late[operation]

@@ -9,16 +9,16 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Role is the IAM role that exists from the beginning.
+// Role is the IAM role that initially exists.
 const Role = "KarpenterNodeRole"
 
-// catalog is where instance types and prices come from.
+// catalog is the source of instance types and prices.
 const catalog = "aws/us-east-1"
 
 // Zones are the letters of the zones in which the account initially has a subnet. Most instance types are offered there.
 const Zones = "abd"
 
-// New makes an account with everything that a cluster needs: in each of three zones a subnet, two security groups, a cluster,
+// New returns an account with all resources that a cluster needs: a subnet in each of three zones, two security groups, a cluster,
 // a role, and the images of AL2023 and Bottlerocket with their parameters. Subnets and groups have the tag
 // karpenter.sh/discovery with the cluster's name.
 func New(o Options) *Account {
@@ -68,7 +68,7 @@ func (a *Account) move(region string) {
 	a.region = region
 }
 
-// publish makes the images of Amazon and the parameters that lead to them.
+// publish adds the images of Amazon and the parameters that refer to them.
 func (a *Account) publish() {
 	add := func(path, name, arch string) {
 		id := fmt.Sprintf("ami-%s", shortHash(name))

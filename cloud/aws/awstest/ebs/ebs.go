@@ -21,27 +21,27 @@ import (
 )
 
 const (
-	// Name is the driver's name, and that of the provisioner of its storage classes.
+	// Name is the name of the driver and of the provisioner of its storage classes.
 	Name = "ebs.csi.aws.com"
-	// NotReady is the key of the taint that it removes.
+	// NotReady is the key of the startup taint that the driver removes.
 	NotReady = Name + "/agent-not-ready"
-	// ZoneLabel is the label by which nodes on which it runs, and its volumes, name their zone.
+	// ZoneLabel is the zone label of its nodes and volumes.
 	ZoneLabel = awsv1.LabelEBSZone
 
-	// pace is how often it looks.
+	// pace is the polling interval.
 	pace = 200 * time.Millisecond
 )
 
-// Options are what it takes.
+// Options configure the driver.
 type Options struct {
 	Account *awstest.Account
-	// Client reaches the control plane as its administrator.
+	// Client is the client of the control plane, with administrator access.
 	Client client.Client
-	// Clock is that of the account; nil for the real one.
+	// Clock is the clock of the account; nil for the real one.
 	Clock clock.WithTicker
 }
 
-// Driver is the driver. Make one with New, and let it Run.
+// Driver is the driver. Make one with New, and call Run.
 type Driver struct {
 	o Options
 }
@@ -71,7 +71,7 @@ func (d *Driver) Run(ctx context.Context) {
 	}
 }
 
-// view is what the driver goes by.
+// view is the state that one pass of the driver reads.
 type view struct {
 	nodes   corev1.NodeList
 	drivers storagev1.CSINodeList

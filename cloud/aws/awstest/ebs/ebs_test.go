@@ -16,9 +16,9 @@ import (
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
-// Every sleep here is in a bubble of testing/synctest, where it takes no time and lets the driver go on.
+// Every sleep here is in a bubble of testing/synctest, where it takes no time and lets the driver continue.
 
-// bed is a cluster with a node that is an instance, and one that is not, on which the driver is about to run.
+// bed is a cluster with a node that is an instance and one that is not. The driver has not started yet.
 type bed struct {
 	*testing.T
 	client  client.Client
@@ -50,7 +50,7 @@ func (b *bed) create(objects ...client.Object) {
 	}
 }
 
-// volumes are the zones of the volumes that there are, by the claims that they are for.
+// volumes are the zones of the existing volumes, by claim.
 func (b *bed) volumes() map[string]string {
 	b.Helper()
 	var list corev1.PersistentVolumeList
@@ -75,7 +75,7 @@ func TestNodesGetTheDriver(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// 28 in all, of which an interface and the disk that it starts from take two.
+		// 28 in all, two of which a network interface and the root volume take.
 		if d := driver.Spec.Drivers[0]; d.Name != Name || *d.Allocatable.Count != 26 || driver.OwnerReferences[0].Name != "mine" {
 			t.Errorf("driver %+v", driver)
 		}

@@ -42,7 +42,7 @@ func (d *Driver) serveNodes(ctx context.Context, seen *view) {
 
 func notReady(t corev1.Taint) bool { return t.Key == NotReady }
 
-// csiNode says how many volumes the instance behind a node can have attached. It goes with the node.
+// csiNode publishes how many volumes can be attached to the instance of a node. The node owns it.
 func csiNode(node *corev1.Node, m *awstest.Machine) *storagev1.CSINode {
 	count := int32(m.Volumes)
 	return &storagev1.CSINode{

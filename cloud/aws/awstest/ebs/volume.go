@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 )
 
-// Annotations by which scheduler and provisioner speak.
+// Annotations that scheduler and provisioner exchange.
 const (
 	selectedNode  = "volume.kubernetes.io/selected-node"
 	provisionedBy = "pv.kubernetes.io/provisioned-by"
@@ -45,8 +45,8 @@ func (d *Driver) serveClaims(ctx context.Context, seen *view) {
 	}
 }
 
-// zoneFor is where a claim gets its volume: in the zone of the node that the scheduler chose for its pod, or in the first that its class
-// allows, or in the first of the region; empty if the scheduler has to choose first.
+// zoneFor is the zone of a claim's volume: the zone of the node that the scheduler chose for the pod, or the first zone that the class
+// allows, or the first of the region; empty while the scheduler has not chosen.
 func zoneFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, nodes []corev1.Node, region string) string {
 	if class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer {
 		at := slices.IndexFunc(nodes, func(n corev1.Node) bool { return n.Name == claim.Annotations[selectedNode] })
@@ -65,10 +65,10 @@ func zoneFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass,
 	return region + awstest.Zones[:1]
 }
 
-// volumeName is the name of the volume that a claim gets.
+// volumeName is the name of the volume of a claim.
 func volumeName(claim *corev1.PersistentVolumeClaim) string { return "pvc-" + string(claim.UID) }
 
-// volume is a volume for a claim. It can be used in its zone.
+// volume is a volume for a claim, usable in its zone.
 func volume(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, zone string) *corev1.PersistentVolume {
 	out := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volumeName(claim), Annotations: map[string]string{provisionedBy: Name}}}
 	out.Spec = corev1.PersistentVolumeSpec{
@@ -86,7 +86,7 @@ func volume(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, 
 	return out
 }
 
-// InZone lets a volume be used in a zone only, as the driver writes it.
+// InZone restricts a volume to a zone, in the form that the driver writes.
 func InZone(zone string) *corev1.VolumeNodeAffinity {
 	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
 		{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: ZoneLabel, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}}}},

@@ -20,8 +20,8 @@ const (
 	typeNodeConfig = "application/node.eks.aws"
 )
 
-// pieces takes user data apart, as cloud-init does: an archive into its parts, everything else is one part whose kind its first
-// line tells.
+// pieces splits user data as cloud-init does: an archive into its parts, everything else into one part whose kind its first
+// line determines.
 func pieces(userData string) ([]piece, error) {
 	head := strings.TrimSpace(userData)
 	if head == "" {
@@ -76,7 +76,7 @@ func open(part *multipart.Part) (piece, error) {
 	return piece{kind, string(text)}, nil
 }
 
-// guess is the kind of a text that does not name it.
+// guess is the kind of a text that does not declare it.
 func guess(text string) string {
 	switch {
 	case strings.HasPrefix(text, "#!"):

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// bottlerocket are the settings that Bottlerocket takes about Kubernetes. It refuses others, and does not boot.
+// bottlerocket are the Kubernetes settings of Bottlerocket. It rejects others and does not boot.
 type bottlerocket struct {
 	Settings struct {
 		Kubernetes struct {
@@ -39,7 +39,7 @@ type bottlerocket struct {
 	} `toml:"settings"`
 }
 
-// alsoKnown are further settings about Kubernetes, which do not show on a node.
+// alsoKnown are further Kubernetes settings, which are not visible on a node.
 const alsoKnown = " cloud-provider credential-providers static-pods allowed-unsafe-sysctls server-tls-bootstrap registry-qps registry-burst " +
 	"event-qps event-burst kube-api-qps kube-api-burst container-log-max-size container-log-max-files container-log-max-workers " +
 	"container-log-monitor-interval cpu-manager-policy cpu-manager-policy-options cpu-manager-reconcile-period memory-manager-policy " +
@@ -50,7 +50,7 @@ const alsoKnown = " cloud-provider credential-providers static-pods allowed-unsa
 	"eviction-soft eviction-soft-grace-period eviction-max-pod-grace-period image-gc-high-threshold-percent image-gc-low-threshold-percent " +
 	"cpu-cfs-quota-enforced "
 
-// readBottlerocket reads settings. What the user puts beside those about Kubernetes is noted by its path.
+// readBottlerocket reads settings. It records the user's settings outside of the Kubernetes table by their path.
 func readBottlerocket(userData string) (Settings, error) {
 	var d bottlerocket
 	var raw map[string]map[string]any
@@ -98,7 +98,7 @@ func readBottlerocket(userData string) (Settings, error) {
 	return s, s.carryOut(&d, raw["settings"])
 }
 
-// carryOut runs the commands of the first boot and notes the other settings.
+// carryOut runs the commands of the first boot and records the other settings.
 func (s *Settings) carryOut(d *bottlerocket, settings map[string]any) error {
 	for name, entry := range d.Settings.Commands {
 		mode := "off"

@@ -13,18 +13,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Kind is what an image does at its first boot.
+// Kind is how an image processes user data at its first boot.
 type Kind string
 
 // Kinds of images.
 const (
 	// Script images run shell scripts, which call the bootstrap script of EKS.
 	Script Kind = "script"
-	// NodeConfig images have nodeadm, which reads documents of that kind.
+	// NodeConfig images have nodeadm, which reads NodeConfig documents.
 	NodeConfig Kind = "nodeconfig"
 	// Bottlerocket images read settings in TOML.
 	Bottlerocket Kind = "bottlerocket"
-	// Windows images run scripts of PowerShell.
+	// Windows images run PowerShell scripts.
 	Windows Kind = "windows"
 )
 
@@ -48,21 +48,21 @@ type Settings struct {
 	// Cluster, Endpoint and Authority (base64) identify the cluster. If Endpoint is empty, the instance asks EKS, which only images
 	// with a bootstrap script support.
 	Cluster, Endpoint, Authority string
-	// ServiceCIDR is the range of services; only NodeConfigs name it.
+	// ServiceCIDR is the service CIDR; only NodeConfigs have it.
 	ServiceCIDR string
-	// DNS is the first address for names; IPv6 says that pods have such addresses.
+	// DNS is the first DNS address; IPv6 says that pods have IPv6 addresses.
 	DNS  string
 	IPv6 bool
-	// Labels and Taints are those that the node registers with.
+	// Labels and Taints are those with which the node registers.
 	Labels map[string]string
 	Taints []corev1.Taint
-	// MaxPods and PodsPerCore bound the pods.
+	// MaxPods and PodsPerCore limit the pods.
 	MaxPods, PodsPerCore int64
-	// KubeReserved, SystemReserved and EvictionHard take away from what pods get.
+	// KubeReserved, SystemReserved and EvictionHard reduce the allocatable resources.
 	KubeReserved, SystemReserved, EvictionHard map[string]string
-	// RAID0 joins the built-in disks.
+	// RAID0 combines the instance store volumes.
 	RAID0 bool
-	// Ran are the scripts of the user that were run, and what else was carried out, in order.
+	// Ran are the user's scripts and other actions that were executed, in order.
 	Ran []string
 }
 
@@ -92,7 +92,7 @@ func Read(kind Kind, userData string) (Settings, error) {
 	return s, nil
 }
 
-// check is the kubelet's own look at what it is started with.
+// check validates the settings as the kubelet does at its start.
 func (s *Settings) check() error {
 	if s.Cluster == "" {
 		return errors.New("the cluster has no name")

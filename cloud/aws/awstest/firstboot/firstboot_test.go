@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// kindOfGolden tells by the name of a file of written user data what reads it.
+// kindOfGolden is the image kind that reads a golden file of user data, by the file's name.
 func kindOfGolden(name string) Kind {
 	family, _, _ := strings.Cut(strings.TrimSuffix(name, ".golden"), "-")
 	return map[string]Kind{"al2": Script, "al2023": NodeConfig, "bottlerocket": Bottlerocket, "windows": Windows}[family]

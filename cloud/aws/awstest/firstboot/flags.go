@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// kubeletFlags reads flags of the kubelet. A later flag beats an earlier one.
+// kubeletFlags reads flags of the kubelet. A later flag overrides an earlier one.
 func (s *Settings) kubeletFlags(text string) error {
 	words, err := split(text)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// nodeConfig is the document that nodeadm reads, as far as anyone writes it.
+// nodeConfig is the part of the document of nodeadm that user data contains.
 type nodeConfig struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
@@ -36,7 +36,7 @@ type nodeConfig struct {
 	} `json:"spec"`
 }
 
-// kubeletConfig are the fields of the kubelet's configuration that show on a node. Others are for the kubelet alone.
+// kubeletConfig are the fields of the kubelet configuration that are visible on a node.
 type kubeletConfig struct {
 	ClusterDNS         []string          `json:"clusterDNS"`
 	MaxPods            int64             `json:"maxPods"`
@@ -47,7 +47,7 @@ type kubeletConfig struct {
 	RegisterWithTaints []corev1.Taint    `json:"registerWithTaints"`
 }
 
-// readNodeConfigs runs the scripts and merges the documents, of which a later one beats those before.
+// readNodeConfigs runs the scripts and merges the documents; later documents override earlier ones.
 func readNodeConfigs(userData string) (Settings, error) {
 	parts, err := pieces(userData)
 	if err != nil {
@@ -85,7 +85,7 @@ func readNodeConfigs(userData string) (Settings, error) {
 	return s, s.applyKubeletConfig(config)
 }
 
-// mergeNodeConfig puts what a document says over what is there; config gathers the kubelet's configuration.
+// mergeNodeConfig merges a document into the settings; config collects the kubelet configuration.
 func (s *Settings) mergeNodeConfig(d nodeConfig, config map[string]any) error {
 	for _, field := range []struct {
 		to   *string

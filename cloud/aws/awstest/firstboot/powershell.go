@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// What a script of EKS for Windows calls.
+// Commands of EKS scripts for Windows.
 const (
 	powershellFile = `[string]$EKSBootstrapScriptFile = "$env:ProgramFiles\Amazon\EKS\Start-EKSBootstrap.ps1"`
 	powershellCall = "& $EKSBootstrapScriptFile "
 )
 
-// readPowerShell runs the one script between the tags: the user's lines, and the call that joins.
+// readPowerShell runs the one script between the tags: the user's lines, and the call of the bootstrap script.
 func readPowerShell(userData string) (Settings, error) {
 	before, rest, found := strings.Cut(userData, "<powershell>")
 	script, after, ended := strings.Cut(rest, "</powershell>")

@@ -10,7 +10,7 @@ import (
 // bootstrapScript is the program of the image that makes the instance join.
 const bootstrapScript = "/etc/eks/bootstrap.sh"
 
-// readScripts runs the shell scripts one after the other, as far as they matter here: one of them calls the bootstrap script.
+// readScripts interprets the shell scripts in order, as far as needed here: one of them calls the bootstrap script.
 func readScripts(userData string) (Settings, error) {
 	parts, err := pieces(userData)
 	if err != nil {
@@ -18,7 +18,7 @@ func readScripts(userData string) (Settings, error) {
 	}
 	var s Settings
 	for _, p := range parts {
-		// The kernel runs no script that does not say by what.
+		// The kernel rejects scripts without an interpreter line.
 		if p.kind != typeShell || !strings.HasPrefix(strings.TrimSpace(p.text), "#!") {
 			continue
 		}
@@ -93,7 +93,7 @@ func (s *Settings) bootstrap(words []string) error {
 	return nil
 }
 
-// commands are the simple commands of a script, each as its words. Control structures are words like others.
+// commands are the simple commands of a script, each as its words. Keywords of control structures are words too.
 func commands(script string) ([][]string, error) {
 	var out [][]string
 	joined := strings.ReplaceAll(script, "\\\n", " ")
@@ -103,7 +103,7 @@ func commands(script string) ([][]string, error) {
 		}
 		words, err := split(line)
 		if err != nil {
-			// What it is about is not for us, unless it would join.
+			// Other commands are ignored, unless they would join.
 			if strings.HasPrefix(line, bootstrapScript) {
 				return nil, err
 			}
@@ -116,7 +116,7 @@ func commands(script string) ([][]string, error) {
 	return out, nil
 }
 
-// split splits a line into words as a shell does, without expanding anything.
+// split splits a line into words as a shell does, without expansion.
 func split(line string) ([]string, error) {
 	var out []string
 	var word strings.Builder

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// reachTimeout is how long a kubelet waits for the API server here.
+// reachTimeout is how long a kubelet waits for the API server.
 const reachTimeout = 5 * time.Second
 
 // connect connects to the API server that an instance was given. It does not check an endpoint again that worked once.

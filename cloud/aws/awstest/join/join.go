@@ -1,8 +1,8 @@
-// Package join lets the instances of a small AWS join a real control plane: each becomes a Node with the labels, taints and
-// resources that its user data asks for, played by the node simulator from then on. An instance whose user data is wrong, which
-// cannot reach the API server with what it was told, or whose role has no access, never becomes one; why is noted. An instance that
-// ends takes its Node with it as EC2 does: the kubelet falls silent, and when the instance is terminated the cluster's cloud
-// controller removes the Node.
+// Package join joins the instances of the AWS test server to a real control plane: each becomes a Node with the labels, taints and
+// resources of its user data, which the node simulator then simulates. An instance whose user data is wrong, which cannot reach the
+// API server at the given endpoint, or whose role has no access, does not become a Node; the error is recorded. Terminating an
+// instance removes its Node as on EC2: the kubelet stops reporting, and when the instance is terminated the cluster's cloud
+// controller deletes the Node.
 package join
 
 import (
@@ -24,36 +24,36 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest/firstboot"
 )
 
-// HandsOff is the annotation of Nodes that the simulator leaves as they are.
+// HandsOff is the annotation of Nodes that the simulator does not change.
 const HandsOff = "local.karpenter-anew.dev/hands-off"
 
 const (
-	// pace is how often the instances are looked at.
+	// pace is the polling interval.
 	pace = 200 * time.Millisecond
-	// again is how long after a failure joining is tried once more.
+	// again is the delay before joining is retried after a failure.
 	again = time.Second
-	// workers is how many instances are served at a time. They do nothing but wait for the API server.
+	// workers is how many instances are served concurrently. They only wait for the API server.
 	workers = 20
 )
 
-// Options are what it takes.
+// Options configure the joiner.
 type Options struct {
 	Account *awstest.Account
-	// Client reaches the control plane as its administrator.
+	// Client is the client of the control plane, with administrator access.
 	Client client.Client
 	// Cluster is the name of the cluster. Nodes that name another cluster are ignored.
 	Cluster string
-	// Roles are those whose instances have access to the cluster; see Grant.
+	// Roles are the roles whose instances have access to the cluster; see Grant.
 	Roles []string
 	// Boot is how long an instance takes from its launch until it joins.
 	Boot time.Duration
-	// Clock is that of the account; nil for the real one.
+	// Clock is the clock of the account; nil for the real one.
 	Clock clock.WithTicker
-	// Reach asks an API server for its version, trusting an authority (PEM); nil for the real way.
+	// Reach asks an API server for its version, trusting an authority (PEM); nil for the default implementation.
 	Reach func(ctx context.Context, endpoint string, authority []byte) error
 }
 
-// Joiner watches over instances. Make one with New, and let it Run.
+// Joiner joins instances. Make one with New, and call Run.
 type Joiner struct {
 	o Options
 
@@ -63,14 +63,14 @@ type Joiner struct {
 	reached   map[string]bool
 }
 
-// record is what is known of an instance.
+// record is the recorded state of an instance.
 type record struct {
 	settings firstboot.Settings
 	node     string
-	// stage is how far it is.
+	// stage is the stage that the instance has reached.
 	stage stage
 	err   error
-	// next is when to try again.
+	// next is the time of the next attempt.
 	next time.Time
 }
 
@@ -96,7 +96,7 @@ func New(o Options) *Joiner {
 	return j
 }
 
-// Grant gives roles access to the cluster, as access entries do.
+// Grant gives roles access to the cluster, like EKS access entries.
 func (j *Joiner) Grant(roles ...string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -105,7 +105,7 @@ func (j *Joiner) Grant(roles ...string) {
 	}
 }
 
-// Refusal is why an instance has not become a Node; nil if it has, or if its time has not come.
+// Refusal is the error that keeps an instance from becoming a Node; nil if it has joined or is not due yet.
 func (j *Joiner) Refusal(instance string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -115,7 +115,7 @@ func (j *Joiner) Refusal(instance string) error {
 	return nil
 }
 
-// Settings are what an instance made of its user data; false if it has not come to that.
+// Settings are what an instance read from its user data; false if it has not booted yet.
 func (j *Joiner) Settings(instance string) (firstboot.Settings, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -126,7 +126,7 @@ func (j *Joiner) Settings(instance string) (firstboot.Settings, bool) {
 	return r.settings, true
 }
 
-// Run looks after the instances until ctx ends.
+// Run serves the instances until ctx ends.
 func (j *Joiner) Run(ctx context.Context) {
 	ticker := j.o.Clock.NewTicker(pace)
 	defer ticker.Stop()
@@ -160,7 +160,7 @@ func (j *Joiner) pass(ctx context.Context) {
 	all.Wait()
 }
 
-// due is what there is to do for an instance now; nil for nothing.
+// due returns the next step for an instance; nil for none.
 func (j *Joiner) due(ctx context.Context, m *awstest.Machine) func() {
 	j.mu.Lock()
 	r := j.instances[m.ID]
@@ -197,7 +197,7 @@ func (j *Joiner) due(ctx context.Context, m *awstest.Machine) func() {
 	}
 }
 
-// join lets an instance become a Node.
+// join registers the Node of an instance.
 func (j *Joiner) join(ctx context.Context, m *awstest.Machine, r *record) error {
 	s, err := firstboot.Read(firstboot.KindOf(m.ImageName), m.UserData)
 	if err != nil {
@@ -211,7 +211,7 @@ func (j *Joiner) join(ctx context.Context, m *awstest.Machine, r *record) error 
 	if err := j.o.Client.Create(ctx, node); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("registering node %q: %w", node.Name, err)
 	}
-	// The status of a new object is dropped by the API server, for all but the nodes' own clients.
+	// The API server drops the status of a new object, except for those that kubelets create.
 	before := node.DeepCopy()
 	node.Status = *status
 	if err := j.o.Client.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
@@ -223,7 +223,7 @@ func (j *Joiner) join(ctx context.Context, m *awstest.Machine, r *record) error 
 	return nil
 }
 
-// admit is what stands between an instance and the cluster: the way to the API server, and the access of its role.
+// admit checks the preconditions of joining: the connection to the API server, and the access of the role.
 func (j *Joiner) admit(ctx context.Context, m *awstest.Machine, s firstboot.Settings) error {
 	if s.Endpoint != "" {
 		if err := j.connect(ctx, s.Endpoint, s.Authority); err != nil {
@@ -245,7 +245,7 @@ func (j *Joiner) admit(ctx context.Context, m *awstest.Machine, s firstboot.Sett
 	return nil
 }
 
-// silence lets the kubelet of a Node report nothing any more, and the Node be unknown.
+// silence stops the kubelet of a Node from reporting, so that the Node becomes unknown.
 func (j *Joiner) silence(ctx context.Context, name string) error {
 	node := &corev1.Node{}
 	if err := j.o.Client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
@@ -269,7 +269,7 @@ func (j *Joiner) silence(ctx context.Context, name string) error {
 	return client.IgnoreNotFound(j.o.Client.Status().Patch(ctx, node, client.MergeFrom(before)))
 }
 
-// remove deletes the Node of an instance that does not exist any more. Finalizers are left to their owners.
+// remove deletes the Node of an instance that no longer exists. It leaves finalizers to their owners.
 func (j *Joiner) remove(ctx context.Context, name string) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	return client.IgnoreNotFound(j.o.Client.Delete(ctx, node))

@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
-// Every sleep here is in a bubble of testing/synctest, where it takes no time and lets instances go on.
+// Every sleep here is in a bubble of testing/synctest, where it takes no time and lets instances continue.
 
 const (
 	endpoint  = "https://cluster"
@@ -49,7 +49,7 @@ type bed struct {
 	reaches int
 }
 
-// setUp launches one instance and lets it try to join.
+// setUp launches one instance and lets it attempt to join.
 func setUp(t *testing.T, userData string, edit func(*awstest.Instance)) *bed {
 	t.Helper()
 	b := &bed{t: t, account: awstest.New(awstest.Options{Types: []string{"m5.large"}})}
@@ -117,7 +117,7 @@ func TestAnInstanceBecomesTheNodeThatItsUserDataAsksFor(t *testing.T) {
 		if len(want) > 0 {
 			t.Errorf("labels %v, missing %v", n.Labels, want)
 		}
-		// 4 pods for each of 2 cores; 8 GiB less what firmware takes, and less 1 GiB, 512 MiB and 256 MiB.
+		// 4 pods for each of 2 cores; 8 GiB less firmware, and less 1 GiB, 512 MiB and 256 MiB.
 		for name, amounts := range map[corev1.ResourceName][2]string{
 			corev1.ResourcePods: {"8", "8"}, corev1.ResourceCPU: {"2", "1800m"}, corev1.ResourceMemory: {"7823Mi", "6031Mi"},
 		} {

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest/firstboot"
 )
 
-// Labels and annotations by which the simulator knows its Nodes.
+// Labels and annotations that identify Nodes for the simulator.
 const (
 	labelSimulated = "kwok.x-k8s.io/node"
 	simulated      = "fake"
@@ -27,7 +27,7 @@ const usable = 0.955
 // usualPods is the pod limit of images whose pods get no addresses of the VPC.
 const usualPods = 110
 
-// nodeOf is the Node that an instance registers, with what the cluster's cloud controller adds to it.
+// nodeOf is the Node that an instance registers, including the fields that the cluster's cloud controller adds.
 func nodeOf(m *awstest.Machine, s firstboot.Settings) *corev1.Node {
 	labels := maps.Clone(s.Labels)
 	if labels == nil {
@@ -59,7 +59,7 @@ func nodeOf(m *awstest.Machine, s firstboot.Settings) *corev1.Node {
 	}
 }
 
-// addresses are where a Node is found. Its own is of the kind that its pods have.
+// addresses are the addresses of a Node. The internal one has the IP family of the pods.
 func addresses(m *awstest.Machine, s firstboot.Settings) []corev1.NodeAddress {
 	own := m.Address
 	if s.IPv6 {
@@ -72,7 +72,7 @@ func addresses(m *awstest.Machine, s firstboot.Settings) []corev1.NodeAddress {
 	return out
 }
 
-// windowsBuild is the number of a release of Windows.
+// windowsBuild is the build number of a Windows release.
 func windowsBuild(image string) string {
 	for year, build := range map[string]string{"2019": "10.0.17763", "2022": "10.0.20348", "2025": "10.0.26100"} {
 		if strings.Contains(image, "Windows_Server-"+year) {
@@ -82,7 +82,7 @@ func windowsBuild(image string) string {
 	return ""
 }
 
-// pods is how many pods a kubelet admits.
+// pods is the pod limit of a kubelet.
 func pods(m *awstest.Machine, s firstboot.Settings) int64 {
 	out := s.MaxPods
 	if out == 0 {
@@ -111,7 +111,7 @@ func capacityOf(m *awstest.Machine, s firstboot.Settings) corev1.ResourceList {
 	return out
 }
 
-// allocatable is the capacity without what is kept for the system, as the kubelet works it out.
+// allocatable is the capacity minus reserved resources, as the kubelet computes it.
 func allocatable(m *awstest.Machine, s firstboot.Settings, capacity corev1.ResourceList) corev1.ResourceList {
 	out := capacity.DeepCopy()
 	take := func(name corev1.ResourceName, amount resource.Quantity) {
@@ -145,7 +145,7 @@ func allocatable(m *awstest.Machine, s firstboot.Settings, capacity corev1.Resou
 	return out
 }
 
-// threshold is a part of a capacity, or an amount.
+// threshold is a percentage of a capacity, or an amount.
 func threshold(text string, of resource.Quantity) resource.Quantity {
 	if percent, ok := strings.CutSuffix(text, "%"); ok {
 		number, err := strconv.ParseFloat(percent, 64)
