@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// armMemoryMiB is what ARM instances have less than EC2 says.
+	// armMemoryMiB is the memory that ARM instances lack compared to what EC2 reports.
 	armMemoryMiB = 64
-	// podsOtherwise is how many pods a node takes where interfaces do not decide.
+	// podsOtherwise is the pod limit of a node where network interfaces do not limit pods.
 	podsOtherwise = 110
 	// hostNetworkPods is the number of pods on every node that need no pod IP address.
 	hostNetworkPods = 2
 	mebibyte        = 1 << 20
 )
 
-// defaultStorage is the size of a disk of which nothing is known.
+// defaultStorage is the size of a disk of unknown size.
 func defaultStorage() resource.Quantity { return resource.MustParse("20Gi") }
 
-// capacity is what an instance has. Resources that it lacks are there with zero.
+// capacity is the capacity of an instance. Resources that it lacks are present with zero.
 func (in *Input) capacity() corev1.ResourceList {
 	d, limits := &in.Description, in.Limits
 	memory := estimatedMemory(d, in.Settings)
@@ -52,7 +52,7 @@ func (in *Input) capacity() corev1.ResourceList {
 
 func count(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.DecimalSI) }
 
-// estimatedMemory is the memory in bytes that the system is expected to find.
+// estimatedMemory is the memory in bytes that the operating system is expected to see.
 func estimatedMemory(d *Description, s Settings) int64 {
 	mib := d.MemoryMiB
 	if len(d.Architectures) > 0 && d.Architectures[0] == archARM64 {
@@ -89,12 +89,12 @@ func ephemeralStorage(d *Description, c *Class) resource.Quantity {
 	return defaultStorage()
 }
 
-// sized reports whether a disk says how large it is.
+// sized reports whether a disk has a size.
 func sized(mapping *awsv1.BlockDeviceMapping) bool {
 	return mapping != nil && mapping.EBS != nil && mapping.EBS.VolumeSize != nil
 }
 
-// pods is how many pods a node takes.
+// pods is the pod limit of a node.
 func (in *Input) pods() int64 {
 	d, c, traits := &in.Description, &in.Class, in.Class.traits()
 	var n int64
@@ -111,8 +111,8 @@ func (in *Input) pods() int64 {
 	return n
 }
 
-// podsByInterfaces is how many pods get an address: every interface keeps one for itself. Interfaces that are set aside, and
-// those of the fabric on the first card, give none.
+// podsByInterfaces is how many pods get an address: every interface uses one address itself. Reserved interfaces, and
+// fabric-only interfaces on the first card, provide none.
 func podsByInterfaces(d *Description, c *Class, reserved int64) int64 {
 	interfaces := max(0, d.Network.defaultInterfaces()-reserved-c.fabricOnly(0))
 	if interfaces == 0 {
@@ -149,7 +149,7 @@ func neuronCores(d *Description) int64 {
 	return d.Neurons[0].Count * d.Neurons[0].Cores
 }
 
-// fabricAdapters counts the fabric adapters: those that the class lays out, or as many as there can be.
+// fabricAdapters counts the fabric adapters: those that the class configures, or the maximum of the type.
 func fabricAdapters(d *Description, c *Class) int64 {
 	if len(c.NetworkInterfaces) > 0 {
 		return c.fabricOnly(-1)

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
 )
 
-// TestAllocatable compares real types with figures known from elsewhere.
+// TestAllocatable compares instance types with published figures.
 func TestAllocatable(t *testing.T) {
 	t.Attr("covers", "A209 A211 A220 A224")
 	for _, test := range []struct {

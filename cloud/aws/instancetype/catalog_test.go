@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// network is a network of one card with so many interfaces and addresses.
+// network is a network of one card with this many interfaces and addresses.
 func network(interfaces, addresses int64) *instancetype.Network {
 	return &instancetype.Network{ENASupported: true, IPv4PerInterface: addresses, Cards: []instancetype.Card{{MaximumInterfaces: interfaces}}}
 }
@@ -24,7 +24,7 @@ func withFabric(n *instancetype.Network, adapters int64) *instancetype.Network {
 	return n
 }
 
-// describe is what EC2 says of some real types, with its figures.
+// describe returns EC2's descriptions of some instance types.
 func describe(t testing.TB, name string) instancetype.Description {
 	t.Helper()
 	x86, arm := []string{"x86_64"}, []string{"arm64"}
@@ -111,7 +111,7 @@ func input(t testing.TB, name string) instancetype.Input {
 	}
 }
 
-// label shows the values of a label of a type, "-" when it is absent.
+// label formats the values of a label of a type, "-" when it is absent.
 func label(it *cloud.InstanceType, key string) string {
 	r := cloud.Requirements(it.Requirements, awsv1.LabelRules()).Get(key)
 	switch {
@@ -124,7 +124,7 @@ func label(it *cloud.InstanceType, key string) string {
 	}
 }
 
-// available lists the offerings that can be had, as capacity type and zone.
+// available lists the available offerings, as capacity type and zone.
 func available(it *cloud.InstanceType) []string {
 	var out []string
 	for _, o := range it.Offerings {
@@ -135,7 +135,7 @@ func available(it *cloud.InstanceType) []string {
 	return out
 }
 
-// allocatable shows how much of a resource there is for pods.
+// allocatable formats the allocatable amount of a resource.
 func allocatable(it *cloud.InstanceType, name corev1.ResourceName) string {
 	q := it.Allocatable()[name]
 	return q.String()

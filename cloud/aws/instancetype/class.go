@@ -9,21 +9,21 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
 )
 
-// Class is what a node class comes to, as far as instance types depend on it.
+// Class is the part of a resolved node class on which instance types depend.
 type Class struct {
 	Family awsv1.Family
 	// Subnets are those of the class's status.
 	Subnets []awsv1.Subnet
-	// Kubelet is the kubelet block. Expressions in it do not count; ResolveKubelet works them out.
+	// Kubelet is the kubelet block. Expressions in it are ignored; ResolveKubelet evaluates them.
 	Kubelet kubelet.Config
-	// BlockDevices are the disks that the class names; the defaults of the family count where it names none.
+	// BlockDevices are the disks of the class; without any, those of the family apply.
 	BlockDevices []*awsv1.BlockDeviceMapping
-	// RAID0 says that built-in disks hold the files of pods.
+	// RAID0 says that ephemeral storage is on the instance store volumes.
 	RAID0             bool
 	NetworkInterfaces []*awsv1.NetworkInterface
-	// NestedVirtualization asks for processors that can do it.
+	// NestedVirtualization requires processors that support it.
 	NestedVirtualization bool
-	// TracksConnections says that the class sets timeouts for connections.
+	// TracksConnections says that the class sets connection tracking timeouts.
 	TracksConnections bool
 	// Reservations are those of the class's status; none where reserved capacity is off.
 	Reservations []awsv1.CapacityReservation
@@ -31,8 +31,8 @@ type Class struct {
 	PlacementGroup *PlacementGroup
 }
 
-// ClassOf is what a node class comes to by itself. Reservations and placement group are left out: what of them counts is not the
-// class's to say.
+// ClassOf returns the part of a node class on which instance types depend. It omits reservations and placement group, because which of
+// them apply does not depend on the class alone.
 func ClassOf(class *awsv1.EC2NodeClass) (Class, error) {
 	config, err := kubelet.Parse(class.Spec.Kubelet)
 	if err != nil {
@@ -49,12 +49,12 @@ func ClassOf(class *awsv1.EC2NodeClass) (Class, error) {
 	return out, nil
 }
 
-// byID are subnets by id: their order in the status is that of free addresses, which change all the time.
+// byID sorts subnets by ID: the status sorts them by free addresses, which change constantly.
 func byID(subnets []awsv1.Subnet) []awsv1.Subnet {
 	return slices.SortedFunc(slices.Values(subnets), func(a, b awsv1.Subnet) int { return strings.Compare(a.ID, b.ID) })
 }
 
-// PlacementGroup is the group that instances of a class are put into.
+// PlacementGroup is the placement group of a class's instances.
 type PlacementGroup struct {
 	ID string
 	// Strategy is cluster, partition or spread.
@@ -63,12 +63,12 @@ type PlacementGroup struct {
 	Partitions int
 }
 
-// Settings are the settings of the installation that matter here.
+// Settings are the installation's settings on which instance types depend.
 type Settings struct {
 	Region string
-	// VMMemoryOverheadPercent is the part of the memory that the host is thought to keep, for instance 0.075.
+	// VMMemoryOverheadPercent is the fraction of the memory that the hypervisor is assumed to use, for instance 0.075.
 	VMMemoryOverheadPercent float64
-	// ReservedENIs are interfaces that pods do not get addresses from.
+	// ReservedENIs is the number of interfaces that provide no pod addresses.
 	ReservedENIs int64
 }
 
@@ -97,7 +97,7 @@ func (c *Class) reservationsOf(name string) []awsv1.CapacityReservation {
 	return out
 }
 
-// zoneID is the id of a zone that the class has a subnet in; empty for others.
+// zoneID is the ID of a zone in which the class has a subnet; empty for others.
 func (c *Class) zoneID(zone string) string {
 	for _, s := range c.Subnets {
 		if s.Zone == zone && s.ZoneID != "" {

@@ -16,12 +16,12 @@ func Compatible(d *Description, c *Class) bool {
 		(!c.TracksConnections || d.Hypervisor == hypervisorNitro)
 }
 
-// familyRuns reports whether the family's images start: those of AL2023 need more than the first ARM processors have.
+// familyRuns reports whether the family's images boot: those of AL2023 do not support the first ARM processors.
 func familyRuns(d *Description, c *Class) bool {
 	return c.Family != awsv1.FamilyAL2023 || !strings.HasPrefix(d.Name, "a1.")
 }
 
-// interfacesFit reports whether the interfaces that the class lays out exist.
+// interfacesFit reports whether the type has the interfaces that the class configures.
 func interfacesFit(d *Description, c *Class) bool {
 	if len(c.NetworkInterfaces) == 0 {
 		return true

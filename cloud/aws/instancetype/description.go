@@ -1,5 +1,5 @@
-// Package instancetype works out what an EC2 instance type is worth to pods under a node class: labels, capacity, overhead
-// and the ways to buy it. Everything that the cloud says comes in as plain values, and nothing is asked, kept or logged.
+// Package instancetype computes an EC2 instance type under a node class as scheduling needs it: labels, capacity, overhead
+// and offerings. All cloud data comes in as plain values; the package makes no calls, keeps no state and logs nothing.
 //
 // Source: AWS provider specification, instance types, offerings and prices.
 package instancetype
@@ -10,42 +10,42 @@ import (
 	"strings"
 )
 
-// Architectures as EC2 names them.
+// Architectures by their EC2 names.
 const (
 	archX86   = "x86_64"
 	archARM64 = "arm64"
 )
 
-// hypervisorNitro is the only hypervisor that tracks connections for as long as one likes.
+// hypervisorNitro is the only hypervisor on which connection tracking timeouts can be set.
 const hypervisorNitro = "nitro"
 
-// featureNestedVirtualization is the processor's ability to run virtual machines in virtual machines.
+// featureNestedVirtualization is the processor feature for nested virtualization.
 const featureNestedVirtualization = "nested-virtualization"
 
-// Description is what EC2 tells of an instance type. Anything may be missing.
+// Description is what EC2 reports about an instance type. Any field may be missing.
 type Description struct {
 	Name string
 	// VCPUs is the default number.
 	VCPUs     int64
 	MemoryMiB int64
-	// Architectures in the order of EC2; the first that Kubernetes knows counts.
+	// Architectures in the order of EC2; the first that Kubernetes supports applies.
 	Architectures []string
-	// CPUManufacturer as EC2 spells it, for instance "Intel".
+	// CPUManufacturer in the spelling of EC2, for instance "Intel".
 	CPUManufacturer string
 	ClockGHz        float64
 	CPUFeatures     []string
-	// UsageClasses are on-demand, spot, and others that do not matter here.
+	// UsageClasses are on-demand, spot, and others that are ignored here.
 	UsageClasses []string
 	// Hypervisor is empty for bare metal.
 	Hypervisor string
 	BareMetal  bool
-	// EBSOptimized is whether the network to volumes is separate: default, supported or unsupported.
+	// EBSOptimized is whether EBS has dedicated bandwidth: default, supported or unsupported.
 	EBSOptimized string
-	// EBSMaxMbps is the most that this network carries; 0 when unknown.
+	// EBSMaxMbps is the maximum EBS bandwidth; 0 when unknown.
 	EBSMaxMbps int64
 	// NVMe is whether there are NVMe disks: required, supported or unsupported.
 	NVMe string
-	// InstanceStorageGB is the size of all built-in disks together; 0 for none.
+	// InstanceStorageGB is the total size of the instance store volumes; 0 for none.
 	InstanceStorageGB int64
 	// Network is nil when unknown.
 	Network *Network
@@ -54,13 +54,13 @@ type Description struct {
 	Neurons []Neuron
 	// InferenceAccelerators are older devices.
 	InferenceAccelerators []Accelerator
-	// NitroEnclaves says that isolated parts can be set up.
+	// NitroEnclaves says that the type supports Nitro Enclaves.
 	NitroEnclaves bool
-	// PlacementStrategies are the kinds of placement groups that take the type.
+	// PlacementStrategies are the placement group strategies that the type supports.
 	PlacementStrategies []string
 }
 
-// Network is what EC2 tells of a type's network.
+// Network is what EC2 reports about a type's network.
 type Network struct {
 	// DefaultCard is the index of the card that the primary interface is on.
 	DefaultCard      int64
@@ -68,7 +68,7 @@ type Network struct {
 	IPv4PerInterface int64
 	ENASupported     bool
 	EFASupported     bool
-	// MaximumEFAs is how many fabric adapters there can be; 0 when unknown.
+	// MaximumEFAs is the maximum number of fabric adapters; 0 when unknown.
 	MaximumEFAs         int64
 	EncryptionInTransit bool
 }
@@ -79,15 +79,15 @@ type Card struct {
 	MaximumInterfaces int64
 }
 
-// Accelerator is a kind of accelerator and how many there are.
+// Accelerator is a kind of accelerator and its count.
 type Accelerator struct {
 	Name, Manufacturer string
 	Count              int64
-	// MemoryMiB is the memory of one.
+	// MemoryMiB is the memory of one accelerator.
 	MemoryMiB int64
 }
 
-// Neuron is a kind of Neuron device and how many there are.
+// Neuron is a kind of Neuron device and its count.
 type Neuron struct {
 	Name  string
 	Count int64
@@ -107,7 +107,7 @@ func (n *Network) card(index int64) (Card, bool) {
 	return n.Cards[at], true
 }
 
-// defaultInterfaces is how many interfaces the default card takes; 0 when unknown.
+// defaultInterfaces is how many interfaces the default card supports; 0 when unknown.
 func (n *Network) defaultInterfaces() int64 {
 	if n == nil {
 		return 0
@@ -116,7 +116,7 @@ func (n *Network) defaultInterfaces() int64 {
 	return card.MaximumInterfaces
 }
 
-// maximumEFAs is how many fabric adapters the type takes.
+// maximumEFAs is how many fabric adapters the type supports.
 func (n *Network) maximumEFAs() int64 {
 	if n == nil || !n.EFASupported {
 		return 0
@@ -132,8 +132,8 @@ func (n *Network) ipv4PerInterface() int64 {
 	return n.IPv4PerInterface
 }
 
-// architecture is the name that Kubernetes has for the first architecture it knows, or else what EC2 says, so that nothing
-// matches it.
+// architecture is the Kubernetes name of the first architecture that Kubernetes supports, or else EC2's name, which matches
+// no image.
 func (d *Description) architecture() string {
 	for _, arch := range d.Architectures {
 		switch arch {
@@ -149,7 +149,7 @@ func (d *Description) architecture() string {
 // namePattern splits a name such as m5.large or u-6tb1.metal: the category is the first group, the generation the third.
 var namePattern = regexp.MustCompile(`(^[a-z]+)(\-[0-9]+tb)?([0-9]+).*\.`)
 
-// nameParts are what a name says: category and generation, empty if it does not follow the pattern, family and size.
+// nameParts are the parts of a name: category and generation, empty if it does not follow the pattern, family and size.
 func nameParts(name string) (category, generation, family, size string) {
 	if m := namePattern.FindStringSubmatch(name); m != nil {
 		category, generation = m[1], m[3]

@@ -7,15 +7,15 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubeletcel"
 )
 
-// ResolveKubelet is the kubelet block for the type, with everything worked out: the number of pods first, then, knowing it,
-// what is kept from pods. The result belongs into the class of the input before Resolve, and into the user data of instances
-// of the type, so that nodes are as they were planned. Reserved resources that cannot be computed are left out and returned as errors.
+// ResolveKubelet returns the kubelet block for the type, with all expressions evaluated: the number of pods first, then the reserved
+// resources, which may depend on it. The result belongs into the class of the input before Resolve, and into the user data of instances
+// of the type, so that nodes match the plan. Reserved resources that cannot be computed are omitted and returned as errors.
 func ResolveKubelet(in Input, compiled *kubeletcel.Compiled) (kubelet.Config, []error, error) {
 	variables := kubeletcel.Variables{
 		VCPUs: in.Description.VCPUs, MemoryMiB: in.Description.MemoryMiB, InstanceType: in.Description.Name,
 		DefaultENIs: in.Description.Network.defaultInterfaces(), IPsPerENI: in.Description.Network.ipv4PerInterface(),
 	}
-	// What the number would be if nothing were written.
+	// The pod limit without a kubelet block.
 	in.Class.Kubelet.MaxPods = nil
 	variables.MaxPods = in.pods()
 	config, err := compiled.Pods(variables)

@@ -76,7 +76,7 @@ func TestResolveKubeletFails(t *testing.T) {
 	}
 }
 
-// TestPlanAndNodeAgree checks that the node is told what was planned with.
+// TestPlanAndNodeAgree checks that the user data has the values that scheduling used.
 func TestPlanAndNodeAgree(t *testing.T) {
 	t.Attr("covers", "A314 A323")
 	block, config, compiled := compile(t, `{maxPods: "vcpus * 7", kubeReserved: {memory: "max_pods * 10", cpu: 300m}, systemReserved: {cpu: "vcpus * 21"}}`)

@@ -7,38 +7,38 @@ import (
 	"strings"
 )
 
-// limitsText is the table of network limits that EC2 does not tell by its API.
+// limitsText is the table of network limits that are not in the EC2 API.
 //
 //go:generate go run -C ../../../tools/ec2catalog . -limits ../../cloud/aws/instancetype/limits.txt
 //go:embed limits.txt
 var limitsText string
 
-// NetworkLimits are limits of an instance type's network. What is not known is zero.
+// NetworkLimits are limits of an instance type's network. Unknown limits are zero.
 type NetworkLimits struct {
-	// Interfaces is how many network interfaces there can be.
+	// Interfaces is the maximum number of network interfaces.
 	Interfaces int64
-	// IPv4PerInterface is how many IPv4 addresses an interface has, its own included.
+	// IPv4PerInterface is how many IPv4 addresses an interface has, including the primary one.
 	IPv4PerInterface int64
-	// BranchInterfaces is how many interfaces for single pods there can be.
+	// BranchInterfaces is the maximum number of branch interfaces, which serve single pods.
 	BranchInterfaces int64
-	// BandwidthMbps is what the network carries all the time.
+	// BandwidthMbps is the baseline bandwidth.
 	BandwidthMbps int64
 }
 
 // Limits are the network limits by name of the type.
 type Limits map[string]NetworkLimits
 
-// KnownLimits reads the table that is part of the program. It takes about a millisecond: read it once.
+// KnownLimits parses the embedded table. It takes about a millisecond: call it once.
 func KnownLimits() Limits {
 	limits, err := parseLimits(limitsText)
 	if err != nil {
-		// The table is embedded, and a test reads it: only a wrong build gets here.
+		// The table is embedded, and a test parses it: only a broken build gets here.
 		panic(fmt.Sprintf("reading the embedded table of network limits: %v", err))
 	}
 	return limits
 }
 
-// parseLimits reads lines of a name and four numbers; a dash stands for a number that is not known.
+// parseLimits reads lines of a name and four numbers; a dash stands for an unknown number.
 func parseLimits(text string) (Limits, error) {
 	limits := Limits{}
 	for line := range strings.Lines(text) {

@@ -11,45 +11,45 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// reservedDiscount divides the on-demand price of what is already paid for: cheaper than anything, but still in the order
+// reservedDiscount divides the on-demand price of prepaid capacity: cheaper than all others, but still in the order
 // of size.
 const reservedDiscount = 10_000_000
 
-// The placement strategies that matter here.
+// The supported placement strategies.
 const strategyPartition = "partition"
 
-// Availability is what is known about prices and capacity of an instance type.
+// Availability is the known prices and capacity of an instance type.
 type Availability struct {
 	// Zones are all zones in which EC2 offers instance types, sorted.
 	Zones []string
 	// TypeZones are the zones that offer the type.
 	TypeZones []string
-	// OnDemand is the price in dollars an hour; 0 when not known.
+	// OnDemand is the price in dollars per hour; 0 when unknown.
 	OnDemand float64
-	// Spot is the price by zone; a zone that is missing has none.
+	// Spot is the price by zone; a missing zone has none.
 	Spot map[string]float64
-	// Overlay is a price that a user wrote for the type, for want of another; 0 for none.
+	// Overlay is a price that a NodeOverlay sets for a type without a price; 0 for none.
 	Overlay float64
-	// Exhausted tells what was found to be out of capacity a short while ago. Nil means nothing.
+	// Exhausted reports pools that recently had insufficient capacity. Nil means none.
 	Exhausted func(Pool) bool
-	// ShiftedZoneIDs are zones that traffic is being moved away from, by their ids.
+	// ShiftedZoneIDs are the IDs of zones with an active zonal shift.
 	ShiftedZoneIDs []string
-	// ReservationCapacity is how many more instances each reservation holds, by its id.
+	// ReservationCapacity is the remaining instance count of each reservation, by its ID.
 	ReservationCapacity map[string]int
 }
 
-// Pool is what can run out: a way to buy a type in a zone, by itself or inside a placement group or one of its partitions.
+// Pool is a capacity pool: an instance type, capacity type and zone, optionally in a placement group or one of its partitions.
 type Pool struct {
 	CapacityType, Zone string
-	// PlacementGroup and Partition are empty for what is outside.
+	// PlacementGroup and Partition are empty outside of placement groups.
 	PlacementGroup, Partition string
 }
 
-// OfferingSource changes the offerings of a type: it gets what the sources before it have found, the usual offerings first, and
-// returns what there is with its own. It must not write into what it gets, and its result may be cached for minutes.
+// OfferingSource changes the offerings of a type: it gets the offerings of the sources before it, starting with the usual ones, and
+// returns the new list. It must not modify its argument, and its result may be cached for minutes.
 type OfferingSource func(in Input, have []cloud.Offering) []cloud.Offering
 
-// offerings are the ways to buy the type: those that EC2 has, then whatever further sources make of them.
+// offerings are the offerings of the type: those of EC2, as changed by further sources.
 func (in *Input) offerings() []cloud.Offering {
 	out := in.ownOfferings()
 	for _, source := range in.Sources {
@@ -58,7 +58,7 @@ func (in *Input) offerings() []cloud.Offering {
 	return out
 }
 
-// ownOfferings are the usual ones by zone and capacity type, then those of reservations; within a partition group, each once for
+// ownOfferings are the usual offerings by zone and capacity type, then those of reservations; in a partition group, each once for
 // every partition.
 func (in *Input) ownOfferings() []cloud.Offering {
 	compatible := Compatible(&in.Description, &in.Class)
@@ -80,7 +80,7 @@ func (in *Input) ownOfferings() []cloud.Offering {
 	return split
 }
 
-// usualOfferings are spot and on-demand in every zone there is.
+// usualOfferings are spot and on-demand in every zone.
 func (in *Input) usualOfferings(compatible bool) []cloud.Offering {
 	var out []cloud.Offering
 	for _, zone := range in.Market.Zones {
@@ -126,7 +126,7 @@ func (in *Input) reservedOfferings(compatible bool) []cloud.Offering {
 	return out
 }
 
-// place are the labels of an offering that say how and where; the zone's id is there where the class has a subnet.
+// place are the zone and capacity type labels of an offering; the zone's ID is present if the class has a subnet there.
 func (in *Input) place(capacityType, zone string) []v1.NodeSelectorRequirementWithMinValues {
 	out := []v1.NodeSelectorRequirementWithMinValues{
 		cloud.In(v1.CapacityTypeLabelKey, capacityType), cloud.In(corev1.LabelTopologyZone, zone),
@@ -137,7 +137,7 @@ func (in *Input) place(capacityType, zone string) []v1.NodeSelectorRequirementWi
 	return out
 }
 
-// price is the price of the type in a zone, or the user's for want of one; 0 when there is none.
+// price is the price of the type in a zone, or that of an overlay if EC2 has none; 0 without both.
 func (in *Input) price(capacityType, zone string) float64 {
 	price := in.Market.OnDemand
 	if capacityType == v1.CapacityTypeSpot {
@@ -150,13 +150,13 @@ func (in *Input) price(capacityType, zone string) float64 {
 }
 
 // zoneOpen reports whether instances of the type can be launched in a zone: the zone offers it, the class has a subnet there,
-// and traffic is not being moved away.
+// and the zone has no active zonal shift.
 func (in *Input) zoneOpen(zone string) bool {
 	return slices.Contains(in.Market.TypeZones, zone) && in.Class.hasZone(zone) &&
 		!slices.Contains(in.Market.ShiftedZoneIDs, in.Class.zoneID(zone))
 }
 
-// exhaustedAnywhere reports whether capacity ran out, in general or in the class's placement group.
+// exhaustedAnywhere reports whether the pool is exhausted, in general or in the class's placement group.
 func (in *Input) exhaustedAnywhere(capacityType, zone string) bool {
 	if in.exhausted(Pool{CapacityType: capacityType, Zone: zone}) {
 		return true

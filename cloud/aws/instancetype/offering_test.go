@@ -120,7 +120,7 @@ func at(card, place int32, kind awsv1.InterfaceType) *awsv1.NetworkInterface {
 	return &awsv1.NetworkInterface{NetworkCardIndex: card, DeviceIndex: place, InterfaceType: kind}
 }
 
-// interfaces lays out interfaces on a type with two cards.
+// interfaces configures interfaces on a type with two cards.
 func interfaces(list ...*awsv1.NetworkInterface) func(*instancetype.Input) {
 	return func(in *instancetype.Input) {
 		in.Description.Network = twoCards()

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// The kubelet's memory: so much for every pod, and so much besides.
+	// The memory that is reserved for the kubelet: an amount for every pod and a constant.
 	kubeletMiBPerPod = 11
 	kubeletMiB       = 255
-	// defaultEvictionPercent of the disk and defaultEvictionMiB of the memory have to stay free.
+	// defaultEvictionPercent of the disk and defaultEvictionMiB of the memory are the default eviction thresholds.
 	defaultEvictionPercent = 10
 	defaultEvictionMiB     = 100
 
@@ -23,7 +23,7 @@ const (
 	signalStorage = "nodefs.available"
 )
 
-// overhead is what pods cannot use: for the kubelet, for the system, and what has to stay free so that nothing is evicted.
+// overhead is the capacity that pods cannot use: kube-reserved, system-reserved, and the eviction threshold.
 func (in *Input) overhead(capacity corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, part := range []corev1.ResourceList{
@@ -38,7 +38,7 @@ func (in *Input) overhead(capacity corev1.ResourceList) corev1.ResourceList {
 	return out
 }
 
-// kubeReserved is what the kubelet and its surroundings need.
+// kubeReserved is reserved for the kubelet and the container runtime.
 func (in *Input) kubeReserved(capacity corev1.ResourceList) corev1.ResourceList {
 	pods := capacity.Pods().Value()
 	if in.Class.traits().MemoryByInterfaces {
@@ -51,7 +51,7 @@ func (in *Input) kubeReserved(capacity corev1.ResourceList) corev1.ResourceList 
 	}, in.Class.Kubelet.KubeReserved)
 }
 
-// reservedMilliCPU is what the kubelet needs of a number of thousandths of CPUs: less and less of each further CPU.
+// reservedMilliCPU is the reserved part of a number of millicores: the share decreases with each further CPU.
 func reservedMilliCPU(milli int64) int64 {
 	var reserved int64
 	for _, part := range []struct {
@@ -65,7 +65,7 @@ func reservedMilliCPU(milli int64) int64 {
 	return reserved
 }
 
-// overrides is a list with the quantities that a user wrote. What is no quantity does not count.
+// overrides is a list with the quantities that a user set. Invalid quantities are ignored.
 func overrides(base corev1.ResourceList, written map[string]string) corev1.ResourceList {
 	out := maps.Clone(base)
 	if out == nil {
@@ -79,7 +79,7 @@ func overrides(base corev1.ResourceList, written map[string]string) corev1.Resou
 	return out
 }
 
-// eviction is what has to stay free. Shares of memory are of the estimate, so that they do not move as memory is learned.
+// eviction is the hard eviction threshold. Percentages of memory refer to the estimate, so that they do not change with discovered memory.
 func (in *Input) eviction(capacity corev1.ResourceList) corev1.ResourceList {
 	storage := capacity.StorageEphemeral().Value()
 	out := corev1.ResourceList{
@@ -104,8 +104,8 @@ func (in *Input) eviction(capacity corev1.ResourceList) corev1.ResourceList {
 	return out
 }
 
-// evictionQuantity is a threshold in absolute terms; all of it means that the threshold is off. False for what is neither a
-// share nor a quantity.
+// evictionQuantity is a threshold as a quantity; 100% disables the threshold. False for what is neither a
+// percentage nor a quantity.
 func evictionQuantity(value string, whole int64) (resource.Quantity, bool) {
 	number, percentage := strings.CutSuffix(value, "%")
 	if !percentage {
@@ -122,7 +122,7 @@ func evictionQuantity(value string, whole int64) (resource.Quantity, bool) {
 	return share(whole, percent), true
 }
 
-// share is a number of hundredths, rounded up.
+// share is a percentage of a number, rounded up.
 func share(whole int64, percent float64) resource.Quantity {
 	return *resource.NewQuantity(int64(math.Ceil(float64(whole)*percent/100)), resource.BinarySI)
 }

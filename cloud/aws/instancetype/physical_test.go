@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 )
 
-// TestNothingBeyondWhatThereIs compares what types are said to have with what EC2 gives them: CPUs, memory, and addresses for pods,
-// of which two need none.
+// TestNothingBeyondWhatThereIs compares the capacity of types with what EC2 provides: CPUs, memory, and addresses for pods,
+// two of which need none.
 func TestNothingBeyondWhatThereIs(t *testing.T) {
 	t.Attr("covers", "A212")
 	fabric := []*awsv1.NetworkInterface{{InterfaceType: "interface"}, {DeviceIndex: 1, InterfaceType: awsv1.InterfaceTypeEFAOnly}}

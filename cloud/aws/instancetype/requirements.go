@@ -15,7 +15,7 @@ import (
 )
 
 // requirements are the labels that nodes of the type may have, sorted by key: every well-known label, with DoesNotExist
-// where it does not apply. Labels that depend on how an instance is bought are those of offerings that can be had.
+// where it does not apply. Labels that depend on the offering are those of available offerings.
 func (in *Input) requirements(offerings []cloud.Offering) []v1.NodeSelectorRequirementWithMinValues {
 	d, c := &in.Description, &in.Class
 	category, generation, family, size := nameParts(d.Name)
@@ -65,7 +65,7 @@ func (in *Input) requirements(offerings []cloud.Offering) []v1.NodeSelectorRequi
 	return out
 }
 
-// requirement is one label. An operating system that a family does not run on leaves no value at all, which nothing matches.
+// requirement is one label. An operating system that a family does not support leaves no value, which matches no pod.
 func (in *Input) requirement(key string, values []string) v1.NodeSelectorRequirementWithMinValues {
 	if len(values) == 0 && key != corev1.LabelOSStable {
 		return cloud.DoesNotExist(key)
@@ -73,7 +73,7 @@ func (in *Input) requirement(key string, values []string) v1.NodeSelectorRequire
 	return cloud.In(key, values...)
 }
 
-// systems are the operating systems of the type: Windows runs on x86 alone.
+// systems are the operating systems of the type: Windows supports only x86.
 func systems(d *Description, c *Class) []string {
 	switch {
 	case !c.Family.Windows():
@@ -85,7 +85,7 @@ func systems(d *Description, c *Class) []string {
 	}
 }
 
-// acceleratorLabels are the labels of the one kind of GPU and the one kind of accelerator that a type has. Types with
+// acceleratorLabels are the labels of the only kind of GPU and the only kind of accelerator of a type. Types with
 // several kinds have none.
 func acceleratorLabels(d *Description) map[string][]string {
 	out := map[string][]string{}
@@ -113,7 +113,7 @@ func acceleratorLabels(d *Description) map[string][]string {
 	return out
 }
 
-// offeredValues are the values of a label over the offerings that can be had, sorted.
+// offeredValues are the values of a label in available offerings, sorted.
 func offeredValues(offerings []cloud.Offering, key string) []string {
 	var values []string
 	for _, o := range offerings {
@@ -128,7 +128,7 @@ func offeredValues(offerings []cloud.Offering, key string) []string {
 	return slices.Compact(values)
 }
 
-// one is a list of a value, or nothing for an empty one.
+// one is a list of one value, or nil for an empty one.
 func one(value string) []string {
 	if value == "" {
 		return nil
@@ -136,7 +136,7 @@ func one(value string) []string {
 	return []string{value}
 }
 
-// number is a list of a number, or nothing for one that is not known.
+// number is a list of one number, or nil for an unknown one.
 func number(n int64) []string {
 	if n <= 0 {
 		return nil
@@ -144,5 +144,5 @@ func number(n int64) []string {
 	return []string{strconv.FormatInt(n, 10)}
 }
 
-// kebab is a name as a label value.
+// kebab formats a name as a label value.
 func kebab(name string) string { return strings.ReplaceAll(strings.ToLower(name), " ", "-") }

@@ -54,7 +54,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestEveryLabelIsDefined checks what the contract with clouds asks of labels, on every type and family.
+// TestEveryLabelIsDefined checks the provider contract for labels, on every type and family.
 func TestEveryLabelIsDefined(t *testing.T) {
 	rules := awsv1.LabelRules()
 	for _, name := range []string{"a1.medium", "g4dn.8xlarge", "inf2.xlarge", "m5.metal"} {
@@ -90,7 +90,7 @@ func TestTenancyAndCapacityType(t *testing.T) {
 	}
 }
 
-// TestNothingIsTold checks that a type of which EC2 says next to nothing is no trouble.
+// TestNothingIsTold checks that a type with an almost empty description does not fail.
 func TestNothingIsTold(t *testing.T) {
 	in := instancetype.Input{Description: instancetype.Description{Name: "x"}}
 	it := instancetype.Resolve(in)

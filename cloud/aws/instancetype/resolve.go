@@ -9,16 +9,16 @@ type Input struct {
 	Description Description
 	Class       Class
 	Settings    Settings
-	// Limits are those of the type; zero when not known.
+	// Limits are those of the type; zero when unknown.
 	Limits NetworkLimits
-	// DiscoveredMemory is the memory in bytes that a node of this type with the class's images was seen to have; 0 for none.
+	// DiscoveredMemory is the memory in bytes that a node of this type with the class's images reported; 0 for none.
 	DiscoveredMemory int64
 	Market           Availability
-	// Sources are further sources of offerings, in the order in which they are asked.
+	// Sources are further sources of offerings, in order.
 	Sources []OfferingSource
 }
 
-// Resolve is the instance type as scheduling sees it. It is not shared with the input.
+// Resolve returns the instance type for scheduling. It shares no memory with the input.
 func Resolve(in Input) *cloud.InstanceType {
 	in.Class.Kubelet = in.Class.Kubelet.Static()
 	capacity, offerings := in.capacity(), in.offerings()

@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 )
 
-// descriptionOf is a type as EC2 describes it. Anything may be missing.
+// descriptionOf converts EC2's description of a type. Any field may be missing.
 func descriptionOf(t *ec2types.InstanceTypeInfo) instancetype.Description {
 	d := instancetype.Description{
 		Name: string(t.InstanceType), Hypervisor: string(t.Hypervisor), BareMetal: aws.ToBool(t.BareMetal),
@@ -87,7 +87,7 @@ func addAccelerators(d *instancetype.Description, t *ec2types.InstanceTypeInfo) 
 	}
 }
 
-// texts are enumerated values as texts.
+// texts are enumerated values as strings.
 func texts[E ~string](values []E) []string {
 	var out []string
 	for _, v := range values {

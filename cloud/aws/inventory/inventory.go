@@ -1,5 +1,5 @@
-// Package inventory holds the instance types of EC2, the zones that offer them, and their prices. All of it is refreshed now
-// and then; a refresh that fails leaves everything as it was.
+// Package inventory holds the instance types of EC2, the zones that offer them, and their prices. It is refreshed
+// periodically; a failed refresh changes nothing.
 //
 // Source: AWS provider specification, EC2 read calls; prices; pricing and instance type controllers.
 package inventory
@@ -29,7 +29,7 @@ const (
 	spotPage      = 2000
 )
 
-// EC2 are the calls by which types and spot prices are listed.
+// EC2 are the calls that list instance types and spot prices.
 type EC2 interface {
 	DescribeInstanceTypes(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
 	DescribeInstanceTypeOfferings(context.Context, *ec2.DescribeInstanceTypeOfferingsInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error)
@@ -58,7 +58,7 @@ type Inventory struct {
 	sequence uint64
 }
 
-// New makes an inventory of nothing, with the prices that the program brings along. The price list is nil where there is no way to it.
+// New returns an inventory without types, with the embedded prices. The price list is nil where it is not reachable.
 func New(region string, api EC2, list PriceList) *Inventory {
 	table := price.TableFor(region)
 	out := &Inventory{region: region, api: api, list: list, prices: price.New(table.Prices)}
@@ -67,20 +67,20 @@ func New(region string, api EC2, list PriceList) *Inventory {
 	return out
 }
 
-// Table says where the prices are from that count until others come. It lists none.
+// Table says where the initial prices come from. It lists none.
 func (i *Inventory) Table() price.Table { return i.table }
 
-// Types are the types as of the last refresh, with a number that changes with them.
+// Types are the types as of the last refresh, with a sequence number that changes with them.
 func (i *Inventory) Types() (Types, uint64) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	return i.types, i.sequence
 }
 
-// Prices are the prices as of the last refreshes.
+// Prices are the prices as of the last refresh.
 func (i *Inventory) Prices() *price.List { return i.prices }
 
-// RefreshTypes asks EC2 for types and zones. An answer without any is taken for a fault.
+// RefreshTypes reads types and zones from EC2. An empty response is treated as a failure.
 func (i *Inventory) RefreshTypes(ctx context.Context) error {
 	var fresh Types
 	var err error

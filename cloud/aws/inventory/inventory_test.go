@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
 )
 
-// open makes an inventory of an account.
+// open returns an inventory of an account.
 func open(t *testing.T, types ...string) (*awstest.Account, *inventory.Inventory) {
 	t.Helper()
 	account := awstest.New(awstest.Options{Types: types})

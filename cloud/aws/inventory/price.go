@@ -23,12 +23,12 @@ const (
 	pricePage   = 100
 )
 
-// PriceList is the call by which on-demand prices are listed.
+// PriceList is the call that lists on-demand prices.
 type PriceList interface {
 	GetProducts(context.Context, *pricing.GetProductsInput, ...func(*pricing.Options)) (*pricing.GetProductsOutput, error)
 }
 
-// RefreshSpot asks EC2 for spot prices as of now.
+// RefreshSpot reads the current spot prices from EC2.
 func (i *Inventory) RefreshSpot(ctx context.Context, now time.Time) error {
 	var records []price.SpotRecord
 	pages := ec2.NewDescribeSpotPriceHistoryPaginator(i.api, &ec2.DescribeSpotPriceHistoryInput{
@@ -52,8 +52,8 @@ func (i *Inventory) RefreshSpot(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// RefreshOnDemand asks the price list for the prices of ordinary and of metal types. Regions of the government have none, and
-// neither has a network without a way to it.
+// RefreshOnDemand reads the prices of virtual and bare metal types from the price list. GovCloud regions have no price list,
+// and isolated networks cannot reach it.
 func (i *Inventory) RefreshOnDemand(ctx context.Context) error {
 	if i.list == nil || strings.HasPrefix(i.region, "us-gov") {
 		return nil
@@ -104,7 +104,7 @@ func (i *Inventory) products(ctx context.Context, tenancy, family string) (map[s
 	return out, nil
 }
 
-// productPrice reads an entry of the price list; the price is 0 if it says none.
+// productPrice reads an entry of the price list; the price is 0 if the entry has none.
 func productPrice(text, currency string) (instanceType string, amount float64, err error) {
 	var entry struct {
 		Product struct {
@@ -125,7 +125,7 @@ func productPrice(text, currency string) (instanceType string, amount float64, e
 	}
 	for _, term := range entry.Terms.OnDemand {
 		for _, dimension := range term.PriceDimensions {
-			// What is no number is no price.
+			// Invalid numbers are not prices.
 			if parsed, err := strconv.ParseFloat(dimension.PricePerUnit[currency], 64); err == nil {
 				amount = max(amount, parsed)
 			}

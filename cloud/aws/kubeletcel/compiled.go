@@ -15,14 +15,14 @@ import (
 )
 
 // Compiled are the expressions of a kubelet block. Compiling takes milliseconds, evaluating microseconds: compile once for all
-// instance types. It may be used from many goroutines.
+// instance types. It is safe for concurrent use.
 type Compiled struct {
 	config       kubelet.Config
 	maxPods      *program
 	kube, system map[string]*program
 }
 
-// Compile compiles every expression of a block. The error names all that do not compile.
+// Compile compiles every expression of a block. The error names all expressions that do not compile.
 func Compile(config kubelet.Config) (*Compiled, error) {
 	env, err := environment()
 	if err != nil {
@@ -57,8 +57,8 @@ func Compile(config kubelet.Config) (*Compiled, error) {
 	return out, nil
 }
 
-// Pods is the block with the number of pods worked out; reserved resources are left as they are. A number that cannot be
-// worked out, or that no kubelet would take, is an error.
+// Pods returns the block with the evaluated number of pods; reserved resources are unchanged. A number that cannot be
+// evaluated, or that the kubelet would reject, is an error.
 func (c *Compiled) Pods(v Variables) (kubelet.Config, error) {
 	config := c.config.DeepCopy()
 	if c.maxPods == nil {
@@ -75,8 +75,8 @@ func (c *Compiled) Pods(v Variables) (kubelet.Config, error) {
 	return config, nil
 }
 
-// Reserved is what is kept from pods, for the kubelet and for the system. What cannot be worked out or is negative is left out,
-// and returned.
+// Reserved are the resources reserved for the kubelet and for the system. Values that cannot be evaluated or are negative are omitted,
+// and returned as errors.
 func (c *Compiled) Reserved(v Variables) (kube, system map[string]string, dropped []error) {
 	resolve := func(name string, values map[string]string, programs map[string]*program) map[string]string {
 		out := maps.Clone(values)

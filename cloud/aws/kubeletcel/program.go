@@ -1,5 +1,5 @@
-// Package kubeletcel works out settings of the kubelet that are written as expressions: the number of pods and what is kept
-// from pods, for each instance type.
+// Package kubeletcel evaluates kubelet settings that are written as CEL expressions: the number of pods and the reserved
+// resources, for each instance type.
 //
 // Source: AWS provider specification, kubelet expressions.
 package kubeletcel
@@ -13,30 +13,30 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// costLimit bounds the work of one evaluation; a formula of the usual kind costs less than 100.
+// costLimit limits the cost of one evaluation; a typical formula costs less than 100.
 const costLimit = 100_000
 
-// Variables are what an expression may speak of.
+// Variables are the variables of an expression.
 type Variables struct {
 	// VCPUs is the default number.
 	VCPUs int64
-	// MemoryMiB is what EC2 says, with nothing taken away.
+	// MemoryMiB is the memory that EC2 reports, without deductions.
 	MemoryMiB int64
-	// DefaultENIs is how many interfaces the first network card takes, and IPsPerENI how many IPv4 addresses each has; 0 when
-	// not known.
+	// DefaultENIs is how many interfaces the first network card supports, and IPsPerENI how many IPv4 addresses each has; 0 when
+	// unknown.
 	DefaultENIs, IPsPerENI int64
-	// MaxPods is the number of pods; in the expression for that number, what it would be without.
+	// MaxPods is the number of pods; in the expression for that number, the default.
 	MaxPods      int64
 	InstanceType string
 }
 
-// program is an expression that was compiled.
+// program is a compiled expression.
 type program struct {
 	text     string
 	compiled cel.Program
 }
 
-// environment is the language: that of CEL, the variables, and min and max of two numbers.
+// environment is the CEL environment: the variables, and min and max of two numbers.
 func environment() (*cel.Env, error) {
 	return cel.NewEnv(
 		cel.Variable("vcpus", cel.IntType), cel.Variable("memory_mib", cel.IntType), cel.Variable("default_enis", cel.IntType),
@@ -86,7 +86,7 @@ func float(v ref.Val) float64 {
 	return float64(n)
 }
 
-// compile checks an expression: it has to be a number, as far as types tell.
+// compile checks an expression: its type must be a number, as far as types are known.
 func compile(env *cel.Env, text string) (*program, error) {
 	checked, issues := env.Compile(text)
 	if err := issues.Err(); err != nil {
@@ -102,7 +102,7 @@ func compile(env *cel.Env, text string) (*program, error) {
 	return &program{text, compiled}, nil
 }
 
-// evaluate is the value for an instance type; doubles are cut to whole numbers.
+// evaluate returns the value for an instance type; doubles are truncated to integers.
 func (p *program) evaluate(v Variables) (int64, error) {
 	value, _, err := p.compiled.Eval(map[string]any{
 		"vcpus": v.VCPUs, "memory_mib": v.MemoryMiB, "default_enis": v.DefaultENIs, "ips_per_eni": v.IPsPerENI,

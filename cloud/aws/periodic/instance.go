@@ -18,18 +18,18 @@ import (
 // youngFor is how long a new instance is not collected: its NodeClaim may not have the provider ID yet.
 const youngFor = 30 * time.Second
 
-// atOnce is how many instances are ended at the same time: they share calls.
+// atOnce is how many instances are terminated concurrently: they share calls.
 const atOnce = 100
 
-// Instances ends instances of the cluster that belong to no claim, with their nodes: those of launches whose record was lost.
+// Instances terminates instances of the cluster without a NodeClaim, and deletes their nodes: those of launches whose record was lost.
 type Instances struct {
 	Provider *provider.Provider
 	Client   client.Client
-	// Manages says which claims are those of this cloud.
+	// Manages reports whether a claim belongs to this provider.
 	Manages func(*v1.NodeClassReference) bool
 }
 
-// Collect runs once. Instances are listed before NodeClaims: one that is launched in between is not in the list.
+// Collect runs once. It lists instances before NodeClaims, so that it does not see instances launched in between.
 func (c Instances) Collect(ctx context.Context) error {
 	found, err := c.Provider.Instances.List(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (c Instances) Collect(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// end ends an instance and deletes its node. One that is gone is fine.
+// end terminates an instance and deletes its node. A missing one is not an error.
 func (c Instances) end(ctx context.Context, i *instance.Instance) error {
 	if err := c.Provider.Instances.Terminate(ctx, i.ID); err != nil && !errors.Is(err, instance.ErrNotFound) {
 		if errors.Is(err, instance.ErrShifted) {

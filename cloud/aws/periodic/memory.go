@@ -21,16 +21,16 @@ import (
 // memoryName is the name of the controller in logs and metrics.
 const memoryName = "providers.instancetype.capacity"
 
-// MemoryDiscovery learns from every registered node how much memory its instance type has in fact. It watches NodeClaims, which name
+// MemoryDiscovery learns the actual memory of an instance type from every registered node. It watches NodeClaims, which name
 // their node.
 type MemoryDiscovery struct {
 	Provider *provider.Provider
 	Client   client.Client
-	// Manages says which claims are those of this cloud.
+	// Manages reports whether a claim belongs to this provider.
 	Manages func(*v1.NodeClassReference) bool
 }
 
-// Reconcile looks at the node of one claim.
+// Reconcile reads the node of one claim.
 func (c MemoryDiscovery) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	claim := &v1.NodeClaim{}
 	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {
@@ -53,7 +53,7 @@ func registered(claim *v1.NodeClaim) bool {
 	return condition.Status(claim, v1.ConditionTypeRegistered) == metav1.ConditionTrue
 }
 
-// Register adds the controller. A claim is looked at when it comes to be registered, or is seen to be at the start.
+// Register adds the controller. It reconciles a claim when it becomes registered, or is registered at startup.
 func (c MemoryDiscovery) Register(m manager.Manager) error {
 	is := func(o client.Object) bool {
 		claim, ok := o.(*v1.NodeClaim)

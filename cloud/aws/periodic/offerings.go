@@ -14,37 +14,37 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// Offerings shows what can be bought, and for how much. Make one with NewOfferings.
+// Offerings publishes metrics of offerings and their prices. Make one with NewOfferings.
 //
-// The metrics are collected as a whole from time to time, and read by scrapes: an offering that is gone is gone from the
-// metrics as well.
+// The metrics are collected as a whole periodically, and read by scrapes: metrics of a removed offering disappear
+// with it.
 type Offerings struct {
 	options OfferingsOptions
 	shown   atomic.Pointer[map[pool]offer]
 }
 
-// OfferingsOptions are what Offerings is made of.
+// OfferingsOptions configure Offerings.
 type OfferingsOptions struct {
 	// Types lists the instance types of a NodePool.
 	Types  func(context.Context, *v1.NodePool) ([]*cloud.InstanceType, error)
 	Client client.Client
-	// Manages says which NodePools are those of this cloud.
+	// Manages reports whether a NodePool belongs to this provider.
 	Manages func(*v1.NodeClassReference) bool
 	// Reserves says that capacity reservations are used.
 	Reserves bool
 	Metrics  *telemetry.Metrics
 }
 
-// pool is a way to buy a type in a zone.
+// pool is a capacity type of an instance type in a zone.
 type pool struct{ instanceType, capacityType, zone string }
 
-// offer is what is shown of a pool.
+// offer is the published state of a pool.
 type offer struct {
 	available bool
 	price     float64
 }
 
-// NewOfferings makes one that shows nothing yet.
+// NewOfferings returns an Offerings without metrics.
 func NewOfferings(o OfferingsOptions) *Offerings {
 	out := &Offerings{options: o}
 	out.shown.Store(&map[pool]offer{})
@@ -65,8 +65,8 @@ func NewOfferings(o OfferingsOptions) *Offerings {
 	return out
 }
 
-// Refresh looks at all NodePools. What any of them can have counts as available. A NodePool whose types cannot be listed takes nothing
-// from the others.
+// Refresh reads all NodePools. An offering that is available to any of them is available. A NodePool whose types cannot be listed does
+// not affect the others.
 func (s *Offerings) Refresh(ctx context.Context) error {
 	var pools v1.NodePoolList
 	if err := s.options.Client.List(ctx, &pools); err != nil {
@@ -92,7 +92,7 @@ func (s *Offerings) Refresh(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// take adds the offerings of a type. Where reservations are used, a type without any shows that there are none.
+// take adds the offerings of a type. If reservations are used, a type without any reports that it has none.
 func (s *Offerings) take(into map[pool]offer, t *cloud.InstanceType) {
 	for i := range t.Offerings {
 		o := &t.Offerings[i]

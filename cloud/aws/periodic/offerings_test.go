@@ -23,7 +23,7 @@ func typeOf(name string, offerings ...cloud.Offering) *cloud.InstanceType {
 	return &cloud.InstanceType{Name: name, Offerings: offerings}
 }
 
-// offering is a way to buy.
+// offering is an offering with a price.
 func offering(capacityType, zone string, price float64, available bool) cloud.Offering {
 	return cloud.Offering{
 		Requirements: []v1.NodeSelectorRequirementWithMinValues{cloud.In(v1.CapacityTypeLabelKey, capacityType), cloud.In(corev1.LabelTopologyZone, zone)},
@@ -31,7 +31,7 @@ func offering(capacityType, zone string, price float64, available bool) cloud.Of
 	}
 }
 
-// show lists the types of pools once and compares what is shown after that.
+// show lists the types of pools once and compares the metrics after that.
 type show struct {
 	*periodic.Offerings
 	t       *testing.T

@@ -11,13 +11,13 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 )
 
-// Profiles removes instance profiles that neither a class nor a claim uses.
+// Profiles deletes instance profiles that neither a class nor a claim uses.
 type Profiles struct {
 	Keeper *profile.Manager
 	Client client.Client
 }
 
-// Collect looks once.
+// Collect runs once.
 func (c Profiles) Collect(ctx context.Context) error {
 	used := map[string]bool{}
 	var classes awsv1.EC2NodeClassList

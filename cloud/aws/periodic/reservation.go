@@ -17,19 +17,19 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// deletedAtOnce is how many claims are deleted at the same time.
+// deletedAtOnce is how many claims are deleted concurrently.
 const deletedAtOnce = 10
 
-// Reservations follows what becomes of claims whose capacity reservation ends.
+// Reservations updates the claims of capacity reservations that end.
 type Reservations struct {
 	Provider *provider.Provider
 	Client   client.Client
-	// Manages says which claims are those of this cloud.
+	// Manages reports whether a claim belongs to this provider.
 	Manages func(*v1.NodeClassReference) bool
 }
 
-// Demote makes claims and nodes on-demand whose instance was in a reservation and is no longer. The node comes after its claim; one that
-// an earlier run did not come to is found by itself. Where nothing is reserved, EC2 is not asked.
+// Demote labels claims and nodes as on-demand whose instance is no longer in a reservation. It writes the claim before its node, and
+// finds nodes that an earlier run did not write. Without reserved claims, it makes no calls to EC2.
 func (c Reservations) Demote(ctx context.Context) error {
 	claims, err := c.claims(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c Reservations) Demote(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// claims are those of this cloud that have an instance and stay.
+// claims are this provider's claims that have an instance and are not being deleted.
 func (c Reservations) claims(ctx context.Context) ([]v1.NodeClaim, error) {
 	var all v1.NodeClaimList
 	if err := c.Client.List(ctx, &all); err != nil {
@@ -105,8 +105,8 @@ func (c Reservations) demote(ctx context.Context, o client.Object, providerID st
 	return nil
 }
 
-// Expire deletes claims in capacity blocks that are about to end, so that their nodes are drained before EC2 takes them. Each
-// reservation is asked about once; other reservations end without taking instances along.
+// Expire deletes claims in capacity blocks that are about to end, so that their nodes are drained before EC2 reclaims them. It reads
+// each reservation once; instances of other reservations outlive them.
 func (c Reservations) Expire(ctx context.Context) error {
 	claims, err := c.claims(ctx)
 	if err != nil {
@@ -146,7 +146,7 @@ func (c Reservations) Expire(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// expire deletes a claim. One that is gone is fine.
+// expire deletes a claim. A missing one is not an error.
 func (c Reservations) expire(ctx context.Context, claim *v1.NodeClaim) error {
 	if err := c.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
 		if client.IgnoreNotFound(err) == nil {

@@ -27,7 +27,7 @@ type reservedWorld struct {
 	t       *testing.T
 	account *awstest.Account
 	clock   *clocktesting.FakeClock
-	// noNodes lets no node be written.
+	// noNodes rejects writes of nodes.
 	noNodes bool
 }
 
@@ -75,12 +75,12 @@ func (w *reservedWorld) launched(reservation string, change func(*v1.NodeClaim))
 	return id
 }
 
-// fall lets an instance fall out of its reservation.
+// fall removes an instance from its reservation.
 func (w *reservedWorld) fall(id string) {
 	w.account.Change(id, func(i *awstest.Instance) { i.Reservation, i.ReservationPreference = "", "" })
 }
 
-// isReserved says of claim and node whether they count as reserved, and whether their labels agree.
+// isReserved reports whether claim and node are labeled as reserved, and whether their labels agree.
 func (w *reservedWorld) isReserved(id string) (claim, node bool) {
 	w.t.Helper()
 	read := func(o client.Object) bool {
@@ -130,7 +130,7 @@ func TestEndedReservations(t *testing.T) {
 	for _, id := range []string{ended, others, going} {
 		w.fall(id)
 	}
-	// What is broken off is finished the next time, although the claim says nothing of a reservation any more.
+	// The next run finishes an interrupted one, although the claim no longer names a reservation.
 	w.noNodes = true
 	if err := w.Demote(t.Context()); err == nil {
 		t.Error("an error is not told")
@@ -196,7 +196,7 @@ func TestCapacityBlocksThatEnd(t *testing.T) {
 	check(false)
 	w.clock.Step(time.Minute + time.Second)
 	check(true)
-	// Those that are going already are not asked about.
+	// No call is made for claims that are being deleted.
 	w.clock.Step(2 * time.Minute)
 	w.account.Forget()
 	if err := w.Expire(t.Context()); err != nil || len(w.account.Calls("DescribeCapacityReservations")) != 3 {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// retryFirst and retryLongest bound how soon a job that failed is done again.
+	// retryFirst and retryLongest limit the delay before a failed task is retried.
 	retryFirst   = time.Second
 	retryLongest = time.Minute
 )
@@ -28,10 +28,10 @@ type Task struct {
 	Clock clock.Clock
 }
 
-// Always is the same time after each success.
+// Always is the same interval after each success.
 func Always(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
 
-// AtFirst is one time after the first so many successes, and another one later.
+// AtFirst is one interval after the first successes, up to this number, and another one later.
 func AtFirst(count int, first, later time.Duration) func(int) time.Duration {
 	return func(n int) time.Duration {
 		if n <= count {

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/periodic"
 )
 
-// TestJobsAreDoneAgainAndAgain runs in a bubble, where hours take no time.
+// TestJobsAreDoneAgainAndAgain runs in a synctest bubble, where hours take no time.
 func TestJobsAreDoneAgainAndAgain(t *testing.T) {
 	for name, test := range map[string]struct {
 		every func(int) time.Duration

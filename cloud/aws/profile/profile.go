@@ -1,5 +1,5 @@
-// Package profile keeps the instance profiles by which instances get the role of their class. A profile is made anew whenever the
-// role changes, so that running instances keep what they were launched with; unused ones are garbage-collected.
+// Package profile manages the instance profiles that give instances the role of their class. When the role changes, it creates a new
+// profile, so that running instances keep theirs; unused ones are garbage-collected.
 //
 // Source: AWS provider specification, instance profiles.
 package profile
@@ -24,17 +24,17 @@ import (
 )
 
 const (
-	// rightFor is how long a profile that was found right is not looked at again.
+	// rightFor is how long a verified profile is not checked again.
 	rightFor = 15 * time.Minute
-	// madeFor is how long a new profile is used again for its role and class, should the status not have learned of it.
+	// madeFor is how long a new profile is reused for its role and class while the status does not have it yet.
 	madeFor = time.Minute
 	// roleMissingFor is how long a missing role is remembered before the next attempt.
 	roleMissingFor = time.Minute
-	// protectedFor is how long new and replaced profiles are kept from collection.
+	// protectedFor is how long new and replaced profiles are protected from collection.
 	protectedFor = time.Hour
 )
 
-// IAM are the calls about instance profiles.
+// IAM are the calls for instance profiles.
 type IAM interface {
 	GetInstanceProfile(context.Context, *iam.GetInstanceProfileInput, ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error)
 	CreateInstanceProfile(context.Context, *iam.CreateInstanceProfileInput, ...func(*iam.Options)) (*iam.CreateInstanceProfileOutput, error)
@@ -44,12 +44,12 @@ type IAM interface {
 	ListInstanceProfiles(context.Context, *iam.ListInstanceProfilesInput, ...func(*iam.Options)) (*iam.ListInstanceProfilesOutput, error)
 }
 
-// Options are what a keeper is made of.
+// Options configure a Manager.
 type Options struct {
 	IAM             IAM
 	Clock           clock.PassiveClock
 	Cluster, Region string
-	// Unique gives a text that was never given before, for the names of profiles.
+	// Unique returns a unique text for the names of profiles.
 	Unique func() string
 }
 
@@ -70,7 +70,7 @@ func NewManager(o Options) *Manager {
 	}
 }
 
-// Ensure is the profile that instances of the class get: its own, the one on record if that is right, or a new one.
+// Ensure returns the profile for instances of the class: the configured one, the recorded one if it is valid, or a new one.
 func (k *Manager) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string, error) {
 	if own := class.Spec.InstanceProfile; own != nil {
 		if class.Status.InstanceProfile != "" && class.Status.InstanceProfile != *own {
@@ -119,7 +119,7 @@ func (k *Manager) isRight(ctx context.Context, name, role string) (bool, error) 
 	return true, nil
 }
 
-// create makes a new profile with the role. One that cannot be completed is removed again.
+// create creates a profile with the role. It deletes a profile that cannot be completed.
 func (k *Manager) create(ctx context.Context, class *awsv1.EC2NodeClass, role string) (string, error) {
 	name := resourcetags.ProfileName(k.Cluster, k.Region, class.Name, k.Unique())
 	in := &iam.CreateInstanceProfileInput{
@@ -145,7 +145,7 @@ func (k *Manager) create(ctx context.Context, class *awsv1.EC2NodeClass, role st
 	return name, nil
 }
 
-// remove takes the roles out of a profile and deletes it. One that is gone is fine.
+// remove removes the roles from a profile and deletes it. A missing one is not an error.
 func (k *Manager) remove(ctx context.Context, name string) error {
 	answer, err := k.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
 	if awserrors.IsNotFound(err) {
@@ -183,7 +183,7 @@ func (k *Manager) list(ctx context.Context, path string) ([]string, error) {
 	return out, nil
 }
 
-// RemoveAll removes the profiles of a class that goes, by either way of naming. A profile of the user is not touched.
+// RemoveAll deletes the profiles of a deleted class, under both naming schemes. It does not touch profiles of the user.
 func (k *Manager) RemoveAll(ctx context.Context, class *awsv1.EC2NodeClass) error {
 	names, err := k.list(ctx, resourcetags.ProfilePath(k.Region, k.Cluster, string(class.UID)))
 	if err != nil {
@@ -200,8 +200,8 @@ func (k *Manager) RemoveAll(ctx context.Context, class *awsv1.EC2NodeClass) erro
 	return nil
 }
 
-// Collect deletes the unused profiles of the cluster: those that used does not hold, and that are neither
-// new nor just replaced.
+// Collect deletes the unused profiles of the cluster: those that are not in used, and that are neither
+// new nor recently replaced.
 func (k *Manager) Collect(ctx context.Context, used map[string]bool) error {
 	names, err := k.list(ctx, resourcetags.ProfilePath(k.Region, k.Cluster, ""))
 	if err != nil {

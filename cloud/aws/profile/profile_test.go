@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/resourcetags"
 )
 
-// world is a keeper in an account.
+// world is a manager with an account.
 type world struct {
 	*profile.Manager
 	t       *testing.T
@@ -48,7 +48,7 @@ func classOf(uid, role string) *awsv1.EC2NodeClass {
 	return c
 }
 
-// ensure asks for the profile and puts it on record.
+// ensure calls Ensure and records the profile.
 func (w *world) ensure(class *awsv1.EC2NodeClass) string {
 	w.t.Helper()
 	name, err := w.Ensure(w.t.Context(), class)
@@ -59,7 +59,7 @@ func (w *world) ensure(class *awsv1.EC2NodeClass) string {
 	return name
 }
 
-// writes are the calls that changed something.
+// writes are the recorded write calls.
 func (w *world) writes() string {
 	var out []string
 	for _, c := range w.account.Calls("") {
@@ -281,7 +281,7 @@ func TestWithTheClassItsProfilesGo(t *testing.T) {
 	}
 }
 
-// TestABadOldNameSparesOnlyOldNames has a cluster with a name that IAM takes in no profile.
+// TestABadOldNameSparesOnlyOldNames has a cluster whose name is invalid in profile names.
 func TestABadOldNameSparesOnlyOldNames(t *testing.T) {
 	t.Attr("covers", "A168")
 	w := newWorld(t, func(o *profile.Options) { o.Cluster = "test cluster" })

@@ -28,21 +28,21 @@ import (
 )
 
 const (
-	// perSecond and burst are how many calls are made: EC2 takes more from an account, but others need some too.
+	// perSecond and burst limit the calls: the EC2 limit is higher, but other callers share it.
 	perSecond = 5
 	burst     = 50
-	// done is the value of the annotations that say that an instance has its tags.
+	// done is the value of the annotations that record that an instance has its tags.
 	done = "true"
 )
 
-// Options are what the controller is made of.
+// Options configure the controller.
 type Options struct {
 	Instances *instance.Client
 	Client    client.Client
 	Clock     clock.PassiveClock
 	// Cluster is the name of the cluster.
 	Cluster string
-	// Manages says which claims are those of this cloud.
+	// Manages reports whether a claim belongs to this provider.
 	Manages func(*v1.NodeClassReference) bool
 }
 
@@ -52,7 +52,7 @@ type Controller struct {
 	bucket *rate.Limiter
 
 	mu sync.Mutex
-	// turns are when those who wait may make their call, by the name of the claim.
+	// turns are the reserved times of delayed calls, by the name of the claim.
 	turns map[string]time.Time
 }
 
@@ -61,7 +61,7 @@ func New(o Options) *Controller {
 	return &Controller{Options: o, bucket: rate.NewLimiter(perSecond, burst), turns: map[string]time.Time{}}
 }
 
-// Taggable reports whether there is something to do about a claim.
+// Taggable reports whether the instance of a claim may need tags.
 func (c *Controller) Taggable(claim *v1.NodeClaim) bool {
 	return c.Manages(claim.Spec.NodeClassRef) && claim.Status.NodeName != "" && claim.DeletionTimestamp.IsZero() &&
 		(claim.Annotations[awsv1.AnnotationTagged] != done || claim.Annotations[awsv1.AnnotationClusterNameTagged] != done)
@@ -80,7 +80,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	id, ok := instance.ParseProviderID(claim.Status.ProviderID)
 	if !ok {
-		// It will not become one: nothing to try again.
+		// The provider ID will not become valid: do not retry.
 		observe.Log(ctx).ErrorContext(ctx, "the instance cannot be tagged", "NodeClaim", claim.Name, "provider-id", claim.Status.ProviderID)
 		c.giveUp(req.Name)
 		return reconcile.Result{}, nil
@@ -97,7 +97,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return c.record(ctx, claim)
 }
 
-// tag writes the tags that an instance lacks; or it says how long to wait for its turn.
+// tag writes the tags that an instance lacks, or returns how long to wait for its reserved time.
 func (c *Controller) tag(ctx context.Context, claim *v1.NodeClaim, id string) (time.Duration, error) {
 	if wait := c.waiting(claim.Name); wait > 0 {
 		return wait, nil
@@ -123,14 +123,14 @@ func (c *Controller) tag(ctx context.Context, claim *v1.NodeClaim, id string) (t
 	return 0, c.Instances.Tag(ctx, id, template.Tags(missing))
 }
 
-// waiting is how long a claim still has to wait for the turn that it was given; 0 if it was given none.
+// waiting is how long a claim still has to wait for its reserved time; 0 if it has none.
 func (c *Controller) waiting(name string) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return max(0, c.turns[name].Sub(c.Clock.Now()))
 }
 
-// turn takes a turn: the one that was given before, or a new one, which may be later.
+// turn reserves a time for a call: the one reserved before, or a new one, which may be later.
 func (c *Controller) turn(name string) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,7 +146,7 @@ func (c *Controller) turn(name string) time.Duration {
 	return wait
 }
 
-// giveUp drops the turn of a claim that needs none.
+// giveUp cancels the reserved time of a claim that needs none.
 func (c *Controller) giveUp(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -33,7 +33,7 @@ type world struct {
 	account *awstest.Account
 	client  client.Client
 	clock   *clocktesting.FakeClock
-	// beforePatch is called before a claim is written; nil for nothing.
+	// beforePatch is called before a claim is written; nil for none.
 	beforePatch func()
 }
 
@@ -86,7 +86,7 @@ func (w *world) run(name string) (reconcile.Result, error) {
 	return w.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
 }
 
-// recorded reports whether the claim says that its instance has its tags.
+// recorded reports whether the claim records that its instance has its tags.
 func (w *world) recorded(name string) bool {
 	w.t.Helper()
 	claim := &v1.NodeClaim{}

@@ -10,8 +10,8 @@ import (
 // request is one network interface.
 type request = ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest
 
-// interfaces are the network interfaces: those that the class lays out, or one for each fabric adapter that was asked for, or
-// one. Security groups are named here and nowhere else.
+// interfaces are the network interfaces: those that the class configures, or one for each requested fabric adapter, or
+// one. Security groups are set only here.
 func (in *Input) interfaces() []request {
 	var groups []string
 	for _, g := range in.Class.Status.SecurityGroups {
@@ -31,7 +31,7 @@ func (in *Input) interfaces() []request {
 		}
 	case in.EFAs > 0:
 		for card := range int32(in.EFAs) {
-			// Only the first card has the instance's own interface.
+			// Only the first card has the primary interface.
 			r := request{NetworkCardIndex: aws.Int32(card), DeviceIndex: aws.Int32(min(card, 1)), InterfaceType: aws.String("efa"), Groups: groups}
 			in.address(&r)
 			out = append(out, r)
@@ -44,7 +44,7 @@ func (in *Input) interfaces() []request {
 	return out
 }
 
-// address gives an interface its addresses, and says how long connections are tracked.
+// address sets the addresses and the connection tracking of an interface.
 func (in *Input) address(r *request) {
 	spec := in.Class.Spec
 	r.AssociatePublicIpAddress = spec.AssociatePublicIPAddress

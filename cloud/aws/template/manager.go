@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// unusedFor is how long a template may go unused before it is removed.
+	// unusedFor is how long a template may be unused before it is deleted.
 	unusedFor = time.Minute
 	listPage  = 200
 )
 
-// EC2 are the calls about launch templates.
+// EC2 are the calls for launch templates.
 type EC2 interface {
 	DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error)
 	CreateLaunchTemplate(context.Context, *ec2.CreateLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error)
@@ -41,7 +41,7 @@ type Manager struct {
 	known map[string]known // by name
 }
 
-// known is a template that exists.
+// known is an existing template.
 type known struct {
 	id   string
 	used time.Time
@@ -52,7 +52,7 @@ func NewManager(api EC2, now clock.PassiveClock, cluster string) *Manager {
 	return &Manager{api: api, clock: now, cluster: cluster, known: map[string]known{}}
 }
 
-// Ensure makes a template exist, and counts as its use.
+// Ensure creates a template if it does not exist, and records its use.
 func (k *Manager) Ensure(ctx context.Context, in *ec2.CreateLaunchTemplateInput) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -94,7 +94,7 @@ func (k *Manager) create(ctx context.Context, in *ec2.CreateLaunchTemplateInput)
 	return id, nil
 }
 
-// Forget takes templates for gone, without removing them: EC2 said that they are.
+// Forget drops templates from the cache, without deleting them: EC2 reported that they do not exist.
 func (k *Manager) Forget(names ...string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -139,7 +139,7 @@ func (k *Manager) DeleteExpired(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// RemoveAll removes the templates of a class.
+// RemoveAll deletes the templates of a class.
 func (k *Manager) RemoveAll(ctx context.Context, class string) error {
 	found, err := k.list(ctx, clusterFilter(k.cluster), ec2types.Filter{Name: aws.String("tag:" + awsv1.TagNodeClass), Values: []string{class}})
 	if err != nil {

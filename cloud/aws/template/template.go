@@ -1,5 +1,5 @@
 // Package template makes the launch templates of EC2: all settings of an instance that are equal across instance types and zones. It
-// computes the content of a template without API calls; the keeper creates templates and deletes those that were not used for a
+// computes the content of a template without API calls; the manager creates templates and deletes those that were not used for a
 // while.
 //
 // Source: AWS provider specification, launch templates.
@@ -23,13 +23,13 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/family"
 )
 
-// namePrefix starts the name of every launch template of Karpenter.
+// namePrefix is the prefix of the names of Karpenter's launch templates.
 const namePrefix = "karpenter.k8s.aws/"
 
 // Input is everything that a launch template depends on.
 type Input struct {
 	Class *awsv1.EC2NodeClass
-	// Tags are put on everything that is made.
+	// Tags are set on all created resources.
 	Tags map[string]string
 	// UserData is base64.
 	UserData, ImageID     string
@@ -43,7 +43,7 @@ type Input struct {
 	ReservesCapacity      bool
 }
 
-// Build is the call that makes the template. Its name is a hash of what it holds, so that equal templates are one. A class
+// Build returns the call that creates the template. Its name is a hash of its content, so that equal templates are one. A class
 // without security groups or profile cannot be launched.
 func Build(in Input) (*ec2.CreateLaunchTemplateInput, error) {
 	status := in.Class.Status
@@ -81,7 +81,7 @@ func Build(in Input) (*ec2.CreateLaunchTemplateInput, error) {
 	return &ec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String(name), LaunchTemplateData: data, TagSpecifications: own}, nil
 }
 
-// nameOf is the name of a template, from all that it holds.
+// nameOf is the name of a template, computed from its content.
 func nameOf(data *ec2types.RequestLaunchTemplateData, own []ec2types.TagSpecification) (string, error) {
 	text, err := json.Marshal([]any{data, own})
 	if err != nil {
@@ -92,7 +92,7 @@ func nameOf(data *ec2types.RequestLaunchTemplateData, own []ec2types.TagSpecific
 	return namePrefix + strconv.FormatUint(sum.Sum64(), 10), nil
 }
 
-// Tags are tags as EC2 takes them, in order of key.
+// Tags are tags in the format of EC2, in order of key.
 func Tags(tags map[string]string) []ec2types.Tag {
 	var out []ec2types.Tag
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
@@ -101,7 +101,7 @@ func Tags(tags map[string]string) []ec2types.Tag {
 	return out
 }
 
-// tags are for what EC2 makes of the template and the fleet does not tag.
+// tags are for resources that EC2 creates from the template and the fleet does not tag.
 func (in *Input) tags() []ec2types.LaunchTemplateTagSpecificationRequest {
 	kinds := []ec2types.ResourceType{ec2types.ResourceTypeNetworkInterface}
 	if in.CapacityType == v1.CapacityTypeSpot {
@@ -114,7 +114,7 @@ func (in *Input) tags() []ec2types.LaunchTemplateTagSpecificationRequest {
 	return out
 }
 
-// placement is where the host is.
+// placement is the placement of the instance.
 func (in *Input) placement() (*ec2types.LaunchTemplatePlacementRequest, error) {
 	out := &ec2types.LaunchTemplatePlacementRequest{Tenancy: ec2types.Tenancy(in.Tenancy)}
 	if in.PlacementGroupID != "" {
@@ -130,7 +130,7 @@ func (in *Input) placement() (*ec2types.LaunchTemplatePlacementRequest, error) {
 	return out, nil
 }
 
-// reserve aims at a reservation, or keeps out of all. Where the feature is off, open reservations may take the instance in.
+// reserve targets a reservation, or excludes all. If the feature is off, open reservations may match the instance.
 func (in *Input) reserve(data *ec2types.RequestLaunchTemplateData) {
 	if !in.ReservesCapacity {
 		return
@@ -154,7 +154,7 @@ func (in *Input) reserve(data *ec2types.RequestLaunchTemplateData) {
 	}
 }
 
-// metadata is how the instance reaches its metadata. Tags are not shown there, for their keys have slashes.
+// metadata are the options of the instance metadata service. Tags are not available there, because their keys have slashes.
 func (in *Input) metadata() *ec2types.LaunchTemplateInstanceMetadataOptionsRequest {
 	out := &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{
 		HttpEndpoint: ec2types.LaunchTemplateInstanceMetadataEndpointStateEnabled, HttpTokens: ec2types.LaunchTemplateHttpTokensStateRequired,
@@ -182,7 +182,7 @@ func (in *Input) metadata() *ec2types.LaunchTemplateInstanceMetadataOptionsReque
 	return out
 }
 
-// disks are the disks of the class, or else those of its family.
+// disks are the block device mappings of the class, or else those of its family.
 func (in *Input) disks() []ec2types.LaunchTemplateBlockDeviceMappingRequest {
 	mappings := in.Class.Spec.BlockDeviceMappings
 	if len(mappings) == 0 {
@@ -206,7 +206,7 @@ func (in *Input) disks() []ec2types.LaunchTemplateBlockDeviceMappingRequest {
 	return out
 }
 
-// number is a number as EC2 takes it; none for 0.
+// number is a number in the format of EC2; nil for 0.
 func number(n *int64) *int32 {
 	if n == nil || *n == 0 {
 		return nil

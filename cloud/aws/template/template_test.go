@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
 )
 
-// input is what most templates are made of.
+// input is the input that most tests start from.
 func input(change func(*template.Input)) template.Input {
 	class := &awsv1.EC2NodeClass{}
 	class.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-1"}, {ID: "sg-2"}}
@@ -180,7 +180,7 @@ func TestOptions(t *testing.T) {
 	})
 }
 
-// TestSizesOfDisksAreWholeGibibytes: what EC2 counts in, rounded up.
+// TestSizesOfDisksAreWholeGibibytes: EC2 counts whole GiB, so that sizes are rounded up.
 func TestSizesOfDisksAreWholeGibibytes(t *testing.T) {
 	for size, want := range map[string]int32{"1G": 1, "20Gi": 20, "21G": 20, "1Gi": 1, "21Gi": 21, "1": 1} {
 		_, data := build(t, func(in *template.Input) {

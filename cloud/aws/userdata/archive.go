@@ -18,7 +18,7 @@ import (
 const (
 	// boundary separates the parts of an archive.
 	boundary = "//"
-	// archiveHead opens an archive.
+	// archiveHead is the header of an archive.
 	archiveHead = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"" + boundary + "\"\n\n"
 
 	typeShell      = `text/x-shellscript; charset="us-ascii"`
@@ -34,7 +34,7 @@ type part struct {
 	content string
 }
 
-// newPart is a part of which only the type is known.
+// newPart is a part with a content type and no other headers.
 func newPart(contentType, content string) part {
 	return part{map[string][]string{headerType: {contentType}}, content}
 }
@@ -72,7 +72,7 @@ func readParts(text string) ([]part, error) {
 	var parts []part
 	reader := multipart.NewReader(message.Body, params["boundary"])
 	for {
-		// Raw: another way of reading would undo one of the encodings and drop its header.
+		// NextRawPart, because NextPart would decode quoted-printable content and drop its header.
 		raw, err := reader.NextRawPart()
 		if errors.Is(err, io.EOF) {
 			return parts, nil
@@ -88,7 +88,7 @@ func readParts(text string) ([]part, error) {
 	}
 }
 
-// plain is a part with its type alone; the content is decoded, because the header that says how is lost.
+// plain is a part with only its type; the content is decoded, because the encoding header is dropped.
 func (p part) plain() (part, error) {
 	header := textproto.MIMEHeader(p.header)
 	var content io.Reader = strings.NewReader(p.content)
@@ -106,8 +106,8 @@ func (p part) plain() (part, error) {
 	return newPart(header.Get(headerType), string(decoded)), nil
 }
 
-// archive writes parts one after the other, without carriage returns. A part that holds the boundary cannot be written: it
-// would be read as two.
+// archive writes parts in order, without carriage returns. A part that contains the boundary is an error: it
+// would be read as two parts.
 func archive(parts []part) (string, error) {
 	var out strings.Builder
 	out.WriteString(archiveHead)

@@ -10,17 +10,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Names of tables in the settings of Bottlerocket.
+// Names of tables in Bottlerocket settings.
 const (
 	tableSettings   = "settings"
 	tableKubernetes = "kubernetes"
 	tableCommands   = "bootstrap-commands"
 
-	// commandMountStorage is the command that joins the built-in disks. It comes before all others.
+	// commandMountStorage is the boot command that combines the instance store volumes. It precedes all others.
 	commandMountStorage = "000-mount-instance-storage"
 )
 
-// renderBottlerocket is the user's settings with those of Karpenter over them.
+// renderBottlerocket merges Karpenter's settings into the user's.
 func renderBottlerocket(in *Input) (Result, error) {
 	result, err := mergeSettings(in)
 	if err != nil {
@@ -62,7 +62,7 @@ func mergeSettings(in *Input) (Result, error) {
 	return Result{Text: string(text), Dropped: dropped}, nil
 }
 
-// table is a copy of the table below a key, empty if there is none.
+// table is a copy of the table at a key, empty if it is missing.
 func table(parent map[string]any, key string) (map[string]any, error) {
 	switch child := parent[key].(type) {
 	case nil:
@@ -74,7 +74,7 @@ func table(parent map[string]any, key string) (map[string]any, error) {
 	}
 }
 
-// knownSettings splits the settings of the kubelet into those that are known and the names of the others, sorted.
+// knownSettings splits the kubelet settings into known ones and the names of the others, sorted.
 func knownSettings(kubernetes map[string]any) (map[string]any, []string) {
 	var dropped []string
 	known := settingNames()
@@ -87,7 +87,7 @@ func knownSettings(kubernetes map[string]any) (map[string]any, []string) {
 	return kubernetes, dropped
 }
 
-// settingNames are the settings of the kubelet that Bottlerocket has.
+// settingNames are the kubelet settings that Bottlerocket supports.
 func settingNames() []string {
 	return []string{
 		"api-server", "cloud-provider", "cluster-certificate", "cluster-name", "cluster-dns-ip", "credential-providers", "node-labels", "node-taints",
@@ -102,7 +102,7 @@ func settingNames() []string {
 	}
 }
 
-// override writes what Karpenter decides.
+// override writes the settings that Karpenter controls.
 func (in *Input) override(kubernetes map[string]any) error {
 	labels, err := table(kubernetes, "node-labels")
 	if err != nil {
@@ -161,15 +161,15 @@ func taintSettings(taints []corev1.Taint) map[string][]string {
 	return out
 }
 
-// bootCommand is an entry of the table of commands that run at boot.
+// bootCommand is an entry of the boot commands table.
 type bootCommand struct {
 	Commands [][]string `toml:"commands"`
-	// Mode is left out where the user leaves it out: Bottlerocket refuses an empty one.
+	// Mode is omitted where the user omits it: Bottlerocket rejects an empty one.
 	Mode      string `toml:"mode,omitempty"`
 	Essential bool   `toml:"essential"`
 }
 
-// bootCommands are the user's commands and, where built-in disks are to be used, the one that joins them.
+// bootCommands are the user's commands and, if instance store volumes are used, the one that combines them.
 func (in *Input) bootCommands(settings map[string]any) (map[string]bootCommand, error) {
 	out := map[string]bootCommand{}
 	if written, ok := settings[tableCommands]; ok {

@@ -8,11 +8,11 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 )
 
-// nameBottlerocket is in the names of all images of the family.
+// nameBottlerocket is part of the names of all Bottlerocket images.
 const nameBottlerocket = "bottlerocket"
 
-// BottlerocketVersion is the release of a class's images, as far as it is known: from the alias, from the name that is
-// selected, from the name of the image whose id is selected, or from the name of any image. Empty when it cannot.
+// BottlerocketVersion is the release of a class's images, if known: from the alias, from the selected name,
+// from the name of the image whose ID is selected, or from the name of any image. Empty when unknown.
 func BottlerocketVersion(class *awsv1.EC2NodeClass) string {
 	if alias, ok, err := class.Alias(); ok && err == nil {
 		return alias.Version
@@ -36,7 +36,7 @@ func BottlerocketVersion(class *awsv1.EC2NodeClass) string {
 	return ""
 }
 
-// versionInName finds the release in the name of an image, such as bottlerocket-aws-k8s-1.30-x86_64-v1.19.2-29cc92cc.
+// versionInName returns the release in the name of an image, such as bottlerocket-aws-k8s-1.30-x86_64-v1.19.2-29cc92cc.
 func versionInName(name string) string {
 	for piece := range strings.SplitSeq(name, "-") {
 		if strings.HasPrefix(piece, "v") && strings.Contains(piece, ".") {
@@ -46,7 +46,7 @@ func versionInName(name string) string {
 	return ""
 }
 
-// bindsByDefault reports whether a release binds the right directories by default: from 1.46.0 on.
+// bindsByDefault reports whether a release mounts the required directories by default: from 1.46.0 on.
 func bindsByDefault(version string) bool {
 	if version == awsv1.VersionLatest {
 		return true

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// kubeletFlags are the settings as flags of the kubelet, in a fixed order. Those that are not set are left out, but for the
+// kubeletFlags are the settings as kubelet flags, in a fixed order. Unset settings are omitted, except for
 // taints.
 func (in *Input) kubeletFlags() string {
 	var flags []string
@@ -59,7 +59,7 @@ func (in *Input) kubeletFlags() string {
 	return strings.Join(flags, " ")
 }
 
-// labelFlag is the flag for labels.
+// labelFlag is the flag for node labels.
 func labelFlag(labels map[string]string) string { return `--node-labels="` + pairs(labels, "=") + `"` }
 
 // pairs lists entries in the order of their keys.
@@ -71,7 +71,7 @@ func pairs(values map[string]string, separator string) string {
 	return strings.Join(out, ",")
 }
 
-// durations are durations as Go writes them.
+// durations are durations in Go syntax.
 func durations(values map[string]metav1.Duration) map[string]string {
 	out := map[string]string{}
 	for key, value := range values {
@@ -80,7 +80,7 @@ func durations(values map[string]metav1.Duration) map[string]string {
 	return out
 }
 
-// taintTexts are taints as the kubelet reads them from a flag.
+// taintTexts are taints in the syntax of the kubelet flag.
 func taintTexts(taints []corev1.Taint) []string {
 	var out []string
 	for _, taint := range taints {

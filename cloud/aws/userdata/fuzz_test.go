@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/userdata"
 )
 
-// read takes an archive apart with other code than that which wrote it.
+// read parses an archive with other code than that which wrote it.
 func read(t *testing.T, text string) (types, contents []string) {
 	t.Helper()
 	message, err := mail.ReadMessage(strings.NewReader(text))
@@ -49,8 +49,8 @@ func read(t *testing.T, text string) (types, contents []string) {
 	}
 }
 
-// theirs are the parts of a user's data: those of an archive, decoded where their headers are not kept, or the text itself. Carriage
-// returns are left out, as they are in archives.
+// theirs are the parts of the user's data: those of an archive, decoded where their headers are dropped, or the text itself. Carriage
+// returns are removed, as in archives.
 func theirs(t *testing.T, text string, decode bool) []string {
 	t.Helper()
 	trimmed := strings.TrimSpace(text)
@@ -93,7 +93,7 @@ func theirs(t *testing.T, text string, decode bool) []string {
 	}
 }
 
-// FuzzArchives checks that whatever the user adds, it is there and Karpenter's part is whole and last, or there is an error.
+// FuzzArchives checks that any custom user data is kept and Karpenter's part is intact and last, or there is an error.
 func FuzzArchives(f *testing.F) {
 	f.Attr("covers", "A312 A315")
 	for _, seed := range []string{
@@ -135,7 +135,7 @@ func FuzzArchives(f *testing.F) {
 	})
 }
 
-// FuzzSettings checks that whatever settings the user adds, those of Karpenter hold and the others stay, or there is an error.
+// FuzzSettings checks that for any custom settings Karpenter's settings apply and the others are kept, or there is an error.
 func FuzzSettings(f *testing.F) {
 	f.Attr("covers", "A317")
 	for _, seed := range []string{"", ownTOML, "[settings.kubernetes]\ncluster-name = 3", "settings = {kubernetes = {}}", "[settings]\nkubernetes = []", "[[settings]]", "a = 1979-05-27", "[settings.bootstrap-commands.x]\ncommands = [[1]]"} {
@@ -146,7 +146,7 @@ func FuzzSettings(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// Maps, because a struct would be filled whatever the case of the keys.
+		// Maps, because decoding into a struct ignores the case of keys.
 		kubernetes := tableOf(settingsOf(t, result.Text), "kubernetes")
 		for key, want := range map[string]any{
 			"cluster-name": "c", "api-server": "https://e", "cluster-certificate": "Q0E=", "cluster-dns-ip": "10.0.100.10", "max-pods": int64(110),
@@ -173,17 +173,17 @@ func settingsOf(t *testing.T, text string) map[string]any {
 	return tableOf(document, "settings")
 }
 
-// tableOf is a table of a table; empty if it is not there, or something else.
+// tableOf is a table in a table; empty if it is missing or another type.
 func tableOf(parent map[string]any, key string) map[string]any {
 	out, _ := parent[key].(map[string]any)
 	return out
 }
 
-// checkKept checks that what Karpenter has no word about is as the user wrote it.
+// checkKept checks that settings which Karpenter does not control are unchanged.
 func checkKept(t *testing.T, text string, result userdata.Result) {
 	t.Helper()
 	written, got := settingsOf(t, text), settingsOf(t, result.Text)
-	// A number that is none is not equal to itself.
+	// NaN is not equal to itself.
 	equal := func(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
 	for key, value := range written {
 		if key != "kubernetes" && key != "bootstrap-commands" && !equal(value, got[key]) {
@@ -206,7 +206,7 @@ func checkKept(t *testing.T, text string, result userdata.Result) {
 	}
 }
 
-// FuzzScripts checks that whatever script the user adds, it is there whole, before Karpenter's call, in one pair of tags, or there is
+// FuzzScripts checks that any custom script is kept, before Karpenter's call, in one pair of tags, or there is
 // an error.
 func FuzzScripts(f *testing.F) {
 	f.Attr("covers", "A321")
@@ -243,7 +243,7 @@ func tags(text string) int {
 	return strings.Count(text, "<powershell>") + strings.Count(text, "</powershell>")
 }
 
-// FuzzVerbatim checks that images of the user's own get what the user wrote and nothing else.
+// FuzzVerbatim checks that custom images get the user's data unchanged.
 func FuzzVerbatim(f *testing.F) {
 	f.Attr("covers", "A322")
 	for _, seed := range []string{"", "#!/bin/sh\r\n", "MIME-Version: 1.0", "<powershell>", "\xff\x00"} {

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// renderAL2 is an archive with the user's parts and, last, a call of the bootstrap script of the image.
+// renderAL2 returns an archive with the user's parts followed by a call of the bootstrap script of the image.
 func renderAL2(in *Input) (string, error) {
 	var parts []part
 	switch {
@@ -24,7 +24,7 @@ func renderAL2(in *Input) (string, error) {
 	return archive(append(parts, newPart(typeShell, in.bootstrapScript())))
 }
 
-// bootstrapScript calls the script that is part of the images.
+// bootstrapScript calls the script of the image.
 func (in *Input) bootstrapScript() string {
 	call := fmt.Sprintf("/etc/eks/bootstrap.sh '%s' --apiserver-endpoint '%s'", in.ClusterName, in.Endpoint)
 	if in.CABundle != "" {
@@ -47,8 +47,8 @@ func (in *Input) bootstrapScript() string {
 	return "#!/bin/bash -xe\nexec > >(tee /var/log/user-data.log|logger -t user-data -s 2>/dev/console) 2>&1\n" + strings.Join(lines, " \\\n")
 }
 
-// renderAL2023 is an archive with the user's parts and, last, a NodeConfig: the image merges them in order, so that what
-// Karpenter says holds.
+// renderAL2023 returns an archive with the user's parts followed by a NodeConfig: the image merges them in order, so that
+// Karpenter's settings take precedence.
 func renderAL2023(in *Input) (string, error) {
 	var parts []part
 	switch {
@@ -77,13 +77,13 @@ func renderAL2023(in *Input) (string, error) {
 	return archive(append(parts, newPart(typeNodeConfig, config)))
 }
 
-// isMapping reports whether a text is a YAML mapping; one of nothing but comments is.
+// isMapping reports whether a text is a YAML mapping; one with only comments is.
 func isMapping(text string) bool {
 	var mapping map[string]any
 	return yaml.Unmarshal([]byte(text), &mapping) == nil
 }
 
-// nodeConfig is the document that tells the image how to join.
+// nodeConfig is the document with which the image joins the cluster.
 func (in *Input) nodeConfig() (string, error) {
 	if in.ClusterCIDR == "" {
 		return "", ErrNoClusterCIDR
@@ -112,7 +112,7 @@ func (in *Input) nodeConfig() (string, error) {
 	return "# Karpenter Generated NodeConfig\n" + string(text), nil
 }
 
-// kubeletConfig is the kubelet block with what was worked out in place of what was written.
+// kubeletConfig is the kubelet block with evaluated values in place of expressions.
 func (in *Input) kubeletConfig() map[string]any {
 	config := map[string]any{}
 	for name, value := range in.KubeletBlock {

@@ -12,7 +12,7 @@ import (
 )
 
 // NodeLabels are the labels that a kubelet registers its node with: those of the claim, the capacity type, and on all families
-// but Custom the one that says that taints are already there. Kubelets may not set labels of Kubernetes itself.
+// but Custom the one that says that the taints are already set. Kubelets may not set kubernetes.io labels.
 func NodeLabels(claim map[string]string, capacityType string, family awsv1.Family) map[string]string {
 	out := maps.Clone(claim)
 	if out == nil {
@@ -34,8 +34,8 @@ func ofKubernetes(key string) bool {
 	})
 }
 
-// NodeTaints are the taints that a kubelet registers its node with: the claim's, those that go later, and the one that keeps
-// pods away until the node has registered.
+// NodeTaints are the taints that a kubelet registers its node with: the claim's, including startup taints, and the one that repels
+// pods until the node is registered.
 func NodeTaints(taints, startup []corev1.Taint) []corev1.Taint {
 	out := slices.Concat(taints, startup)
 	unregistered := v1.UnregisteredNoExecuteTaint()

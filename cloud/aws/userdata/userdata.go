@@ -1,7 +1,7 @@
 // Package userdata renders the user data that an EC2 instance reads at its first boot: how to join the cluster, with which labels, taints
-// and kubelet settings, together with what the user has to add. Each family of images has its own form.
+// and kubelet settings, together with the user's additions. Each image family has a format.
 //
-// The same input gives the same text. Nothing is asked or kept.
+// The same input gives the same text. The package makes no calls and keeps no state.
 //
 // Source: AWS provider specification, image families and user data.
 package userdata
@@ -18,43 +18,43 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
 )
 
-// ErrNoClusterCIDR says that the range of the cluster's services is needed and not known. The class is not ready then.
+// ErrNoClusterCIDR reports that the service CIDR of the cluster is needed and unknown. The class is not ready then.
 var ErrNoClusterCIDR = errors.New("resolving cluster CIDR")
 
 // Input is everything that user data depends on.
 type Input struct {
 	Family awsv1.Family
-	// ClusterName, Endpoint and CABundle (base64; empty when not known) say how to reach the cluster.
+	// ClusterName, Endpoint and CABundle (base64; empty when unknown) identify the cluster.
 	ClusterName, Endpoint, CABundle string
-	// ClusterCIDR is the range of services; only AL2023 asks for it.
+	// ClusterCIDR is the service CIDR; only AL2023 needs it.
 	ClusterCIDR string
-	// ClusterDNS are the addresses for names, resolved; empty when not known.
+	// ClusterDNS are the DNS addresses, resolved; empty when unknown.
 	ClusterDNS []string
-	// MaxPods is the number of pods of the instance type; nil leaves it to the image.
+	// MaxPods is the pod limit of the instance type; nil leaves it to the image.
 	MaxPods *int64
-	// Kubelet is the kubelet block as it was read, with expressions worked out or removed.
+	// Kubelet is the parsed kubelet block, with expressions evaluated or removed.
 	Kubelet kubelet.Config
-	// KubeletBlock is the kubelet block as it is written; only AL2023 passes on what Karpenter does not read.
+	// KubeletBlock is the unparsed kubelet block; only AL2023 passes on fields that Karpenter does not read.
 	KubeletBlock map[string]apiextensionsv1.JSON
-	// Labels and Taints are those that the node registers with; see NodeLabels and NodeTaints.
+	// Labels and Taints are those with which the node registers; see NodeLabels and NodeTaints.
 	Labels map[string]string
 	Taints []corev1.Taint
-	// RAID0 joins the built-in disks for the files of kubelet and containerd.
+	// RAID0 combines the instance store volumes for the files of kubelet and containerd.
 	RAID0 bool
-	// Custom is the user's own user data.
+	// Custom is the custom user data.
 	Custom string
-	// BottlerocketVersion is the release of the image; see BottlerocketVersion. Only Bottlerocket asks for it.
+	// BottlerocketVersion is the release of the image; see BottlerocketVersion. Only Bottlerocket needs it.
 	BottlerocketVersion string
 }
 
 // Result is user data, not yet in base64.
 type Result struct {
 	Text string
-	// Dropped are settings of the user that were left out because they are not known; worth a line in the log.
+	// Dropped are unknown settings of the user that were omitted; callers log them.
 	Dropped []string
 }
 
-// Render writes user data. An error means that the user's own part cannot be read, or ErrNoClusterCIDR.
+// Render returns user data. An error means that the custom user data is invalid, or ErrNoClusterCIDR.
 func Render(in Input) (Result, error) {
 	var text string
 	var err error
@@ -76,7 +76,7 @@ func Render(in Input) (Result, error) {
 	return Result{Text: text}, nil
 }
 
-// firstDNS is the one address for names that most families take; empty when not known.
+// firstDNS is the one DNS address that most families support; empty when unknown.
 func (in *Input) firstDNS() string {
 	if len(in.ClusterDNS) == 0 {
 		return ""
@@ -84,7 +84,7 @@ func (in *Input) firstDNS() string {
 	return in.ClusterDNS[0]
 }
 
-// ipv6 reports whether the cluster speaks IPv6, which its address for names shows.
+// ipv6 reports whether the cluster uses IPv6, as its DNS address shows.
 func (in *Input) ipv6() bool {
 	address, err := netip.ParseAddr(in.firstDNS())
 	return err == nil && address.Is6()

@@ -22,7 +22,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/*.golden from what is rendered, for review")
 
-// base is a small cluster: one label, no taints but the one every node begins with.
+// base is a minimal input: one label, and only the taint that every node starts with.
 func base(family awsv1.Family) userdata.Input {
 	return userdata.Input{
 		Family: family, ClusterName: "c", Endpoint: "https://e", CABundle: "Q0E=", ClusterCIDR: "10.100.0.0/16",
@@ -129,7 +129,7 @@ func cases(t testing.TB) map[string]userdata.Input {
 	}
 }
 
-// TestGolden compares what is rendered, byte for byte, with testdata/*.golden.
+// TestGolden compares the rendered text, byte for byte, with testdata/*.golden.
 func TestGolden(t *testing.T) {
 	t.Attr("covers", "A311 A312 A313 A315 A317 A318 A320 A321 A324")
 	for name, in := range cases(t) {
@@ -193,7 +193,7 @@ spec:
 </powershell>`
 )
 
-// TestKnownTexts compares with texts that were written down independently of this code.
+// TestKnownTexts compares with texts written independently of this code.
 func TestKnownTexts(t *testing.T) {
 	t.Attr("covers", "A311 A313 A321 A322")
 	archive := func(contentType, content string) string {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// renderWindows is the user's script and a call of the bootstrap script of the image. Both share one pair of tags: with tags of
-// the user's own the script would end before the call, and the node would never join.
+// renderWindows is the user's script and a call of the bootstrap script of the image. Both share one pair of tags: with further
+// tags of the user the script would end before the call, and the node would never join.
 func renderWindows(in *Input) (string, error) {
 	for _, tag := range []string{"<powershell>", "</powershell>"} {
 		if strings.Contains(strings.ToLower(in.Custom), tag) {
