@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-anew/karpenter/bench/workload"
 )
 
-// Both sides solve their cases of the repository at a small size, and every claim can be launched.
-// That neither leaves a pod unplaced shows that the whole input reached both.
+// TestBothSidesAnswerEveryCase: both sides solve the cases of the repository at a small size, and every claim can be launched.
+// If neither leaves a pod unplaced, the whole input reached both.
 func TestBothSidesAnswerEveryCase(t *testing.T) {
 	cases, err := workload.Find("cases")
 	if err != nil {

@@ -1,12 +1,12 @@
 // Package cloud is the contract between Karpenter and a cloud provider.
 //
-// A Cloud is a plain value: a Provider that launches and ends instances, the kinds of node class it understands, the
-// labels it speaks, and the few numbers and hooks that differ between clouds. Everything is said in API terms (node
-// claims, label requirements, resource lists), so that a provider can be written without knowing the engine.
+// A Cloud is a plain value: a Provider that launches and terminates instances, the kinds of its node classes, its
+// labels, and the few numbers and hooks that differ between clouds. The contract uses API terms (NodeClaims,
+// label requirements, resource lists), so that providers do not depend on the scheduling engine.
 //
-// The package also holds what every provider would otherwise write again: the typed errors the controllers branch on,
-// the translation from API requirements to the label algebra, and Menu, which lists in order of price the offerings that
-// a NodeClaim may be launched as. Package cloudtest checks a provider against the contract.
+// The package also has what every provider needs: the typed errors on which the controllers branch,
+// the translation from API requirements to the label algebra, and Menu, which lists in order of price the offerings from which
+// a NodeClaim may be launched. Package cloudtest checks a provider against the contract.
 //
 // Source: scheduling specification, cloud-provider contract.
 package cloud
@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// DefaultLaunchTimeout is how long a NodeClaim may stay unlaunched before it is given up.
+	// DefaultLaunchTimeout is how long a NodeClaim may stay unlaunched before it is deleted.
 	DefaultLaunchTimeout = 5 * time.Minute
 	// DefaultMaxInstanceTypes is how many instance types a NodeClaim may list.
 	DefaultMaxInstanceTypes = 600
 )
 
-// Cloud is everything Karpenter needs to know about one cloud. It is built once at start-up and handed down by value;
+// Cloud is what Karpenter needs to know about one cloud. It is built once at startup and passed by value;
 // it does not change afterwards.
 type Cloud struct {
 	// Name is the provider label of metrics, for instance "kwok".
@@ -53,14 +53,14 @@ type Cloud struct {
 	DefaultTerminationGracePeriod *time.Duration
 	// MaxInstanceTypes is how many instance types a NodeClaim may list; 0 means DefaultMaxInstanceTypes.
 	MaxInstanceTypes int
-	// UnsupportedProvisioners are CSI drivers, and provisioners of storage classes, whose volumes cannot be had on this
-	// cloud's machines: pods that use them are not placed. Usually empty.
+	// UnsupportedProvisioners are CSI drivers, and provisioners of storage classes, whose volumes do not exist in this
+	// cloud: pods that use them are not placed. Usually empty.
 	UnsupportedProvisioners []string
-	// UnsupportedTopologyKeys are labels by which storage classes may not restrict where volumes are made, because machines
-	// of this cloud do not carry them. Usually empty.
+	// UnsupportedTopologyKeys are labels by which storage classes may not restrict the topology of volumes, because nodes
+	// of this cloud do not have them. Usually empty.
 	UnsupportedTopologyKeys []string
-	// UseCorrection gives the provider the corrections of instance types for the choice it makes at launch. It is called
-	// before anything runs, and only where users may correct; nil when the provider makes no such choice.
+	// UseCorrection gives the provider the corrections of instance types for its choice at launch. It is called
+	// before the controllers start, and only if NodeOverlays are enabled; nil when the provider makes no such choice.
 	UseCorrection func(Correction)
 	// Register adds the cloud's own controllers to the manager; nil when it has none.
 	Register func(manager.Manager) error

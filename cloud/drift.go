@@ -1,7 +1,7 @@
 package cloud
 
-// DriftReason says why an instance is no longer what was asked for. It becomes the reason and the message of the
-// NodeClaim's Drifted condition; empty means not drifted. Providers add reasons of their own.
+// DriftReason says why an instance no longer matches its claim. It becomes the reason and the message of the
+// NodeClaim's Drifted condition; empty means not drifted. Providers add further reasons.
 type DriftReason string
 
 // The reasons that the core finds without asking the provider.

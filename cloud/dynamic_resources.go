@@ -2,14 +2,14 @@ package cloud
 
 import resourcev1 "k8s.io/api/resource/v1"
 
-// DynamicResources is what device drivers will publish on a node, as far as it is known before the node exists. It is
-// shared and must not be changed once a provider has handed it out.
+// DynamicResources is what device drivers are expected to publish on a node. It is
+// shared and must not be changed once a provider has returned it.
 //
 // Source: scheduling specification, instance type; dynamic resource allocation.
 type DynamicResources struct {
-	// ResourceSlices are complete pools. Where they can be used is the node they are published on, whatever they say.
+	// ResourceSlices are complete pools. They are usable on the node that publishes them, whatever their node selection.
 	ResourceSlices []resourcev1.ResourceSlice
-	// AttributeBindings are devices that will have the same value of an attribute that only the node can tell.
+	// AttributeBindings are devices that will have the same value of an attribute that is known only on the node.
 	AttributeBindings []AttributeBinding
 }
 

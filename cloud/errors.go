@@ -32,8 +32,8 @@ func IgnoreNodeClaimNotFound(err error) error {
 	return err
 }
 
-// InsufficientCapacityError says that nothing the claim allows can be launched now. The claim is deleted and its pods
-// are planned again; the provider is expected to call the exhausted offerings unavailable from then on.
+// InsufficientCapacityError says that no offering that the claim allows can be launched now. The claim is deleted and its pods
+// are scheduled again; the provider must mark the exhausted offerings as unavailable.
 type InsufficientCapacityError struct{ cause error }
 
 // NewInsufficientCapacityError wraps the cause.
@@ -71,7 +71,7 @@ func (e *NodeClassNotReadyError) Unwrap() error { return e.cause }
 // IsNodeClassNotReady reports whether err is, or wraps, a NodeClassNotReadyError.
 func IsNodeClassNotReady(err error) bool { return isA[*NodeClassNotReadyError](err) }
 
-// CreateError is a failed launch that tells users why in its own words: Reason and Message go to the claim's Launched
+// CreateError is a failed launch with a reason for users: Reason and Message become those of the claim's Launched
 // condition. The launch is retried until the launch timeout.
 type CreateError struct {
 	// Reason is the condition's reason, in CamelCase.
@@ -100,8 +100,8 @@ func AsCreateError(err error) (*CreateError, bool) {
 	return e, ok
 }
 
-// UnevaluatedNodePoolError says that a NodePool's instance types are not settled yet, because overlays are still being
-// worked out. The pool is left out of this run.
+// UnevaluatedNodePoolError says that a NodePool's instance types are not available yet, because its NodeOverlays are not
+// evaluated. The pool is skipped in this run.
 type UnevaluatedNodePoolError struct {
 	// NodePool is the pool's name.
 	NodePool string

@@ -27,8 +27,8 @@ type InstanceType struct {
 	Capacity corev1.ResourceList
 	// Overhead is what pods cannot use: kube-reserved, system-reserved and the eviction threshold together.
 	Overhead corev1.ResourceList
-	// VolumeLimits are how many volumes of each CSI driver an instance is expected to take, for as long as its drivers have
-	// not said it themselves. A driver that is missing here is not limited, as far as is known.
+	// VolumeLimits are the expected volume limits of each CSI driver on an instance, until its drivers
+	// publish them. A missing driver has no known limit.
 	VolumeLimits map[string]int
 	// DynamicResources are the devices that drivers will publish; nil for none. Types with the same devices should share one.
 	DynamicResources *DynamicResources

@@ -21,7 +21,7 @@ type Menu struct {
 	rules v1.LabelRules
 }
 
-// menuLine is one offering. Its labels and allocatable are worked out once, because a launch looks at thousands.
+// menuLine is one offering. Its labels and allocatable are computed once, because a launch reads thousands.
 type menuLine struct {
 	typeIndex     int
 	offeringIndex int
@@ -56,8 +56,8 @@ func NewMenu(types []*InstanceType, rules v1.LabelRules) *Menu {
 	return m
 }
 
-// compare orders by price, then by type name, then by the offering's labels, then by position: a total order that only
-// depends on what is offered.
+// compare orders by price, then by type name, then by the offering's labels, then by position: a total order that
+// depends only on the offerings.
 func (m *Menu) compare(a, b menuLine) int {
 	x, y := m.candidate(a), m.candidate(b)
 	return cmp.Or(
@@ -74,10 +74,10 @@ func (m *Menu) candidate(l menuLine) Candidate {
 	return Candidate{Type: t, Offering: &t.Offerings[l.offeringIndex]}
 }
 
-// Candidates are the offerings that claim can be launched as, cheapest first: the type and the offering meet the claim's
-// requirements, the offering can be bought now, and the claim's requests fit. Labels that the type does not know count
-// as satisfied when the claim demands them, because a claim may carry labels of the user's own. MinValues is not
-// considered: it was a demand on the choice of types, which is made by now.
+// Candidates are the offerings from which claim can be launched, cheapest first: the type and the offering meet the claim's
+// requirements, the offering is available, and the claim's requests fit. Labels that the type does not define count
+// as satisfied when the claim requires them, because a claim may carry labels of the user. MinValues is not
+// considered: it constrains the choice of types, which is already made.
 func (m *Menu) Candidates(claim *v1.NodeClaim) iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
 		want := Requirements(claim.Spec.Requirements, m.rules)
@@ -90,7 +90,7 @@ func (m *Menu) Candidates(claim *v1.NodeClaim) iter.Seq[Candidate] {
 	}
 }
 
-// verdict is what became of an offering or a type; the zero value is "not looked at yet".
+// verdict is the result for an offering or a type; the zero value is "not evaluated yet".
 type verdict int
 
 const (
@@ -124,7 +124,7 @@ func (m *Menu) judge(line menuLine, claim *v1.NodeClaim, want requirement.Set, t
 
 func (m *Menu) wellKnown(key string) bool { return m.rules.WellKnown[key] }
 
-// Refusal says in one sentence why Candidates is empty for claim, by counting what stood in the way of each offering.
+// Refusal says in one sentence why Candidates is empty for claim, by counting the reason for each offering.
 func (m *Menu) Refusal(claim *v1.NodeClaim) error {
 	want := Requirements(claim.Spec.Requirements, m.rules)
 	typeFits := make([]verdict, len(m.types))

@@ -10,7 +10,7 @@ import (
 //
 // Source: scheduling specification, offering.
 type Offering struct {
-	// Requirements are the labels that tell this offering from others. Capacity type and zone are always there, each with
+	// Requirements are the labels that distinguish this offering from others. Capacity type and zone are always present, each with
 	// one value; reserved offerings also name their reservation.
 	Requirements []v1.NodeSelectorRequirementWithMinValues
 	// Price in dollars (or any one currency) per hour.

@@ -18,8 +18,8 @@ type Provider interface {
 	// retried until the launch timeout.
 	Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error)
 
-	// Delete ends the instance of claim.Status.ProviderID. Nil means that termination has begun; it is called again
-	// until it answers NodeClaimNotFoundError, which means that the instance is gone.
+	// Delete terminates the instance of claim.Status.ProviderID. Nil means that termination has started; it is called again
+	// until it returns NodeClaimNotFoundError, which means that the instance does not exist.
 	Delete(ctx context.Context, claim *v1.NodeClaim) error
 
 	// Get is the claim that describes an instance, or NodeClaimNotFoundError when it does not exist any more.

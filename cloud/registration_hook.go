@@ -7,7 +7,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// RegistrationHook holds back the registration of a Node until something outside the cluster is ready for it. All hooks
+// RegistrationHook delays the registration of a Node until a system outside the cluster is ready for it. All hooks
 // run in parallel on every attempt; an error or a pending result keeps the unregistered taint on the Node.
 //
 // Source: NodeClaim lifecycle, registration.
@@ -20,11 +20,11 @@ type RegistrationHook interface {
 
 // HookResult is a hook's answer. The zero value agrees.
 type HookResult struct {
-	// Requeue asks for another attempt with the usual back-off.
+	// Requeue requests another attempt with the usual back-off.
 	Requeue bool
-	// RequeueAfter asks for another attempt after this time.
+	// RequeueAfter requests another attempt after this time.
 	RequeueAfter time.Duration
 }
 
-// Pending reports whether the hook asks for another attempt.
+// Pending reports whether the hook requests another attempt.
 func (r HookResult) Pending() bool { return r != HookResult{} }

@@ -10,7 +10,7 @@ import (
 //
 // Source: disruption specification, node repair.
 type RepairPolicy struct {
-	// ConditionType is the node condition to look at.
+	// ConditionType is the type of the node condition.
 	ConditionType corev1.NodeConditionType
 	// ConditionStatus is the status that counts as unhealthy.
 	ConditionStatus corev1.ConditionStatus

@@ -1,11 +1,11 @@
-// Package cloudtest checks that a provider keeps the contract of package cloud. Every provider runs it on itself:
+// Package cloudtest checks a provider against the contract of package cloud. Every provider's tests run it:
 //
 //	func TestContract(t *testing.T) {
 //		cloudtest.Run(t, func(t *testing.T) cloudtest.Subject { … })
 //	}
 //
-// Each promise is one subtest on a fresh subject. The checks are ordinary functions, so that the suite's own tests can
-// show that each of them fails on a provider that breaks its promise.
+// Each rule of the contract is one subtest on a fresh subject. The checks are ordinary functions, so that the suite's tests can
+// show that each of them fails on a provider that violates its rule.
 //
 // Source: scheduling specification, cloud-provider contract.
 package cloudtest
@@ -22,7 +22,7 @@ import (
 type Subject struct {
 	// Cloud is the cloud to check.
 	Cloud cloud.Cloud
-	// NodePool is a pool of the cloud, for asking what there is to buy.
+	// NodePool is a NodePool of the cloud, for listing instance types.
 	NodePool *v1.NodePool
 	// NewNodeClaim returns a claim with a unique UID that the cloud can launch and that requests few resources: any of at least two
 	// instance types. It is written where the provider expects it, and its node class is ready.
@@ -30,11 +30,11 @@ type Subject struct {
 	// Launched receives what Create returned, does with it what the lifecycle controller would, and returns once the
 	// instance can be found.
 	Launched func(ctx context.Context, claim *v1.NodeClaim) error
-	// Pass lets the time pass that lies between two calls of Delete.
+	// Pass advances the time between two calls of Delete.
 	Pass func(ctx context.Context) error
 }
 
-// check is one promise.
+// check is one rule.
 type check struct {
 	name string
 	run  func(context.Context, Subject) error
@@ -59,7 +59,7 @@ func checks() []check {
 	}
 }
 
-// Run checks every promise of the contract, each on a fresh subject.
+// Run checks every rule of the contract, each on a fresh subject.
 func Run(t *testing.T, newSubject func(t *testing.T) Subject) {
 	t.Helper()
 	for _, c := range checks() {

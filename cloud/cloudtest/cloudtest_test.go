@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// ledger is a cloud that keeps its instances in a map and every promise of the contract. Tests break it by replacing
+// ledger is a cloud that keeps its instances in a map and satisfies the contract. Tests break it by replacing
 // one of its functions.
 type ledger struct {
 	mu        sync.Mutex
@@ -142,7 +142,7 @@ func (l *ledger) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftReason, e
 	return l.drift, nil
 }
 
-// asSubject is the ledger with what the suite wants around it.
+// asSubject is the ledger as a subject of the suite.
 func (l *ledger) asSubject() Subject {
 	s := Subject{
 		Cloud: cloud.Cloud{
@@ -182,7 +182,7 @@ func broken(spoil func(l *ledger, claim, created *v1.NodeClaim)) func(*ledger) {
 	}
 }
 
-// Every promise is broken in every way we can think of, and the check that bears its name notices.
+// TestBrokenProvidersFail violates every rule in every known way, and expects that the check of that name fails.
 func TestBrokenProvidersFail(t *testing.T) {
 	tests := []struct {
 		check, how string
@@ -318,7 +318,7 @@ func TestBrokenProvidersFail(t *testing.T) {
 	}
 }
 
-// restless changes its prices whenever it is asked.
+// restless changes its prices with every call.
 type restless struct {
 	*ledger
 	price float64

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// deleteAttempts is how often Delete may be called before it has to answer that the instance is gone.
+// deleteAttempts is how often Delete may be called before it must return that the instance does not exist.
 const deleteAttempts = 20
 
 // getAndListAgree: an instance that lives is found by its id, and described there as in the list.
@@ -78,7 +78,7 @@ func unknownInstanceIsNotFound(ctx context.Context, s Subject) error {
 	return errors.Join(append(errs, livesOnce(ctx, s, created.Status.ProviderID, 1))...)
 }
 
-// end calls Delete until the instance is gone.
+// end calls Delete until the instance does not exist.
 func end(ctx context.Context, s Subject, claim *v1.NodeClaim) error {
 	for range deleteAttempts {
 		err := s.Cloud.Provider.Delete(ctx, claim)
@@ -95,7 +95,7 @@ func end(ctx context.Context, s Subject, claim *v1.NodeClaim) error {
 	return fmt.Errorf("instance %q still exists after %d calls of Delete", claim.Status.ProviderID, deleteAttempts)
 }
 
-// deleteEndsInNotFound: Delete may take several calls, and then Get, List and Delete agree that the instance is gone.
+// deleteEndsInNotFound: Delete may take several calls, and then Get, List and Delete agree that the instance does not exist.
 func deleteEndsInNotFound(ctx context.Context, s Subject) error {
 	created, err := launch(ctx, s)
 	if err != nil {

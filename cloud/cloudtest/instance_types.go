@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// instanceTypesAreComplete: names are unique, every type defines every well-known label, offerings are unique and say
-// what they are.
+// instanceTypesAreComplete: names are unique, every type defines every well-known label, offerings are unique and
+// complete.
 func instanceTypesAreComplete(ctx context.Context, s Subject) error {
 	types, err := s.Cloud.Provider.InstanceTypes(ctx, s.NodePool)
 	if err != nil {
@@ -40,7 +40,7 @@ func instanceTypesAreComplete(ctx context.Context, s Subject) error {
 	return errors.Join(errs...)
 }
 
-// typeLabels checks that t defines every well-known label once. The nodepool is well known too, but no property of a
+// typeLabels checks that t defines every well-known label once. The NodePool label is well-known too, but not a property of a
 // type.
 func typeLabels(t *cloud.InstanceType, rules v1.LabelRules) (errs []error) {
 	defined := map[string]bool{}
@@ -133,7 +133,7 @@ func typeOfferings(t *cloud.InstanceType, c cloud.Cloud) (errs []error) {
 	return errs
 }
 
-// instanceTypesAreStable: asking twice without anything having happened gives equal answers, in the same order.
+// instanceTypesAreStable: two calls without a change in between return equal lists, in the same order.
 func instanceTypesAreStable(ctx context.Context, s Subject) error {
 	first, err := s.Cloud.Provider.InstanceTypes(ctx, s.NodePool)
 	if err != nil {

@@ -215,7 +215,7 @@ func claimsDoNotShareInstances(ctx context.Context, s Subject) error {
 	return errors.Join(livesOnce(ctx, s, a.Status.ProviderID, 2), livesOnce(ctx, s, b.Status.ProviderID, 2))
 }
 
-// createRefusesTheImpossible: a claim that nothing can satisfy ends in InsufficientCapacityError and in no instance.
+// createRefusesTheImpossible: an unsatisfiable claim ends in InsufficientCapacityError and in no instance.
 func createRefusesTheImpossible(ctx context.Context, s Subject) error {
 	claim, err := s.NewNodeClaim(ctx)
 	if err != nil {

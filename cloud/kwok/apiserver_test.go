@@ -27,7 +27,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
-// cluster is a real API server, with nothing else running.
+// cluster is a real API server without controllers.
 type cluster struct {
 	t      *testing.T
 	config *rest.Config
@@ -129,7 +129,7 @@ func (k *cluster) launch(c cloud.Cloud, name string, reqs ...v1.NodeSelectorRequ
 	return created
 }
 
-// await is the next event of the given type for a Node.
+// await returns the next event of the given type for a Node.
 func (k *cluster) await(kind watch.EventType, name string) *corev1.Node {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(k.t.Context(), 30*time.Second)
@@ -188,7 +188,7 @@ func TestInstancesOnARealAPIServer(t *testing.T) {
 		t.Errorf("%d nodes", got)
 	}
 
-	// A claim that is going away ends, and its Node does not come back.
+	// The instance of a claim that is being deleted is terminated, and its Node does not come back.
 	current := &v1.NodeClaim{}
 	if err := k.client.Get(t.Context(), types.NamespacedName{Name: "second"}, current); err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestInstancesOnARealAPIServer(t *testing.T) {
 	}
 }
 
-// provider is the kwok provider of c without the cache of a process that is dead.
+// provider is the kwok provider of c without the cache of a terminated process.
 func (k *cluster) provider(c cloud.Cloud) cloud.Provider {
 	live := *c.Provider.(*provider)
 	live.client = k.client

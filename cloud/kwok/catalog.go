@@ -13,17 +13,17 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// DefaultCatalog is the catalog used when none is asked for.
+// DefaultCatalog is the default catalog.
 const DefaultCatalog = "generic"
 
-// catalog is what there is to buy, as a source describes it.
+// catalog is the instance types of the cloud, as a source describes them.
 type catalog struct {
 	types []catalogType
 	// offeringKeys are the labels that distinguish offerings, sorted. They become well-known.
 	offeringKeys []string
 }
 
-// catalogType is one instance type before its labels are spelled out.
+// catalogType is one instance type before its labels are computed.
 type catalogType struct {
 	name      string
 	arch      string
@@ -34,14 +34,14 @@ type catalogType struct {
 	devices   *cloud.DynamicResources
 }
 
-// CatalogNames are the names that Options.Catalog understands, sorted.
+// CatalogNames are the valid values of Options.Catalog, sorted.
 func CatalogNames() []string {
 	names := append(regionCatalogNames(), DefaultCatalog, DevicesCatalog)
 	slices.Sort(names)
 	return names
 }
 
-// loadCatalog reads the catalog that opts ask for.
+// loadCatalog reads the catalog that opts name.
 func loadCatalog(opts Options) (catalog, error) {
 	named := opts.Catalog != "" && opts.Catalog != DefaultCatalog
 	switch {
@@ -84,7 +84,7 @@ func offeringKeysOf(types []catalogType) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// overhead is what the system takes from every node.
+// overhead is reserved for the system on every node.
 func overhead() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("100m"),
@@ -92,8 +92,8 @@ func overhead() corev1.ResourceList {
 	}
 }
 
-// instanceTypes spells out the catalog: every type defines every well-known label, and every offering every label that
-// any offering is told apart by.
+// instanceTypes returns the catalog: every type defines every well-known label, and every offering every label that
+// distinguishes offerings.
 func instanceTypes(cat catalog, rules v1.LabelRules) []*cloud.InstanceType {
 	shared := overhead()
 	out := make([]*cloud.InstanceType, 0, len(cat.types))
@@ -108,8 +108,8 @@ func instanceTypes(cat catalog, rules v1.LabelRules) []*cloud.InstanceType {
 	return out
 }
 
-// definingAll is o with DoesNotExist for the keys it says nothing about, so that a node bought through it is known not
-// to have those labels.
+// definingAll is o with DoesNotExist for the keys that it does not define, so that nodes launched from it are known not
+// to have these labels.
 func definingAll(o cloud.Offering, keys []string) cloud.Offering {
 	reqs := slices.Clip(o.Requirements)
 	for _, key := range keys {
@@ -140,7 +140,7 @@ func typeRequirements(m catalogType, offeringKeys []string, rules v1.LabelRules)
 	for _, key := range offeringKeys {
 		values[key] = offeredValues(m, key)
 	}
-	// The nodepool is a well-known label that is no property of an instance type.
+	// The NodePool label is well-known but not a property of an instance type.
 	for key := range rules.WellKnown {
 		if _, ok := values[key]; !ok && key != v1.NodePoolLabelKey {
 			values[key] = nil

@@ -9,10 +9,10 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// rememberedMenus is how many menus of corrected types are kept.
+// rememberedMenus limits the cached menus of corrected types.
 const rememberedMenus = 16
 
-// menus are what can be bought, for each list of instance types. Lists of the same pointers have the same content.
+// menus caches the menu of each list of instance types. Lists of the same pointers have the same content.
 type menus struct {
 	rules v1.LabelRules
 	plain *cloud.Menu
@@ -39,7 +39,7 @@ func (m *menus) use(correct cloud.Correction) {
 	m.correct = correct
 }
 
-// of is what claim can be launched from, with the corrections for its pool.
+// of is the menu of a claim, with the corrections for its pool.
 func (m *menus) of(claim *v1.NodeClaim) (*cloud.Menu, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 
 const large = "m-32x-amd64-linux"
 
-// corrected answers for the pool "pool" that the large type is free and has a device.
+// corrected returns, for the pool "pool", the large type without a price and with a device.
 func corrected(pool string, types []*cloud.InstanceType) ([]*cloud.InstanceType, error) {
 	if pool != "pool" {
 		return nil, cloud.NewUnevaluatedNodePoolError(pool)

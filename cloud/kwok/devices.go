@@ -14,7 +14,7 @@ import (
 // DevicesCatalog is the name of a small catalog of instance types with devices.
 const DevicesCatalog = "devices"
 
-// devicesFile is that catalog, in the form in which users describe theirs.
+// devicesFile is that catalog, in the format of instance type files.
 //
 //go:embed devices.json
 var devicesFile []byte
@@ -42,7 +42,7 @@ type fileDevice struct {
 }
 
 // dynamicResources are the devices of an entry; nil for none. A slice needs a driver, a pool and named devices or counters;
-// how many slices a pool has is counted here.
+// the number of slices per pool is computed here.
 func (e fileEntry) dynamicResources() (*cloud.DynamicResources, error) {
 	if len(e.ResourceSlices) == 0 {
 		return nil, nil

@@ -20,7 +20,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// defaultPods is the number of pods where an entry names none.
+// defaultPods is the pod limit of entries without one.
 const defaultPods = 110
 
 // fileEntry is one instance type as a user's file describes it.
@@ -30,13 +30,13 @@ type fileEntry struct {
 	OperatingSystems []string                                `json:"operatingSystems"`
 	Resources        map[corev1.ResourceName]json.RawMessage `json:"resources"`
 	Offerings        []json.RawMessage                       `json:"offerings"`
-	// ResourceSlices are what device drivers publish on a node, as far as it is known before; AttributeBindings say which
-	// devices will agree in an attribute.
+	// ResourceSlices are the expected slices that device drivers publish on a node; AttributeBindings say which
+	// devices will have equal attributes.
 	ResourceSlices    []resourcev1.ResourceSliceSpec `json:"resourceSlices"`
 	AttributeBindings []fileBinding                  `json:"attributeBindings"`
 }
 
-// fileOffering is one offering of a fileEntry. Availability may be given but is not looked at: simulated nodes never
+// fileOffering is one offering of a fileEntry. Availability is accepted and ignored: simulated nodes never
 // run out.
 type fileOffering struct {
 	Price               *float64
@@ -79,7 +79,7 @@ func parseFile(data []byte) (catalog, error) {
 	return cat, nil
 }
 
-// parseEntry checks one entry. On error the instance type has the name, as far as it is known.
+// parseEntry checks one entry. On error it returns an instance type with the name, if known.
 func parseEntry(raw json.RawMessage) (catalogType, error) {
 	var e fileEntry
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -127,7 +127,7 @@ func parseEntry(raw json.RawMessage) (catalogType, error) {
 	return m, nil
 }
 
-// parseResources checks a capacity and fills in the number of pods.
+// parseResources checks a capacity and sets the default pod limit.
 func parseResources(in map[corev1.ResourceName]json.RawMessage) (corev1.ResourceList, error) {
 	out := corev1.ResourceList{}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
@@ -151,8 +151,8 @@ func parseResources(in map[corev1.ResourceName]json.RawMessage) (corev1.Resource
 	return out, nil
 }
 
-// parseOffering checks one offering; errors start with the field. Fields it does not know are left alone: such files are
-// also written by tools that say more about an offering than is needed here.
+// parseOffering checks one offering; errors start with the field. It ignores unknown fields, because other tools write
+// such files with more information about an offering.
 func parseOffering(raw json.RawMessage) (cloud.Offering, error) {
 	var f fileOffering
 	if err := json.Unmarshal(raw, &f); err != nil {
@@ -190,7 +190,7 @@ func parseOffering(raw json.RawMessage) (cloud.Offering, error) {
 	return o, nil
 }
 
-// checkOfferingRequirement admits what can become labels: In with one value, or DoesNotExist.
+// checkOfferingRequirement accepts requirements that can become labels: In with one value, or DoesNotExist.
 func checkOfferingRequirement(r v1.NodeSelectorRequirementWithMinValues) error {
 	if problems := validation.IsQualifiedName(r.Key); len(problems) > 0 {
 		return fmt.Errorf("not a label key: %s", strings.Join(problems, "; "))
@@ -210,7 +210,7 @@ func checkOfferingRequirement(r v1.NodeSelectorRequirementWithMinValues) error {
 	}
 }
 
-// checkLabelValue admits what the API server takes as a label's value, except nothing.
+// checkLabelValue accepts non-empty label values that the API server accepts.
 func checkLabelValue(v string) error {
 	if v == "" {
 		return errors.New("is empty")

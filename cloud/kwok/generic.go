@@ -14,7 +14,7 @@ const (
 	gib = int64(1) << 30
 	// spotShare is the spot price as a share of the on-demand price.
 	spotShare = 0.7
-	// dollarsPerCPU and dollarsPerGB make up the on-demand price per hour; a GB has 10^9 bytes.
+	// dollarsPerCPU and dollarsPerGB determine the on-demand price per hour; a GB has 10^9 bytes.
 	dollarsPerCPU = 0.025
 	dollarsPerGB  = 0.001
 	// podsPerCPU and mostPods limit how many pods run on a node.
@@ -24,7 +24,7 @@ const (
 	rootVolume = 20 * gib
 )
 
-// genericCatalog is a cloud of no particular make: twelve sizes, three shapes, two systems, two architectures; 144 types
+// genericCatalog is a fictional cloud: twelve sizes, three shapes, two systems, two architectures; 144 types
 // in four zones, spot and on demand.
 func genericCatalog() catalog {
 	shapes := []struct {

@@ -31,7 +31,7 @@ func byName(t *testing.T, opts Options) map[string]*cloud.InstanceType {
 	return out
 }
 
-// amounts prints a resource list for comparing.
+// amounts formats a resource list for comparisons.
 func amounts(l corev1.ResourceList) map[string]string {
 	out := map[string]string{}
 	for name, q := range l {

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// providerIDPrefix starts the provider id of every simulated instance; the Node's name follows.
+	// providerIDPrefix is the prefix of the provider ID of every simulated instance; the Node's name follows.
 	providerIDPrefix = "kwok://"
-	// maxClaimPart bounds how much of the claim's name goes into the Node's name, which may have 253 characters.
+	// maxClaimPart limits how much of the claim's name is in the Node's name, which may have 253 characters.
 	maxClaimPart = 200
-	// maxLabelValue is the longest label value the API server takes.
+	// maxLabelValue is the maximum length of a label value.
 	maxLabelValue = 63
 )
 
-// lot is everything about an instance that looks random. It is drawn from the claim's UID, so that drawing again after a
+// lot is the pseudorandom properties of an instance. They derive from the claim's UID, so that a restart after a
 // crash gives the same instance.
 type lot struct {
 	choice uint64
@@ -53,13 +53,13 @@ func nodeName(claim *v1.NodeClaim) string {
 // providerID is the provider id of the instance whose Node has the given name.
 func providerID(nodeName string) string { return providerIDPrefix + nodeName }
 
-// nodeNameOf is the Node's name in a provider id; false when the id is not one of ours.
+// nodeNameOf is the Node's name in a provider ID; false when the ID belongs to another provider.
 func nodeNameOf(providerID string) (string, bool) {
 	name, ok := strings.CutPrefix(providerID, providerIDPrefix)
 	return name, ok && name != ""
 }
 
-// hostname is the host name of the claim's instance: the claim's name, or its start and a number where the name is too
+// hostname is the host name of the claim's instance: the claim's name, or its start and a number if the name is too
 // long for a label.
 func hostname(claim *v1.NodeClaim) string {
 	if len(claim.Name) <= maxLabelValue {
@@ -69,8 +69,8 @@ func hostname(claim *v1.NodeClaim) string {
 	return strings.TrimRight(claim.Name[:maxLabelValue-len(tail)], "-.") + tail
 }
 
-// choose picks the cheapest offering. Among equally cheap ones the lot decides, so that a fleet spreads over zones and
-// types without one claim ever being torn between two answers.
+// choose picks the cheapest offering. Among equally cheap ones the lot decides, so that instances spread over zones and
+// types and the choice for each claim is deterministic.
 func choose(menu *cloud.Menu, claim *v1.NodeClaim) (cloud.Candidate, error) {
 	var best []cloud.Candidate
 	for c := range menu.Candidates(claim) {

@@ -31,21 +31,21 @@ import (
 
 const (
 	joinerName = "kwok.join"
-	// joinerWorkers is how many Nodes join at a time. A worker does nothing but wait for the API server.
+	// joinerWorkers is how many Nodes join concurrently. Workers only wait for the API server.
 	joinerWorkers = 50
 )
 
-// joiner gives every launched instance its Node once its registration delay has passed, and again should the Node
-// disappear before it is registered. Whether there is something to do is read off the claim each time, so it may be
-// stopped between any two lines.
+// joiner creates the Node of every launched instance after its registration delay, and again if the Node is deleted
+// before it is registered. It derives its work from the claim each time, so that it may be stopped
+// at any point.
 type joiner struct {
 	client client.Client
-	// live reads past the cache. The claim is looked at once more just before its Node is created, because a Node
-	// created for a NodeClaim that is gone would have no owner.
+	// live reads past the cache. The joiner reads the claim again just before it creates the Node, because a Node
+	// created for a deleted NodeClaim would have no owner.
 	live    client.Reader
 	clock   clock.PassiveClock
 	manages func(*v1.NodeClassReference) bool
-	// devices are those of instance types that have any, by the type's name.
+	// devices are the devices of instance types, by the type's name.
 	devices map[string]*cloud.DynamicResources
 }
 
@@ -67,8 +67,8 @@ func (j *joiner) register(m manager.Manager) error {
 		Complete(j)
 }
 
-// waits reports whether the claim's instance has been launched and has yet to be registered, so that it needs a Node, or has
-// yet to publish its devices.
+// waits reports whether the claim's instance has been launched and is not registered yet, so that it needs a Node, or has
+// not published its devices yet.
 func (j *joiner) waits(claim *v1.NodeClaim) bool {
 	_, ours := nodeNameOf(claim.Status.ProviderID)
 	return ours && j.manages(claim.Spec.NodeClassRef) && claim.DeletionTimestamp.IsZero() &&
@@ -106,7 +106,7 @@ func (j *joiner) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	}
 	node := newNode(current)
 	if registered(current) {
-		// A Node that has been registered and is gone does not come back.
+		// A Node that was deleted after its registration does not come back.
 		if err := j.live.Get(ctx, client.ObjectKeyFromObject(node), node); err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
@@ -115,8 +115,8 @@ func (j *joiner) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	return reconcile.Result{}, j.join(ctx, node)
 }
 
-// registrationDelay is the delay of the claim's node class. An instance whose class is gone has been launched all the
-// same, and joins at once.
+// registrationDelay is the delay of the claim's node class. An instance whose class was deleted was launched
+// nevertheless, and joins at once.
 func (j *joiner) registrationDelay(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
 	class := &v1alpha1.KWOKNodeClass{}
 	err := j.client.Get(ctx, client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}, class)
@@ -132,7 +132,7 @@ func (j *joiner) registrationDelay(ctx context.Context, claim *v1.NodeClaim) (ti
 	return class.Spec.NodeRegistrationDelay.Duration, nil
 }
 
-// join creates node. A Node of that name is the same instance, created before; it only has to have its resources.
+// join creates node. An existing Node of that name is the same instance; join only adds missing resources.
 func (j *joiner) join(ctx context.Context, node *corev1.Node) error {
 	wanted := node.Status.DeepCopy()
 	err := j.client.Create(ctx, node)
@@ -162,7 +162,7 @@ func (j *joiner) join(ctx context.Context, node *corev1.Node) error {
 	return nil
 }
 
-// withMissing is have with the resources of want that it lacks. What is there stays: others may have changed it.
+// withMissing is have with the resources of want that it lacks. It does not change existing values: others may have changed them.
 func withMissing(have, want corev1.ResourceList) corev1.ResourceList {
 	out := want.DeepCopy()
 	maps.Copy(out, have)

@@ -138,7 +138,7 @@ func TestClaimThatIsGoneGetsNoNode(t *testing.T) {
 	}
 }
 
-// The cache may still show a claim whose deletion has begun, or one that was deleted and made again under its name.
+// The cache may still have a claim that is being deleted, or one that was deleted and recreated under its name.
 func TestStaleCacheDoesNotMakeOrphans(t *testing.T) {
 	for name, change := range map[string]func(*v1.NodeClaim){
 		"deleting":         func(c *v1.NodeClaim) { now := metav1.Now(); c.DeletionTimestamp = &now },
@@ -168,7 +168,7 @@ func TestStaleCacheDoesNotMakeOrphans(t *testing.T) {
 	}
 }
 
-// Whatever step a crash hits, running again gives one complete Node.
+// TestJoinSurvivesCrashes: after a crash at any step, the next run completes exactly one Node.
 func TestJoinSurvivesCrashes(t *testing.T) {
 	crash := errors.New("killed")
 	for name, killer := range map[string]interceptor.Funcs{

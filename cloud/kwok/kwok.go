@@ -1,14 +1,14 @@
-// Package kwok is the simulated cloud: an instance is nothing but a Node object, kept alive by kwok, the
-// Kubernetes simulator. It is complete in every other respect and serves demonstrations, tests and what-if questions.
+// Package kwok is the simulated cloud: an instance is only a Node object, kept alive by kwok, the
+// Kubernetes simulator. It is otherwise complete and serves demonstrations, tests and simulations.
 //
-// An instance begins when its NodeClaim is launched and joins the cluster, that is, gets its Node, once the node class's
-// registration delay has passed. Everything about it is a function of the claim: name, provider id and the offering among
-// equally cheap ones are derived from the claim's UID, and labels and resources are recorded on the claim at launch. A
-// crash between any two steps therefore loses nothing and doubles nothing: the joiner creates whatever Node is missing.
+// An instance starts when its NodeClaim is launched, and joins the cluster, that is, gets its Node, after the node class's
+// registration delay. All its properties are a function of the claim: name, provider ID and the choice among
+// equally cheap offerings are derived from the claim's UID, and labels and resources are recorded on the claim at launch. A
+// crash between any two steps therefore loses and duplicates nothing: the joiner creates missing Nodes.
 //
-// The instance ends when its Node is deleted. Asked to end one whose Node is being deleted already, the provider says that it
-// is gone, because Karpenter's own finalizer is what keeps the Node, and that finalizer waits for the instance. Until then it is
-// there to be drained, ready or not.
+// The instance ends when its Node is deleted. Delete of an instance whose Node is already being deleted returns not found,
+// because Karpenter's finalizer holds the Node and waits for the instance. Until then Get returns the instance, so that its node can be
+// drained, ready or not.
 //
 // Source: disruption specification, kwok provider; API specification, kwok provider.
 package kwok
@@ -43,7 +43,7 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// New builds the kwok cloud on the API server that c speaks to. It fails when the catalog does not exist or is wrong.
+// New returns the kwok cloud on the API server of c. It fails when the catalog does not exist or is invalid.
 func New(c client.Client, opts Options) (cloud.Cloud, error) {
 	cat, err := loadCatalog(opts)
 	if err != nil {

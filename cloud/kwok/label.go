@@ -26,11 +26,11 @@ const (
 	// LabelInstanceMemory is the memory in MiB, rounded down; a plain number, so that it can be compared.
 	LabelInstanceMemory = v1alpha1.Group + "/instance-memory"
 
-	// labelNode tells kwok, as a label and as an annotation, that it plays the kubelet of this Node.
+	// labelNode, as a label and as an annotation, makes kwok simulate the kubelet of this Node.
 	labelNode = "kwok.x-k8s.io/node"
-	// labelPartition selects the kwok controller that looks after the Node.
+	// labelPartition selects the kwok controller of the Node.
 	labelPartition = "kwok-partition"
-	// labelPrice is where cluster viewers look for the hourly price.
+	// labelPrice is the label from which cluster viewers read the hourly price.
 	labelPrice = "eks-node-viewer/instance-price"
 
 	nodeFake     = "fake"
@@ -56,7 +56,7 @@ func familyOf(name string) string {
 	return name[:1]
 }
 
-// launchLabels are the labels of the instance that claim becomes when launched as chosen: every label for which claim,
+// launchLabels are the labels of the claim's instance when launched as chosen: every label for which claim,
 // instance type and offering together leave one value, the operating system, and the price.
 func launchLabels(claim *v1.NodeClaim, chosen cloud.Candidate, rules v1.LabelRules) map[string]string {
 	set := cloud.Requirements(claim.Spec.Requirements, rules).

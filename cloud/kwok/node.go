@@ -12,8 +12,8 @@ import (
 const nodeClaimKind = "NodeClaim"
 
 // newNode is the Node with which the launched claim's instance joins the cluster. Of the taints it only has the one that
-// marks it unregistered; registration brings the others. It is owned by the claim from the start, so that the cluster's
-// garbage collector takes it away should the claim vanish in this very moment.
+// marks it unregistered; registration adds the others. The claim owns it from the start, so that Kubernetes garbage
+// collection deletes it if the claim is deleted concurrently.
 func newNode(claim *v1.NodeClaim) *corev1.Node {
 	name, _ := nodeNameOf(claim.Status.ProviderID)
 	labels := maps.Clone(claim.Labels)

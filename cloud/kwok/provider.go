@@ -27,8 +27,8 @@ type provider struct {
 
 var _ cloud.Provider = (*provider)(nil)
 
-// Create decides what the claim's instance is; the joiner gives it its Node once the launch is on record. It changes
-// nothing in the cluster and always gives the same answer for the same claim and catalog.
+// Create chooses the instance of the claim; the joiner creates its Node once the launch is recorded. It changes
+// nothing in the cluster and always returns the same result for the same claim and catalog.
 func (p *provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
 	if claim.UID == "" {
 		return nil, fmt.Errorf("launching nodeclaim %q: it has no UID; only objects read from the API server can be launched", claim.Name)
@@ -70,8 +70,8 @@ func (p *provider) bound(claim *v1.NodeClaim) *v1.NodeClaim {
 	return out
 }
 
-// classReady is nil when the claim's node class exists and is not known to be unready. A class without a verdict is
-// taken as ready: no controller writes one.
+// classReady is nil when the claim's node class exists and is not known to be unready. A class without the condition is
+// ready: no controller writes it.
 func (p *provider) classReady(ctx context.Context, claim *v1.NodeClaim) error {
 	ref := claim.Spec.NodeClassRef
 	if ref == nil {
@@ -89,8 +89,8 @@ func (p *provider) classReady(ctx context.Context, claim *v1.NodeClaim) error {
 	return nil
 }
 
-// Delete ends the instance by deleting its Node. It never touches the NodeClaim: the caller of Delete owns it. A Node
-// that is missing or already being deleted is an instance that is gone, so neither the Node's nor the claim's finalizer
+// Delete ends the instance by deleting its Node. It never writes the NodeClaim, which the caller owns. A missing Node
+// or one that is already being deleted counts as a terminated instance, so that neither the Node's nor the claim's finalizer
 // ever waits for the other.
 func (p *provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
 	node, err := p.node(ctx, claim.Status.ProviderID)
@@ -107,8 +107,8 @@ func (p *provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
 	return nil
 }
 
-// Get is the claim of the Node that the provider id names. A Node that is being deleted is still there, with its deletion
-// timestamp: the pods on it have yet to be drained, which no controller does for an instance that is gone.
+// Get returns the claim of the Node that the provider ID names. A Node that is being deleted is returned with its deletion
+// timestamp: its pods still have to be drained, and no controller drains a terminated instance.
 func (p *provider) Get(ctx context.Context, providerID string) (*v1.NodeClaim, error) {
 	node, err := p.named(ctx, providerID)
 	if err != nil {
@@ -138,7 +138,7 @@ func (p *provider) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.Instan
 	return slices.Clone(p.types), nil
 }
 
-// IsDrifted is never the case: a node class says nothing about what an instance is.
+// IsDrifted returns no drift: a node class has no properties of an instance.
 func (p *provider) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftReason, error) {
 	return "", nil
 }

@@ -85,7 +85,7 @@ func TestCreateHydratesTheClaim(t *testing.T) {
 	}
 }
 
-// A crash between the two writes of a launch leaves labels without a status. The next attempt keeps to them.
+// A crash between the two writes of a launch leaves labels without a status. The next attempt respects them.
 func TestCreateKeepsToLabelsOnRecord(t *testing.T) {
 	w := newWorld(t, Options{})
 	claim := w.claim()
@@ -158,7 +158,7 @@ func TestCreateErrors(t *testing.T) {
 	}
 }
 
-// A failing API server is not a missing node class: the claim must survive it.
+// A failing API server is not a missing node class: the claim must not be deleted.
 func TestCreateDoesNotMistakeOutageForAbsence(t *testing.T) {
 	w := newWorld(t, Options{})
 	down := errors.New("connection refused")
@@ -246,7 +246,7 @@ func TestDeleteOfALaunchThatHasYetToJoin(t *testing.T) {
 	}
 }
 
-// What the list says is enough to delete an instance that no claim owns any more.
+// TestOrphansAreDeletedByWhatTheListSays: the result of List is sufficient to delete an instance without a claim.
 func TestOrphansAreDeletedByWhatTheListSays(t *testing.T) {
 	w := newWorld(t, Options{})
 	claim := w.running()

@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// publish does what the device drivers of a node would do: it publishes the devices that the node's type comes with.
-// Slices that are there already stay as they are. They go with the Node.
+// publish simulates the device drivers of a node: it publishes the devices of the node's type.
+// It does not change existing slices. The Node owns them.
 func (j *joiner) publish(ctx context.Context, node *corev1.Node) error {
 	devices := j.devices[node.Labels[corev1.LabelInstanceTypeStable]]
 	if devices == nil {
@@ -33,8 +33,8 @@ func (j *joiner) publish(ctx context.Context, node *corev1.Node) error {
 	return nil
 }
 
-// sliceOn is the i-th slice of a node's type as it is on the node. The name of a pool is unique in the cluster, as is that
-// of a slice.
+// sliceOn is the i-th slice of a node's type as published on the node. Names of pools and slices are unique in the
+// cluster.
 func sliceOn(node *corev1.Node, i int, template *resourcev1.ResourceSlice) *resourcev1.ResourceSlice {
 	spec := template.Spec.DeepCopy()
 	spec.NodeName, spec.NodeSelector, spec.AllNodes = &node.Name, nil, nil
@@ -49,8 +49,8 @@ func sliceOn(node *corev1.Node, i int, template *resourcev1.ResourceSlice) *reso
 	}
 }
 
-// settle gives the devices of the i-th slice the attributes that only the running node can tell: devices that are bound to
-// each other, directly or through others, get the same value, which is unique to the node.
+// settle sets the attributes of the i-th slice that are known only on the running node: devices that are bound to
+// each other, directly or indirectly, get the same value, which is unique to the node.
 func settle(slice *resourcev1.ResourceSlice, devices *cloud.DynamicResources, i int, node string) {
 	template := &devices.ResourceSlices[i].Spec
 	for d := range slice.Spec.Devices {
@@ -68,7 +68,7 @@ func settle(slice *resourcev1.ResourceSlice, devices *cloud.DynamicResources, i 
 	}
 }
 
-// first is the first binding of the attribute that b hangs together with.
+// first is the first binding of the attribute to which b is connected.
 func first(all []cloud.AttributeBinding, b cloud.AttributeBinding) int {
 	connected := slices.Clone(b.Devices)
 	for grown := true; grown; {
@@ -86,12 +86,12 @@ func first(all []cloud.AttributeBinding, b cloud.AttributeBinding) int {
 	})
 }
 
-// silent reports whether the drivers of a NodeClaim's node may have to publish yet.
+// silent reports whether the drivers of a NodeClaim's node may not have published yet.
 func (j *joiner) silent(claim *v1.NodeClaim) bool {
 	return j.devices[claim.Labels[corev1.LabelInstanceTypeStable]] != nil && condition.Status(claim, v1.ConditionTypeInitialized) != metav1.ConditionTrue
 }
 
-// devicesByType are the devices of the types that have any, by the type's name.
+// devicesByType are the devices of types, by the type's name; types without devices are missing.
 func devicesByType(types []*cloud.InstanceType) map[string]*cloud.DynamicResources {
 	out := map[string]*cloud.DynamicResources{}
 	for _, t := range types {

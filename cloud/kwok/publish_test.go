@@ -73,7 +73,7 @@ func TestDevicesThatFailedToBePublishedAreLater(t *testing.T) {
 	if _, err := failing.Reconcile(t.Context(), request); err == nil || len(w.slices()) != 1 {
 		t.Fatalf("%d slices are there, error %v", len(w.slices()), err)
 	}
-	// Meanwhile the node was registered.
+	// The node was registered concurrently.
 	claim = w.stored(claim.Name)
 	w.update(claim, func() { condition.For(claim, w.clock.Now()).True(v1.ConditionTypeRegistered) })
 	w.join(claim.Name)

@@ -13,7 +13,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// regionFiles hold the instance types of real regions, one region a file. tools/ec2catalog writes them.
+// regionFiles hold the instance types of real regions, one file per region. tools/ec2catalog writes them.
 //
 //go:generate go run -C ../../tools/ec2catalog . -out ../../cloud/kwok/catalogs us-east-1 us-west-2 eu-west-1 eu-central-1
 //go:embed catalogs/*.json
@@ -24,9 +24,9 @@ const (
 	regionSuffix = ".json"
 )
 
-// regionFile is the generated form of a region's catalog.
+// regionFile is the generated format of a region's catalog.
 type regionFile struct {
-	// Source, Version and Date say where the data comes from.
+	// Source, Version and Date are the origin of the data.
 	Source  string `json:"source"`
 	Version string `json:"version"`
 	Date    string `json:"date"`

@@ -23,7 +23,7 @@ import (
 
 const className = "default"
 
-// world is the kwok cloud on an API server in memory, with a node class that is ready.
+// world is the kwok cloud on an in-memory API server, with a ready node class.
 type world struct {
 	t      *testing.T
 	client client.WithWatch
@@ -60,7 +60,7 @@ func (w *world) types() []*cloud.InstanceType {
 	return types
 }
 
-// stampAndCreate sets the creation timestamp, which the server in memory leaves out.
+// stampAndCreate sets the creation timestamp, which the in-memory server omits.
 func (w *world) stampAndCreate(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 	o.SetCreationTimestamp(metav1.NewTime(w.clock.Now()))
 	return c.Create(ctx, o, opts...)
@@ -97,7 +97,7 @@ func newClaim(name string, reqs ...v1.NodeSelectorRequirementWithMinValues) *v1.
 	return claim
 }
 
-// launch calls Create and records its answer as the lifecycle controller does: metadata first, then status.
+// launch calls Create and records its result as the lifecycle controller does: metadata first, then status.
 func (w *world) launch(claim *v1.NodeClaim) *v1.NodeClaim {
 	w.t.Helper()
 	created, err := w.cloud.Provider.Create(w.t.Context(), claim)
@@ -110,7 +110,7 @@ func (w *world) launch(claim *v1.NodeClaim) *v1.NodeClaim {
 	return w.stored(created.Name)
 }
 
-// record writes what Create answered to the API server.
+// record writes the result of Create to the API server.
 func record(ctx context.Context, c client.Client, created *v1.NodeClaim, now time.Time) error {
 	claim := &v1.NodeClaim{}
 	if err := c.Get(ctx, client.ObjectKeyFromObject(created), claim); err != nil {

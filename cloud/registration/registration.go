@@ -1,5 +1,5 @@
-// Package registration is what a cloud provider registers with the binary: everything that the rest of the program would otherwise have
-// to know about it by name.
+// Package registration is what a cloud provider registers with the binary, so that the rest of the program does not
+// name providers.
 //
 // A provider package exports one function that returns a Provider, and cmd/karpenter lists it. Adding a cloud touches a folder
 // under cloud/, one under api/, and that line.
@@ -79,7 +79,7 @@ type Opened struct {
 	Cloud cloud.Cloud
 	// Objects are the completed objects; node classes without a status have got one, where the provider can assume it.
 	Objects []client.Object
-	// Notes are what the answer takes for granted, one sentence each.
+	// Notes are the assumptions of the result, one sentence each.
 	Notes []string
 }
 
@@ -90,7 +90,7 @@ type Snapshot struct {
 	Fields string
 	// Redactors replace values of fields with a mark of the provider, by mark.
 	Redactors map[string]Redactor
-	// Labels are well-known labels whose values identify the owner of a cluster all the same, with the mark of the redactor that
+	// Labels are well-known labels whose values identify the owner of a cluster, with the mark of the redactor that
 	// replaces them.
 	Labels map[string]string
 }

@@ -71,7 +71,7 @@ func TestAWS(t *testing.T) {
 	}
 	defer claims.Stop()
 	for event := range claims.ResultChan() {
-		// What is logged may not be on record yet.
+		// The log may be ahead of the API objects.
 		if seen, ok := event.Object.(*v1.NodeClaim); ok && seen.Status.ProviderID != "" {
 			claim = seen
 			break

@@ -21,7 +21,7 @@ const (
 	exitUsage = 2
 	// exitUnplaced: some pods of the simulation do not fit.
 	exitUnplaced = 3
-	// exitNotFound: there is nothing of that name to explain.
+	// exitNotFound: no object of that name exists.
 	exitNotFound = 3
 )
 
@@ -136,7 +136,7 @@ func complain(to io.Writer, command string, err error) {
 	_, _ = fmt.Fprintf(to, "karpenter %s: %v\n", command, err)
 }
 
-// versionCommand prints what is running.
+// versionCommand prints the version of the binary.
 type versionCommand struct{}
 
 // Run implements the subcommand.

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// controllerCommand runs the controllers until it is told to stop.
+// controllerCommand runs the controllers until it receives a signal.
 type controllerCommand struct {
 	options.Options `embed:""`
 }

@@ -162,7 +162,7 @@ func (p *process) get(endpoint, path string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// becomesReady asks until the readiness probe succeeds; a probe that fails takes its time by itself.
+// becomesReady polls until the readiness probe succeeds; a failing probe takes a while, so that it does not sleep.
 func (p *process) becomesReady(within time.Duration) {
 	p.t.Helper()
 	for end := time.Now().Add(within); ; {

@@ -15,8 +15,8 @@ func convertText(stdin string, args ...string) outcome {
 	return command(stdin, append([]string{"convert"}, args...)...)
 }
 
-// TestConvert runs the cases of testdata/convert. What was converted is of today, and so stays as it is when it is converted
-// again; where anything is wrong, nothing is printed.
+// TestConvert runs the cases of testdata/convert. Converted objects are current, so that converting them again changes
+// nothing; with any error, convert prints no objects.
 func TestConvert(t *testing.T) {
 	runCases(t, "convert", func(t *testing.T, stdin string, args []string) outcome {
 		got := convertText(stdin, args...)

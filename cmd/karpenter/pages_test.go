@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// How the pages are read:
+// pages returns the pages with commands, which are read as follows:
 //
 //   - A fenced block whose first line is "$ karpenter …" is a command and what it prints. A command that needs no cluster is run and
 //     has to print that. A line "..." stands for whatever is left out. "go test -update" writes what is printed, but for blocks with

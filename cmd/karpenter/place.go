@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// place is the cloud provider of commands that launch nothing: without a cluster and without an account.
+// place is the cloud provider of offline commands: without a cluster and without an account.
 type place struct {
 	// Provider is empty where the node classes decide.
 	Provider options.CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" placeholder:"NAME" help:"Cloud provider; otherwise the one of the node classes that the NodePools refer to. Known: ${cloud_providers}."`
@@ -150,7 +150,7 @@ func providerOfPools(objects []client.Object) options.CloudProvider {
 	return found
 }
 
-// providerOfGroup returns the provider with node classes of an API group, or nothing.
+// providerOfGroup returns the provider with node classes of an API group; empty if there is none.
 func providerOfGroup(group string) options.CloudProvider {
 	for _, p := range providers() {
 		for _, class := range p.NodeClasses {

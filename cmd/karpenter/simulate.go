@@ -95,8 +95,8 @@ type input struct {
 	extras  report.Extras
 }
 
-// read gathers the objects of all files, and of the cluster that they are applied to. What is missing is assumed, unless
-// there is a cluster to look at.
+// read collects the objects of all files, and of the cluster to which they are applied. Missing objects are assumed, unless
+// there is a cluster to read.
 func (c *simulateCommand) read(s streams) (input, error) {
 	paths := append([]string(c.Files), c.More...)
 	if len(paths) == 0 && c.Snapshot == "" {
@@ -162,5 +162,5 @@ func uncounted(objects []client.Object) []string {
 	return out
 }
 
-// asTaken assumes nothing: what is missing in a cluster is missing.
+// asTaken assumes nothing: an object that a cluster does not have is missing.
 func asTaken(objects []client.Object, _ cloud.Cloud) []client.Object { return objects }

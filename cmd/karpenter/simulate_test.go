@@ -44,7 +44,7 @@ func TestSimulateFormatsAgree(t *testing.T) {
 	}
 }
 
-// TestSimulateExamples checks the exit codes that the examples promise.
+// TestSimulateExamples checks the exit codes that the examples document.
 func TestSimulateExamples(t *testing.T) {
 	for file, want := range map[string]string{"web-shop.yaml": "0\n", "does-not-fit.yaml": "3\n", "overlays.yaml": "0\n"} {
 		if got := simulate("", "-f", "../../examples/simulate/"+file); got.Exit != want {

@@ -31,7 +31,7 @@ type snapshotCommand struct {
 	KWOK          options.KWOK          `embed:""`
 }
 
-// saltSize is the length of the salt for replacements in bytes. It is drawn anew for every snapshot and kept nowhere.
+// saltSize is the length of the salt for replacements in bytes. Every snapshot draws a new salt and does not store it.
 const saltSize = 32
 
 // Help is shown above the flags.
@@ -78,7 +78,7 @@ func (c *snapshotCommand) Run(s streams) error {
 	return summarize(s.err, taken)
 }
 
-// labels are the labels that a cloud knows.
+// labels are the labels of a cloud.
 func (c *snapshotCommand) labels(name options.CloudProvider) (v1.LabelRules, error) {
 	name = cmp.Or(name, options.CloudProviderKWOK)
 	provider, err := providerNamed(name)
@@ -92,7 +92,7 @@ func (c *snapshotCommand) labels(name options.CloudProvider) (v1.LabelRules, err
 	return opened.Labels, nil
 }
 
-// cloudOf is the cloud whose node classes a snapshot holds.
+// cloudOf is the cloud of a snapshot's node classes.
 func cloudOf(taken snapshot.Snapshot) options.CloudProvider {
 	for _, p := range slices.Backward(providers()) { // the default comes last
 		for _, class := range p.NodeClasses {
@@ -111,7 +111,7 @@ func capture(ctx context.Context, kubeconfig, tool string) (snapshot.Snapshot, e
 		return snapshot.Snapshot{}, err
 	}
 	config.UserAgent = tool + "/" + version
-	// Objects are read as they come, so no kind has to be known.
+	// Objects are decoded as unstructured, so that no kind has to be known.
 	cluster, err := client.New(config, client.Options{Scheme: runtime.NewScheme()})
 	if err != nil {
 		return snapshot.Snapshot{}, fmt.Errorf("connecting to the API server at %s: %w", config.Host, err)

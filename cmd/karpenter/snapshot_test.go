@@ -30,7 +30,7 @@ func kubeconfig(t *testing.T, url string) string {
 	return path
 }
 
-// namespaces is an API server that serves namespaces and nothing else.
+// namespaces is an API server that serves only namespaces.
 func namespaces(t *testing.T) string {
 	t.Helper()
 	answers := map[string]any{

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/poll"
 )
 
-// Checks run once a period and stop for good, whether stop is called, twice too, or the context ends.
+// TestEveryChecksUntilItIsStopped: checks run once per period until stop is called, even twice, or the context ends.
 func TestEveryChecksUntilItIsStopped(t *testing.T) {
 	for name, byContext := range map[string]bool{"stop": false, "the context ends": true} {
 		t.Run(name, func(t *testing.T) {
