@@ -1,5 +1,5 @@
-// Package aws puts the provider for AWS together: session, clients, what is known of the cluster, the provider itself, and the
-// controllers that go with it. The parts are in the folders below, a small package a question.
+// Package aws assembles the AWS provider: session, clients, facts about the cluster, the provider itself, and its
+// controllers. The parts are small packages in the folders below.
 //
 // Source: AWS provider specification, client set-up; controllers.
 package aws
@@ -36,16 +36,16 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// startTimeout bounds what is asked of AWS before anything runs.
+// startTimeout limits the calls to AWS at startup.
 const startTimeout = 2 * time.Minute
 
 // Settings are the settings of the installation.
 type Settings struct {
 	// ClusterName is needed; ClusterEndpoint and ClusterCABundle (base64) are found out where they are empty.
 	ClusterName, ClusterEndpoint, ClusterCABundle string
-	// IsolatedVPC says that there is no way to the price list and to IAM.
+	// IsolatedVPC says that the price list and IAM are not reachable.
 	IsolatedVPC bool
-	// EKSControlPlane says that EKS tells the version of Kubernetes, not the API server.
+	// EKSControlPlane says that the Kubernetes version comes from EKS instead of the API server.
 	EKSControlPlane         bool
 	VMMemoryOverheadPercent float64
 	ReservedENIs            int64
@@ -55,13 +55,13 @@ type Settings struct {
 	ImagesFor, SubnetsFor time.Duration
 	// ReservesCapacity says that capacity reservations are used; StrictMinValues that minValues are not relaxed at launch.
 	ReservesCapacity, StrictMinValues bool
-	// InterruptionQueue is the name of the queue that tells what happens to instances; empty for none.
+	// InterruptionQueue is the name of the queue with interruption messages; empty for none.
 	InterruptionQueue string
 	// EvaluatesExpressions says that kubelet blocks of classes may hold expressions.
 	EvaluatesExpressions bool
 	// UsesOverlays says that users may write prices for instance types.
 	UsesOverlays bool
-	// OfferingSources are asked for offerings besides the usual ones, in their order.
+	// OfferingSources are further sources of offerings, in order.
 	OfferingSources []instancetype.OfferingSource
 	// ZonalShift says that nothing is launched or terminated in zones with an active zonal shift.
 	ZonalShift bool
@@ -74,7 +74,7 @@ type Settings struct {
 // errNoCluster is what a cloud without a cluster answers.
 var errNoCluster = errors.New("the provider aws needs a cluster: instance types are those of an account and a node class")
 
-// Unopened is the cloud as far as it can be known without an account: its name, kinds and labels. It launches nothing.
+// Unopened is the cloud without an account: its name, kinds and labels. It launches nothing.
 func Unopened() cloud.Cloud {
 	out := (&provider.Provider{}).Cloud()
 	out.Provider, out.UseCorrection, out.Hooks = unopened{}, nil, nil

@@ -37,7 +37,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// How often things are done.
+// Intervals of the periodic tasks.
 const (
 	refreshEvery  = 12 * time.Hour
 	sweepEvery    = 10 * time.Second

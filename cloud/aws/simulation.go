@@ -69,7 +69,7 @@ func catalogFor(named string, classes []*awsv1.EC2NodeClass) (catalog string, no
 	}
 }
 
-// assumptions says what is assumed of classes as they are described.
+// assumptions are the assumptions about the given classes.
 func assumptions(classes []*awsv1.EC2NodeClass, catalog string) []string {
 	var out []string
 	for _, class := range classes {

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/zonalshift"
 )
 
-// How often things are looked at.
+// Polling intervals.
 const (
 	healthEvery       = time.Minute
 	shiftsEvery       = 30 * time.Second

@@ -47,7 +47,7 @@ func message(err error) string {
 	return ""
 }
 
-// IsNotFound reports whether what was asked for does not exist.
+// IsNotFound reports whether the requested resource does not exist.
 func IsNotFound(err error) bool {
 	return slices.Contains([]string{
 		"InvalidCapacityReservationId.NotFound", "InvalidInstanceID.NotFound", codeTemplateMissing, "InvalidLaunchTemplateId.NotFound",
@@ -58,7 +58,7 @@ func IsNotFound(err error) bool {
 // IsAlreadyExists reports whether what was to be made is there already.
 func IsAlreadyExists(err error) bool { return Code(err) == codeExists }
 
-// IsLaunchTemplateMissing reports whether a launch named a template that is gone.
+// IsLaunchTemplateMissing reports whether a launch named a template that does not exist.
 func IsLaunchTemplateMissing(err error) bool { return Code(err) == codeTemplateMissing }
 
 // IsUnauthorized reports whether the call is not allowed.
@@ -83,7 +83,7 @@ func IsUserDataTooLarge(err error) bool {
 // FleetError is one of the errors in the response of CreateFleet.
 type FleetError struct{ Code, Message string }
 
-// Unfulfillable reports whether there was no capacity for what was asked; asking for something else may help.
+// Unfulfillable reports whether there was no capacity for the request; other requests may succeed.
 func (f FleetError) Unfulfillable() bool {
 	return slices.Contains([]string{
 		"InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity", "Unsupported",
@@ -91,7 +91,7 @@ func (f FleetError) Unfulfillable() bool {
 	}, f.Code)
 }
 
-// SpotRoleMissing reports whether spot cannot be used at all, for want of a role that may not be made.
+// SpotRoleMissing reports whether spot cannot be used because its service-linked role may not be created.
 func (f FleetError) SpotRoleMissing() bool { return f.Code == codeSpotRole }
 
 // SubnetFull reports whether the subnet has no free address.
@@ -102,7 +102,7 @@ func (f FleetError) SpreadGroupFull() bool {
 	return strings.Contains(f.Message, "limit of instances in this spread placement group")
 }
 
-// NoCapacity reports whether a launch failed for lack of capacity and nothing else. Without any error it did not.
+// NoCapacity reports whether a launch failed only for lack of capacity. It is false without errors.
 func NoCapacity(all []FleetError) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(f FleetError) bool { return !f.Unfulfillable() && !f.SpotRoleMissing() })
 }

@@ -150,7 +150,7 @@ func (b *Batcher[Q, R]) shut(w *window[Q, R]) {
 func (b *Batcher[Q, R]) run(ctx context.Context, w *window[Q, R], g *group[Q, R]) {
 	b.slots <- struct{}{}
 	defer func() { <-b.slots }()
-	// Also when the call panics: the others must not wait for ever.
+	// Also if the call panics: the other callers must not wait forever.
 	defer close(g.done)
 	if b.options.Observe != nil {
 		b.options.Observe(len(g.requests), time.Since(w.opened))

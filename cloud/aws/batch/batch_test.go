@@ -19,9 +19,9 @@ import (
 
 var window = batch.CreateFleet()
 
-// Every test here that sleeps runs in a bubble of testing/synctest: to sleep is to let its clock go on, and takes no time.
+// Tests that sleep run in a bubble of testing/synctest, where sleeping takes no time.
 
-// recorder is a call that notes what it was called with, and answers each request with its place.
+// recorder is a call that records its requests, and answers each request with its index.
 type recorder struct {
 	mu    sync.Mutex
 	calls []string
@@ -182,7 +182,7 @@ func TestErrorsAndMissingResults(t *testing.T) {
 	})
 }
 
-// TestGivingUp checks that a caller who gives up, even the first one, takes nothing from the others.
+// TestGivingUp checks that a caller that cancels, even the first one, does not affect the others.
 func TestGivingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type key struct{}
@@ -215,7 +215,7 @@ func TestGivingUp(t *testing.T) {
 	})
 }
 
-// shelf answers for what it has, and notes the calls.
+// shelf answers for the IDs that it has, and records the calls.
 type shelf struct {
 	mu    sync.Mutex
 	has   []string
@@ -241,7 +241,7 @@ func (s *shelf) many(_ context.Context, ids []string) (map[string]string, error)
 	return out, nil
 }
 
-// ask asks for ids at the same time and returns what came back, by id.
+// ask requests ids concurrently and returns the answers, by ID.
 func ask(t *testing.T, s *shelf, ids ...string) map[string]string {
 	b := batch.NewByID(batch.DescribeInstances(), s.many)
 	out := map[string]string{}

@@ -9,13 +9,13 @@ import (
 // errMissing says that a batch did not answer for an id.
 var errMissing = errors.New("the batch has no answer")
 
-// ByID asks for many things by their ids in one call. It is made by NewByID.
+// ByID reads resources by their IDs in shared calls. Make one with NewByID.
 type ByID[R any] struct {
 	batcher *Batcher[string, R]
 	many    func(context.Context, []string) (map[string]R, error)
 }
 
-// NewByID makes a batcher of ids. The function many may answer for some of the ids only, and may return what it has together
+// NewByID returns a batcher of IDs. The function many may answer for only some of the IDs, and may return partial results together
 // with an error.
 func NewByID[R any](options Options, many func(context.Context, []string) (map[string]R, error)) *ByID[R] {
 	call := func(ctx context.Context, ids []string) []Result[R] {
@@ -35,8 +35,8 @@ func NewByID[R any](options Options, many func(context.Context, []string) (map[s
 	return &ByID[R]{batcher: New(options, func(string) string { return "" }, call), many: many}
 }
 
-// Do asks for one id. If the batch has no answer for it, one of the others may have spoilt it: the id is asked for alone, by
-// no more callers at a time than the options say. False means that there is no such thing.
+// Do reads one ID. If the batch has no answer for it, another ID may have failed the batch: Do reads the ID alone, with
+// the concurrency limit of the options. False means that the resource does not exist.
 func (b *ByID[R]) Do(ctx context.Context, id string) (R, bool, error) {
 	answer, err := b.batcher.Do(ctx, id)
 	if !errors.Is(err, errMissing) {

@@ -107,7 +107,7 @@ func (f *Finder) discovered(ctx context.Context, what, who string, found any) {
 	observe.Log(ctx).DebugContext(ctx, "discovered "+what, "for", who, "found", text)
 }
 
-// keyOf is a class as it stands: another generation may select something else.
+// keyOf identifies a generation of a class: another generation may select other resources.
 func keyOf(class *awsv1.EC2NodeClass) string {
 	return fmt.Sprintf("%s-%d", class.UID, class.Generation)
 }

@@ -22,7 +22,7 @@ import (
 // imagePage is how many images a page holds.
 const imagePage = 1000
 
-// parameter is what a path led to: an image, or nothing.
+// parameter is the image that a path refers to, or none.
 type parameter struct {
 	imageID string
 	// mutable says that the path will lead elsewhere one day.
@@ -114,8 +114,8 @@ func (f *Finder) ofTerms(ctx context.Context, terms []awsv1.AMISelectorTerm) ([]
 	return f.listImages(ctx, image.Queries(terms, ids))
 }
 
-// parameter reads a parameter. One that does not exist leads to nothing, and is looked for again the next time. Any other failure is
-// returned: to leave out an image for it would have all its nodes replaced.
+// parameter reads a parameter. A missing one refers to no image, and is read again the next time. Any other failure is
+// returned: omitting an image because of it would replace all its nodes.
 func (f *Finder) parameter(ctx context.Context, known *ttlcache.Cache[string, parameter], path string, mutable bool) (parameter, error) {
 	if p, ok := known.Get(path); ok {
 		return p, nil

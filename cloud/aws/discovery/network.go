@@ -16,8 +16,8 @@ import (
 // networkPage is how many subnets or groups a page holds.
 const networkPage = 500
 
-// Subnets are the subnets that the class selects, those with the most free addresses first, then by id. Every term that is not
-// an id widens what is found.
+// Subnets are the subnets that the class selects, those with the most free addresses first, then by ID. Every further term without an
+// ID can select further subnets.
 func (f *Finder) Subnets(ctx context.Context, class *awsv1.EC2NodeClass) ([]awsv1.Subnet, error) {
 	found, err := f.subnets.GetOrLoad(ctx, keyOf(class), func(ctx context.Context) ([]awsv1.Subnet, error) {
 		var sets [][]ec2types.Filter

@@ -94,7 +94,7 @@ func reservationQueries(terms []awsv1.CapacityReservationSelectorTerm) []reserva
 	return out
 }
 
-// listReservations asks a question. An id that does not exist selects nothing.
+// listReservations runs a query. An ID that does not exist selects nothing.
 func (f *Finder) listReservations(ctx context.Context, in *ec2.DescribeCapacityReservationsInput) ([]ec2types.CapacityReservation, error) {
 	var out []ec2types.CapacityReservation
 	pages := ec2.NewDescribeCapacityReservationsPaginator(f.EC2, in)

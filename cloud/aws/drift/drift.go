@@ -27,7 +27,7 @@ const (
 	PlacementGroup      cloud.DriftReason = "PlacementGroupDrift"
 )
 
-// Instance is what EC2 tells of an instance.
+// Instance is the part of EC2's description of an instance on which drift depends.
 type Instance struct {
 	SecurityGroupIDs []string
 	SubnetID         string

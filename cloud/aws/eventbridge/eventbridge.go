@@ -29,10 +29,10 @@ const (
 	EventStatus                    Kind = "event_status"
 )
 
-// Event announces something that happens, or will happen, to instances.
+// Event announces a current or future event of instances.
 type Event struct {
 	Kind Kind
-	// InstanceIDs are in the order of the message, each once. Some may be ids of other things.
+	// InstanceIDs are in the order of the message, without duplicates. Some may be IDs of other resources.
 	InstanceIDs []string
 	// Time is when the event was sent; zero if the message does not say.
 	Time time.Time
@@ -87,7 +87,7 @@ func Parse(text []byte) (Event, error) {
 	return out, nil
 }
 
-// kinds are the events that mean something, by source and type, with what kind they are by their details.
+// kinds are the handled events, by source and type, with their kind by detail.
 func kinds() map[[2]string]func(*detail) Kind {
 	always := func(k Kind) func(*detail) Kind { return func(*detail) Kind { return k } }
 	return map[[2]string]func(*detail) Kind{

@@ -1,5 +1,5 @@
-// Package family knows what the families of images differ in: how pods and memory are counted, which disks an instance has
-// by default, and what kubelet settings reach it. It makes no calls and has no state.
+// Package family has the differences between image families: how they count pods and memory, which disks an instance has
+// by default, and which kubelet settings apply. It makes no calls and has no state.
 //
 // Source: AWS provider specification, image families.
 package family
@@ -21,15 +21,15 @@ type Traits struct {
 	PodsByInterfaces bool
 	// AnyKubeletField says that every field of the kubelet's configuration reaches the node.
 	AnyKubeletField bool
-	// KubeletIgnored says that the node gets nothing of the kubelet block, and that this is understood.
+	// KubeletIgnored says that the kubelet block does not apply to the node, as documented.
 	KubeletIgnored bool
 	// WindowsBuild is the build number of Windows; empty for Linux.
 	WindowsBuild string
-	// EphemeralDevice is the disk that holds the files of pods; empty when it is not known.
+	// EphemeralDevice is the disk for ephemeral storage; empty when unknown.
 	EphemeralDevice string
 }
 
-// TraitsOf are the traits of a family. A family that is not known is treated as Custom.
+// TraitsOf are the traits of a family. An unknown family is treated as Custom.
 func TraitsOf(family awsv1.Family) Traits {
 	switch family {
 	case awsv1.FamilyAL2:
@@ -49,7 +49,7 @@ func TraitsOf(family awsv1.Family) Traits {
 	}
 }
 
-// BlockDevices are the disks of a family where the class names none; none for Custom, whose image decides.
+// BlockDevices are the disks of a family if the class has none; none for Custom, whose image decides.
 func BlockDevices(family awsv1.Family) []*awsv1.BlockDeviceMapping {
 	switch family {
 	case awsv1.FamilyAL2, awsv1.FamilyAL2023:

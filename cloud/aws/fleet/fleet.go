@@ -1,4 +1,4 @@
-// Package fleet launches instances by fleets of type instant. Launches that ask for the same share a call.
+// Package fleet launches instances by fleets of type instant. Equal launches share a call.
 //
 // Source: AWS provider specification, CreateFleet request; fleet response; request batching.
 package fleet
@@ -23,7 +23,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
 )
 
-// ErrNoOverrides says that nothing is left that could be launched.
+// ErrNoOverrides says that no override is left to launch from.
 var ErrNoOverrides = errors.New("no capacity offerings are currently available given the constraints")
 
 // EC2 is the call that launches.
@@ -34,7 +34,7 @@ type EC2 interface {
 // Override is one way in which an instance may be launched.
 type Override struct {
 	InstanceType, Zone, SubnetID, ImageID string
-	// Price is what it costs, by which the ways are ordered where users corrected prices.
+	// Price is the price by which overrides are ordered if users corrected prices.
 	Price float64
 }
 
@@ -62,13 +62,13 @@ type Failure struct {
 	InstanceType, Zone, SubnetID string
 }
 
-// Result is the result of one launch. The id is empty if nothing was launched.
+// Result is the result of one launch. The ID is empty if nothing was launched.
 type Result struct {
 	InstanceID, InstanceType, Zone, SubnetID, ImageID string
 	FleetID, RequestID                                string
 	// First is true for one of those who share the launch; what happened to all is counted there.
 	First bool
-	// Failures are there also when something was launched.
+	// Failures may be present although an instance was launched.
 	Failures []Failure
 }
 
@@ -151,7 +151,7 @@ func (c Config) request() ec2types.FleetLaunchTemplateConfigRequest {
 	return out
 }
 
-// bucketOf is the same for calls that ask for the same.
+// bucketOf is equal for calls with equal parameters.
 func bucketOf(in *ec2.CreateFleetInput) string {
 	text, err := json.Marshal(in)
 	if err != nil {
@@ -160,7 +160,7 @@ func bucketOf(in *ec2.CreateFleetInput) string {
 	return string(text)
 }
 
-// call launches for all who asked for the same. Instances are dealt out one by one; everyone sees all failures.
+// call launches for all equal requests. It assigns one instance to each; all requests get all failures.
 func (l *Launcher) call(ctx context.Context, same []*ec2.CreateFleetInput) []batch.Result[Result] {
 	in := *same[0]
 	capacity := *in.TargetCapacitySpecification

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// What EC2 takes in one call: so many templates, and so many pools of all of them together.
+// EC2 limits for one call: the number of templates, and the number of pools of all templates together.
 //
 // Source: EC2 API reference, CreateFleet; EC2 user guide, quotas of fleets.
 const (
@@ -41,8 +41,8 @@ func eachPoolOnce(overrides []Override) []Override {
 	})
 }
 
-// spread keeps so many overrides: of every type the cheapest zone, then of every type the next one, and so on, so that no type goes while
-// another one is there for every zone.
+// spread keeps this many overrides: of every type the cheapest zone, then of every type the next one, and so on, so that no type is dropped
+// while another one has more zones.
 func spread(configs []Config, limit int) []Config {
 	type ranked struct {
 		Override

@@ -93,7 +93,7 @@ func having(events ...awstest.ScheduledEvent) func(*awstest.Instance) {
 	return func(i *awstest.Instance) { i.Events = events }
 }
 
-// look looks, and compares what was told.
+// look polls once, and compares the reports.
 func (w *world) look(want ...string) {
 	w.t.Helper()
 	if err := w.Poll(w.t.Context()); err != nil {
@@ -180,7 +180,7 @@ func TestManyInstancesComeInPages(t *testing.T) {
 	}
 }
 
-// TestAZoneIsNotEndedAtOnce has a zone in which everything looks broken.
+// TestAZoneIsNotEndedAtOnce has a zone in which all instances appear impaired.
 func TestAZoneIsNotEndedAtOnce(t *testing.T) {
 	w := newWorld(t)
 	var claims []*v1.NodeClaim

@@ -76,7 +76,7 @@ func (e entry) better(o entry) bool {
 	return cmp.Or(e.Created.Compare(o.Created), strings.Compare(e.Name, o.Name), strings.Compare(e.ID, o.ID)) > 0
 }
 
-// Choose is the image that instances of a type start from: the first whose requirements the type meets.
+// Choose returns the image for instances of a type: the first whose requirements the type meets.
 func Choose(images []awsv1.AMI, t *cloud.InstanceType) (awsv1.AMI, bool) {
 	rules := awsv1.LabelRules()
 	set := cloud.Requirements(t.Requirements, rules)

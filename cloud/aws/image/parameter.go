@@ -35,7 +35,7 @@ const (
 	VariantAny Variant = ""
 )
 
-// Parameter is a public parameter whose value is the id of an image.
+// Parameter is a public parameter whose value is an image ID.
 type Parameter struct {
 	Path string
 	// Variants are what the image serves.

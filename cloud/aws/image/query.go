@@ -7,7 +7,7 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 )
 
-// Owners that are asked when a name stands alone: one's own account and Amazon.
+// Default owners of images that are selected by name: the account and Amazon.
 const (
 	ownerSelf   = "self"
 	ownerAmazon = "amazon"
@@ -16,7 +16,7 @@ const (
 // Query is one question for images.
 type Query struct {
 	Filters []Filter
-	// Owners are the accounts whose images count; none means all that may be used.
+	// Owners are the accepted owners of images; none means all accessible images.
 	Owners []string
 }
 
@@ -31,8 +31,8 @@ func ByID(ids []string) Query {
 	return Query{Filters: []Filter{{"image-id", ids}}}
 }
 
-// Queries are the questions for what the terms of a class select besides aliases. The ids that parameters led to come in,
-// and are asked for together with those that are selected directly. A term with an id says nothing else.
+// Queries are the queries for the terms of a class, except for aliases. They include the IDs that parameters refer to,
+// together with directly selected IDs. A term with an ID has no other fields.
 func Queries(terms []awsv1.AMISelectorTerm, fromParameters []string) []Query {
 	var ids []string
 	var out []Query

@@ -52,7 +52,7 @@ type Instance struct {
 	Launched         time.Time
 	SecurityGroupIDs []string
 	PlacementGroupID string
-	// Partition is 0 while it is not known, or none.
+	// Partition is 0 while it is unknown, or none.
 	Partition int32
 	// ReservationID is the reservation that the instance is in; empty for none.
 	ReservationID   string
@@ -114,8 +114,8 @@ func NewClient(o Options) *Client {
 	return k
 }
 
-// SkipTermination sets which instances are neither described, as far as they are known, nor changed: those in zones with an active zonal
-// shift. Call it before anything runs.
+// SkipTermination sets which instances are neither described, if they are known, nor changed: those in zones with an active zonal
+// shift. Call it before the controllers start.
 func (k *Client) SkipTermination(alone func(*Instance) bool) { k.alone = alone }
 
 // Get is an instance as it was when it was last seen, or as it is.
@@ -156,8 +156,8 @@ func missing(err error) bool {
 	return awserrors.IsNotFound(err) || awserrors.Code(err) == "InvalidInstanceID.Malformed"
 }
 
-// List are the instances of the cluster, by id. They have the tags that every launch of Karpenter has. Those that are left alone are
-// there as they were last seen, even if EC2 does not tell of them.
+// List returns the instances of the cluster, by ID: those with the tags of every launch of Karpenter. Skipped instances are
+// returned in their last known state, even if EC2 does not report them.
 func (k *Client) List(ctx context.Context) ([]*Instance, error) {
 	found, err := k.read(ctx, &ec2.DescribeInstancesInput{
 		MaxResults: aws.Int32(listPage),
@@ -270,7 +270,7 @@ func (k *Client) read(ctx context.Context, in *ec2.DescribeInstancesInput) ([]*I
 	return out, nil
 }
 
-// instanceOf is an instance as EC2 describes it. Anything may be missing.
+// instanceOf converts EC2's description of an instance. Any field may be missing.
 func (k *Client) instanceOf(e *ec2types.Instance) *Instance {
 	i := &Instance{
 		ID: aws.ToString(e.InstanceId), Type: string(e.InstanceType), SubnetID: aws.ToString(e.SubnetId), ImageID: aws.ToString(e.ImageId),

@@ -125,13 +125,13 @@ func TestTroubleWithTheQueue(t *testing.T) {
 			t.Errorf("a queue that is gone: %v", err)
 		}
 	}
-	// The second time it was looked for anew.
+	// The second poll looks the queue up again.
 	if n := len(w.account.Calls("GetQueueUrl")); n != 4 {
 		t.Errorf("looked for %d times", n)
 	}
 	w.account.AddQueue("queue")
 	w.send(w.spot("i-1"))
-	// What was answered and could not be deleted comes again, and does no harm.
+	// A message that was handled and could not be deleted is delivered again, which is harmless.
 	fails("DeleteMessageBatch", "AccessDeniedException")
 	if !w.going(claim) || len(w.account.Messages("queue")) != 1 {
 		t.Error("not answered, or lost")

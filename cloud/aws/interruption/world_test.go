@@ -33,7 +33,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
-// world is a queue with a reader, and an API server in memory.
+// world is a queue with a reader, and an in-memory API server.
 type world struct {
 	t        *testing.T
 	account  *awstest.Account
@@ -99,7 +99,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// claim adds a claim of an instance, and says what it is.
+// claim adds a claim of an instance, and returns it.
 func (w *world) claim(id string, change func(*v1.NodeClaim)) *v1.NodeClaim {
 	w.t.Helper()
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
@@ -148,7 +148,7 @@ func (w *world) send(texts ...string) {
 	}
 }
 
-// poll reads the queue, which has to go well.
+// poll reads the queue, which must succeed.
 func (w *world) poll() {
 	w.t.Helper()
 	if err := w.queue.Poll(w.t.Context()); err != nil {
@@ -164,7 +164,7 @@ func (w *world) metrics(want string, names ...string) {
 	}
 }
 
-// event is an event of EventBridge, told a quarter of a minute ago.
+// event is an EventBridge event of 15 seconds ago.
 func (w *world) event(source, kind, detail string) string {
 	return fmt.Sprintf(`{"version":"0","id":"a","detail-type":%q,"source":%q,"time":%q,"detail":%s}`, kind, source, w.clock.Now().Add(-15*time.Second).Format(time.RFC3339), detail)
 }

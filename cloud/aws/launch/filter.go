@@ -25,7 +25,7 @@ func kindOf(c cloud.Candidate) kind {
 	return kind{c.Offering.Label(awsv1.LabelCapacityReservationType), c.Offering.Label(awsv1.LabelCapacityReservationInterruptible)}
 }
 
-// rank orders kinds at one price: what stays comes before what ends, and that before what may be taken back.
+// rank orders offerings of equal price: lasting capacity precedes capacity that ends, which precedes interruptible capacity.
 func (k kind) rank() int {
 	switch {
 	case k.reservation == string(awsv1.CapacityReservationTypeCapacityBlock):
@@ -37,7 +37,7 @@ func (k kind) rank() int {
 	}
 }
 
-// oneReservationKind keeps, if there are reservations, those of one kind and nothing else: the kind with the cheapest.
+// oneReservationKind keeps, if there are reserved offerings, only those of one kind: the kind with the cheapest.
 func oneReservationKind(candidates []cloud.Candidate) []cloud.Candidate {
 	all := keep(candidates, reserved)
 	if len(all) == 0 {
@@ -81,7 +81,7 @@ func largestReservations(candidates []cloud.Candidate) []cloud.Candidate {
 	})
 }
 
-// withoutExotic leaves out bare metal and accelerators, unless there is nothing else.
+// withoutExotic drops bare metal and accelerated types, unless there are no others.
 func withoutExotic(candidates []cloud.Candidate) []cloud.Candidate {
 	if usual := keep(candidates, func(c cloud.Candidate) bool { return !exotic(c.Type) }); len(usual) > 0 {
 		return usual

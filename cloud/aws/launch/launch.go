@@ -1,4 +1,4 @@
-// Package launch decides what is asked of EC2 for one NodeClaim: of all offerings that would do, which types, which capacity
+// Package launch decides the request to EC2 for one NodeClaim: of all compatible offerings, which types, which capacity
 // type, which tenancy. It makes no calls.
 //
 // Source: AWS provider specification, launch filters.
@@ -18,7 +18,7 @@ import (
 // MaxTypes is how many instance types one launch names.
 const MaxTypes = 60
 
-// Order is what is asked of EC2.
+// Order is the request to EC2.
 type Order struct {
 	// Candidates are offerings of the capacity type, cheapest first. EC2 may start any of them.
 	Candidates   []cloud.Candidate
@@ -28,7 +28,7 @@ type Order struct {
 	Partition string
 	// Dropped says which filters left out types, and which; worth a line in a debug log.
 	Dropped []Dropped
-	// SpotAvoided says that spot was allowed, and on-demand is asked for because there is no spot to be had.
+	// SpotAvoided says that spot was allowed, and on-demand is requested because spot is unavailable.
 	SpotAvoided bool
 }
 
@@ -88,7 +88,7 @@ func Choose(candidates []cloud.Candidate, claim *v1.NodeClaim, strict bool) (Ord
 	return order, nil
 }
 
-// onDemandFirst keeps what is on-demand, if anything is: instances that may be taken away are for those who ask for them.
+// onDemandFirst keeps only on-demand offerings, if there are any: spot instances must be requested.
 func onDemandFirst(candidates []cloud.Candidate) []cloud.Candidate {
 	if kept := keep(candidates, onDemand); len(kept) > 0 {
 		return kept
@@ -96,7 +96,7 @@ func onDemandFirst(candidates []cloud.Candidate) []cloud.Candidate {
 	return candidates
 }
 
-// capacityTypeOf is how instances are bought: what is paid for already, then what is cheap.
+// capacityTypeOf is the capacity type: reserved capacity first, then the cheapest.
 func capacityTypeOf(candidates []cloud.Candidate) string {
 	for _, capacityType := range []string{v1.CapacityTypeReserved, v1.CapacityTypeSpot} {
 		if slices.ContainsFunc(candidates, func(c cloud.Candidate) bool { return c.Offering.CapacityType() == capacityType }) {
@@ -106,7 +106,7 @@ func capacityTypeOf(candidates []cloud.Candidate) string {
 	return v1.CapacityTypeOnDemand
 }
 
-// tenancyOf is dedicated only if nothing else will do.
+// tenancyOf is dedicated only if the claim requires it.
 func tenancyOf(want requirement.Set) string {
 	allowed := want.Get(awsv1.LabelInstanceTenancy)
 	if !allowed.Has(awsv1.TenancyDefault) && allowed.Has(awsv1.TenancyDedicated) {
@@ -115,7 +115,7 @@ func tenancyOf(want requirement.Set) string {
 	return awsv1.TenancyDefault
 }
 
-// firstTypes keeps the offerings of the first so many types.
+// firstTypes keeps the offerings of the first types, up to this number.
 func firstTypes(candidates []cloud.Candidate, limit int) []cloud.Candidate {
 	types := map[string]bool{}
 	return keep(candidates, func(c cloud.Candidate) bool {
@@ -126,7 +126,7 @@ func firstTypes(candidates []cloud.Candidate, limit int) []cloud.Candidate {
 	})
 }
 
-// checkMinValues reports a label of which there are fewer values left than the claim demands.
+// checkMinValues returns a label with fewer remaining values than the claim's minValues.
 func checkMinValues(candidates []cloud.Candidate, want requirement.Set) error {
 	for _, r := range want {
 		if r.MinValues() == 0 {

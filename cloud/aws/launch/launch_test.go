@@ -56,7 +56,7 @@ func claim(capacityTypes string, more ...v1.NodeSelectorRequirementWithMinValues
 	return c
 }
 
-// atLeast is a demand for so many values of a label.
+// atLeast is a minValues requirement of a label.
 func atLeast(key string, n int) v1.NodeSelectorRequirementWithMinValues {
 	return v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpExists, MinValues: &n}
 }
@@ -140,7 +140,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// requesting is a claim for pods with so many CPUs.
+// requesting is a claim for pods with this many CPUs.
 func requesting(cpu string) *v1.NodeClaim {
 	c := claim("")
 	c.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}

@@ -25,7 +25,7 @@ func onePartition(candidates []cloud.Candidate, want requirement.Set) (string, [
 	return lowest, keep(candidates, func(c cloud.Candidate) bool { return partition(c) == lowest })
 }
 
-// takesAnyPartition reports whether a claim says nothing of partitions, or no more than that there has to be one.
+// takesAnyPartition reports whether a claim has no requirement on the partition other than that it exists.
 func takesAnyPartition(want requirement.Set) bool {
 	if !want.Has(awsv1.LabelPlacementGroupPartition) {
 		return true

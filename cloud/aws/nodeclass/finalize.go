@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// finalize lets a class go once no claim refers to it, with everything that was made for it. What cannot be removed keeps the class.
+// finalize deletes the resources of a class once no claim refers to it, and removes the finalizer. A resource that cannot be deleted keeps the class.
 func (c *Controller) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(class, awsv1.TerminationFinalizer) {
 		return reconcile.Result{}, nil

@@ -27,7 +27,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
-// How soon things are looked at again: soon where something is missing.
+// Requeue intervals: shorter where a resource is missing.
 const (
 	soon      = time.Minute
 	sometimes = 5 * time.Minute
@@ -80,8 +80,8 @@ func (c *Controller) object(class *awsv1.EC2NodeClass) condition.Object {
 	return class
 }
 
-// Reconcile brings the status of one class up to date. All steps run, whatever becomes of the others; a step that fails leaves its
-// part as it was.
+// Reconcile updates the status of one class. All steps run, even if others fail; a failed step leaves its
+// part unchanged.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	class := &awsv1.EC2NodeClass{}
 	if err := c.Client.Get(ctx, req.NamespacedName, class); err != nil {

@@ -29,7 +29,7 @@ import (
 const (
 	// validationTTL is how long the result of a dry run is cached.
 	validationTTL = 30 * time.Minute
-	// patience is how long to wait when nothing can be said now.
+	// patience is the requeue delay of an inconclusive validation.
 	patience = 10 * time.Second
 )
 
@@ -44,7 +44,7 @@ type cachedValidation struct {
 
 const validated = awsv1.ConditionTypeValidationSucceeded
 
-// errAgain says that nothing can be said now.
+// errAgain reports an inconclusive validation.
 var errAgain = errors.New("validation has to wait")
 
 // validate says whether instances could be launched with the class: first what the class itself shows, then by trying.
@@ -97,7 +97,7 @@ func (c *Controller) validate(ctx context.Context, class *awsv1.EC2NodeClass, se
 	return seldom, nil
 }
 
-// wrongKubelet is what is wrong with the kubelet block.
+// wrongKubelet is the defect of the kubelet block.
 func (c *Controller) wrongKubelet(class *awsv1.EC2NodeClass) validation {
 	if err := kubelet.Validate(class.Spec.Kubelet); err != nil {
 		return validation{"InvalidKubeletConfiguration", err.Error()}
@@ -118,7 +118,7 @@ func (c *Controller) wrongKubelet(class *awsv1.EC2NodeClass) validation {
 	return validation{}
 }
 
-// dependencies reports whether something that launches need is missing, and says so.
+// dependencies reports whether a prerequisite of launches is missing, and sets the condition.
 func (c *Controller) dependencies(class *awsv1.EC2NodeClass, set condition.Set) bool {
 	const message = "Awaiting AMI, Instance Profile, Security Group, and Subnet resolution"
 	unknown := false

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 )
 
-// What types of which nothing is known have of network: what the smallest have.
+// The network of types without a description: that of the smallest types.
 const (
 	fewInterfaces = 2
 	fewAddresses  = 4
@@ -30,7 +30,7 @@ type entry struct {
 	spot        map[string]float64 // by zone
 }
 
-// describe is a type of a catalog as EC2 would describe it, as far as that is known.
+// describe approximates EC2's description of a type of a catalog.
 func describe(t *cloud.InstanceType, limits instancetype.NetworkLimits, h hardware) entry {
 	e := entry{limits: limits, spot: map[string]float64{}}
 	d := &e.description

@@ -13,7 +13,7 @@ import (
 //go:embed hardware.txt
 var hardwareText string
 
-// hardware is what an instance type is made of. What is not known, or not there, is zero.
+// hardware is the hardware of an instance type. Unknown and missing parts are zero.
 type hardware struct {
 	maker              string
 	megahertz, ebsMbps int64

@@ -1,6 +1,6 @@
-// Package offline has the offerings of EC2 without calls to it: the instance types, zones and prices of a region as they were on the day the
-// embedded catalog was taken, under the node classes that are given. It launches nothing. What cannot be known without an account is
-// taken from the status of a class or, where it has none, assumed: that it finds a subnet in every zone, and an image for every type.
+// Package offline has the offerings of EC2 without calls to it: the instance types, zones and prices of a region as of the day of the
+// embedded catalog, under the given node classes. It launches nothing. Facts that need an account are
+// taken from the status of a class or, if it has none, assumed: that it selects a subnet in every zone, and an image for every type.
 package offline
 
 import (
@@ -32,7 +32,7 @@ const (
 	prefix = "aws/"
 )
 
-// Options choose where instances are bought, and correct what EC2 says of them as a controller does.
+// Options choose the region, and correct EC2's descriptions as a controller does.
 type Options struct {
 	// Catalog is a catalog of EC2, such as aws/eu-west-1.
 	Catalog                 string
@@ -40,7 +40,7 @@ type Options struct {
 	ReservedENIs            int64
 }
 
-// Provider is a cloud.Provider that knows instance types, and nothing else. Make one with New.
+// Provider is a cloud.Provider that only lists instance types. Make one with New.
 type Provider struct {
 	settings instancetype.Settings
 	types    []entry
@@ -96,7 +96,7 @@ func lacksStatus(class *awsv1.EC2NodeClass) bool {
 	return len(class.Status.Conditions) == 0 || ready && len(class.Status.Subnets) == 0
 }
 
-// Knows reports whether a catalog is one of EC2, by its name.
+// Knows reports whether a catalog is an EC2 region, by its name.
 func Knows(catalog string) bool { return strings.HasPrefix(catalog, prefix) }
 
 // Catalogs are the names of the catalogs of EC2, sorted.

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
 )
 
-// claimOf is the claim that describes an instance. A class or a type that is gone leaves out what they would say.
+// claimOf is the claim that describes an instance. Fields that depend on a deleted class or type are omitted.
 func (p *Provider) claimOf(ctx context.Context, i *instance.Instance) (*v1.NodeClaim, error) {
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(i.Launched)}}
 	class, err := p.class(ctx, i.Tags[awsv1.TagNodeClass])
@@ -83,7 +83,7 @@ func labelsOf(i *instance.Instance, class *awsv1.EC2NodeClass, t *cloud.Instance
 	return out
 }
 
-// withoutZeros leaves out what there is none of. Fabric adapters are there only if the instance has them.
+// withoutZeros drops zero quantities. Fabric adapters are present only if the instance has them.
 func withoutZeros(list corev1.ResourceList, efas int64) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for name, q := range list {

@@ -20,7 +20,7 @@ import (
 // Name is the provider's name in metrics.
 const Name = "aws"
 
-// Cloud is the provider with all that Karpenter needs to know about AWS.
+// Cloud is the AWS provider with its registration for Karpenter.
 func (p *Provider) Cloud() cloud.Cloud {
 	return cloud.Cloud{
 		Name: Name, Provider: p, Labels: awsv1.LabelRules(), ReservationIDLabel: awsv1.LabelCapacityReservationID,
@@ -45,8 +45,8 @@ func repairPolicies() []cloud.RepairPolicy {
 	return out
 }
 
-// partitionHook holds a node back until it is known in which partition of its placement group it is. Claims that name a partition,
-// or that are in no such group, need not wait.
+// partitionHook delays registration until the partition of a node's placement group is known. Claims that name a partition,
+// or that are not in such a group, need not wait.
 type partitionHook struct{ provider *Provider }
 
 // Name implements cloud.RegistrationHook.

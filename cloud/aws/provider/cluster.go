@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// LearnServiceCIDR finds out the range of the cluster's services, once. Only AL2023 asks for it.
+// LearnServiceCIDR reads the service CIDR of the cluster, once. Only AL2023 needs it.
 func (p *Provider) LearnServiceCIDR(ctx context.Context) error {
 	if p.Cluster.Facts().ServiceCIDR != "" {
 		return nil

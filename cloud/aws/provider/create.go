@@ -43,7 +43,7 @@ func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 	return created.DeepCopy(), nil
 }
 
-// recorded is a claim whose instance is on record already.
+// recorded is a claim whose instance is already recorded.
 func (p *Provider) recorded(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
 	found, err := p.Get(ctx, claim.Status.ProviderID)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *Provider) readyClass(ctx context.Context, claim *v1.NodeClaim) (*awsv1.
 	return class, nil
 }
 
-// launch decides what to ask for, asks, and describes what came of it.
+// launch decides the request, sends it, and returns the result.
 func (p *Provider) launch(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
 	class, err := p.readyClass(ctx, claim)
 	if err != nil {

@@ -75,7 +75,7 @@ func (p *Provider) poolsOf(ctx context.Context, class *awsv1.EC2NodeClass) ([]v1
 	}), nil
 }
 
-// wantsDedicated reports whether a pool names dedicated hosts among what it takes.
+// wantsDedicated reports whether a pool allows dedicated tenancy.
 func wantsDedicated(pool v1.NodePool) bool {
 	return slices.ContainsFunc(pool.Spec.Template.Spec.Requirements, func(r v1.NodeSelectorRequirementWithMinValues) bool {
 		return r.Key == awsv1.LabelInstanceTenancy && r.Operator == corev1.NodeSelectorOpIn && slices.Contains(r.Values, awsv1.TenancyDedicated)

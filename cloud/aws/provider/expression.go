@@ -14,7 +14,7 @@ import (
 // compiledFor is how long compiled expressions are cached after their last use.
 const compiledFor = 12 * time.Hour
 
-// Compile is the expressions of a kubelet block, ready to be worked out; nil where there are none, or where the installation does
+// Compile returns the compiled expressions of a kubelet block; nil without expressions, or if the installation does
 // not evaluate them.
 func (p *Provider) Compile(config kubelet.Config) (*kubeletcel.Compiled, error) {
 	if !p.EvaluatesExpressions || !config.HasExpressions() {
@@ -35,8 +35,8 @@ func (p *Provider) Compile(config kubelet.Config) (*kubeletcel.Compiled, error) 
 	return compiled, nil
 }
 
-// TryExpressions works out the kubelet block of a class for every type that EC2 has, and returns the first failure. It is ErrNoTypes
-// as long as none is known.
+// TryExpressions evaluates the kubelet block of a class for every EC2 instance type, and returns the first failure; ErrNoTypes
+// while no types are known.
 func (p *Provider) TryExpressions(class *awsv1.EC2NodeClass) error {
 	seen, err := instancetype.ClassOf(class)
 	if err != nil {

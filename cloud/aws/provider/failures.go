@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// attempt is a launch that was asked for.
+// attempt is a requested launch.
 type attempt struct {
 	claim  *v1.NodeClaim
 	class  *awsv1.EC2NodeClass
@@ -85,7 +85,7 @@ func (p *Provider) recordFailures(ctx context.Context, a *attempt, answer fleet.
 	}
 }
 
-// spreadGroupFull leaves the group alone in a zone, whatever the type.
+// spreadGroupFull marks the placement group in a zone as unavailable, for all types.
 func (p *Provider) spreadGroupFull(order launch.Order, group, zone string) {
 	for _, c := range order.Candidates {
 		if c.Offering.Zone() == zone {

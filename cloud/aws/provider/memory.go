@@ -34,7 +34,7 @@ func imagesOf(class *awsv1.EC2NodeClass) string {
 
 func memoryKey(instanceType, images string) string { return instanceType + "/" + images }
 
-// of is what was seen; 0 for nothing.
+// of is the observed memory; 0 for none.
 func (m *discoveredMemory) of(instanceType, images string) int64 {
 	bytes, _ := m.seen.Get(memoryKey(instanceType, images))
 	return bytes

@@ -1,5 +1,5 @@
-// Package provider launches, finds and ends EC2 instances for NodeClaims. What to ask for is decided elsewhere: which types there
-// are and at what price (instancetype, inventory), which of them (launch), in which subnet (subnet), with which image and user data
+// Package provider launches, finds and terminates EC2 instances for NodeClaims. Other packages decide the request: the types and
+// prices (instancetype, inventory), the choice among them (launch), the subnet (subnet), the image and user data
 // (image, userdata, template). This package sequences them and holds the caches.
 //
 // Source: AWS provider specification, instance types, offerings, pricing and the launch decision.
@@ -72,7 +72,7 @@ type Provider struct {
 
 var _ cloud.Provider = (*Provider)(nil)
 
-// New makes a provider that knows nothing yet: see Inventory.
+// New returns a provider without data: see Inventory.
 func New(o Options, subnetsFor, imagesFor time.Duration) *Provider {
 	if o.Metrics == nil {
 		o.Metrics = telemetry.NewMetrics(prometheus.NewRegistry())
@@ -96,7 +96,7 @@ func New(o Options, subnetsFor, imagesFor time.Duration) *Provider {
 	return p
 }
 
-// UseCorrection takes over how users correct instance types. It is called before anything runs.
+// UseCorrection sets the correction of instance types. Call it before the controllers start.
 func (p *Provider) UseCorrection(c cloud.Correction) { p.correction = c }
 
 // Remembers reports whether this process launched an instance recently: its NodeClaim may not have the provider ID yet.
@@ -155,7 +155,7 @@ func (p *Provider) List(ctx context.Context) ([]*v1.NodeClaim, error) {
 	return out, nil
 }
 
-// Delete ends an instance. What it held of a reservation is free once it is gone.
+// Delete terminates an instance. Its reserved capacity is free once it is terminated.
 func (p *Provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
 	id, ok := instance.ParseProviderID(claim.Status.ProviderID)
 	if !ok {
@@ -190,7 +190,7 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*clo
 	return p.Types(ctx, class)
 }
 
-// class is a class by its name; nil if it is not there or going.
+// class is a class by its name; nil if it does not exist or is being deleted.
 func (p *Provider) class(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
 	class, err := p.find(ctx, name)
 	if apierrors.IsNotFound(err) {
@@ -199,7 +199,7 @@ func (p *Provider) class(ctx context.Context, name string) (*awsv1.EC2NodeClass,
 	return class, err
 }
 
-// IsDrifted says why an instance no longer is what its class says. Without pool or class there is nothing to say.
+// IsDrifted says why an instance no longer matches its class. Without pool or class it returns no drift.
 func (p *Provider) IsDrifted(ctx context.Context, claim *v1.NodeClaim) (cloud.DriftReason, error) {
 	class, err := p.classOfPool(ctx, claim)
 	if class == nil || err != nil {

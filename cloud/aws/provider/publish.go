@@ -20,7 +20,7 @@ const (
 	userDataMuch  = userDataLimit * 9 / 10
 )
 
-// UseRecorder sets the recorder of events. Call it before anything runs.
+// UseRecorder sets the recorder of events. Call it before the controllers start.
 func (p *Provider) UseRecorder(r *observe.Recorder) { p.recorder = r }
 
 // publish publishes events, once there is a recorder.
@@ -86,7 +86,7 @@ func (p *Provider) measure(ctx context.Context, class string, templates []*ec2.C
 	}
 }
 
-// ForgetClass drops what is known of a class that is gone.
+// ForgetClass drops the cached data of a deleted class.
 func (p *Provider) ForgetClass(name string) {
 	p.sizes.mu.Lock()
 	defer p.sizes.mu.Unlock()

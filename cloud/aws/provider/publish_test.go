@@ -24,7 +24,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// told are the events that users see.
+// told are the recorded events.
 type told struct {
 	record.EventRecorder
 	lines []string

@@ -38,11 +38,11 @@ type templateKey struct {
 	reservation   string
 	capacityBlock bool
 	interruptible bool
-	// reserved is what is kept from pods, in JSON, where expressions give other amounts for other types; empty otherwise.
+	// reserved are the reserved resources, in JSON, if expressions give different amounts for different types; empty otherwise.
 	reserved string
 }
 
-// request is what EC2 is asked for, and the launch templates that it names: one for each image, number of pods, number of adapters
+// request is the request to EC2, and the launch templates that it names: one for each image, number of pods, number of adapters
 // and reservation.
 func (p *Provider) request(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (fleet.Request, []*ec2.CreateLaunchTemplateInput, error) {
 	tags := resourcetags.LaunchTags(class.Spec.Tags, p.ClusterName, claim.Labels[v1.NodePoolLabelKey], class.Name)
@@ -124,7 +124,7 @@ func amiIDs(class *awsv1.EC2NodeClass) []string {
 	return out
 }
 
-// requestedEFAs is how many fabric adapters an instance gets: all that its type has, if the claim asks for any.
+// requestedEFAs is how many fabric adapters an instance gets: all that its type supports, if the claim requests any.
 func requestedEFAs(claim *v1.NodeClaim, t *cloud.InstanceType) int64 {
 	if q, ok := claim.Spec.Resources.Requests[awsv1.ResourceEFA]; !ok || q.IsZero() {
 		return 0
@@ -133,7 +133,7 @@ func requestedEFAs(claim *v1.NodeClaim, t *cloud.InstanceType) int64 {
 	return q.Value()
 }
 
-// efasOf is how many fabric adapters the instance has, laid out by the class or asked for by the claim.
+// efasOf is how many fabric adapters the instance has, configured by the class or requested by the claim.
 func efasOf(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, t *cloud.InstanceType) int64 {
 	var laidOut int64
 	for _, i := range class.Spec.NetworkInterfaces {

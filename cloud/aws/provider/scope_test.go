@@ -154,7 +154,7 @@ func TestPoolsMayUseDifferentSubnetsOfAClass(t *testing.T) {
 	}
 }
 
-// tagsBelow are the tags that a call asks for, by what they are put on.
+// tagsBelow are the tags in a call, by resource type.
 func tagsBelow(parameters map[string]string) map[string]map[string]string {
 	out := map[string]map[string]string{}
 	for n := 1; parameters[fmt.Sprintf("TagSpecification.%d.ResourceType", n)] != ""; n++ {

@@ -24,14 +24,14 @@ import (
 // Settings are the settings of the installation.
 type Settings struct {
 	ClusterName, Region string
-	// ReservedENIs and VMMemoryOverheadPercent correct what EC2 says of instance types.
+	// ReservedENIs and VMMemoryOverheadPercent correct EC2's descriptions of instance types.
 	ReservedENIs            int64
 	VMMemoryOverheadPercent float64
 	// ReservesCapacity says that capacity reservations are used.
 	ReservesCapacity bool
 	// StrictMinValues says that minValues are not relaxed at launch.
 	StrictMinValues bool
-	// EvaluatesExpressions says that expressions in kubelet blocks are worked out; otherwise they do not count.
+	// EvaluatesExpressions says that expressions in kubelet blocks are evaluated; otherwise they are ignored.
 	EvaluatesExpressions bool
 	// UsesOverlays says that users may write prices for instance types.
 	UsesOverlays bool
@@ -44,24 +44,24 @@ type Cluster struct {
 	facts Facts
 }
 
-// Facts are what is known of the cluster.
+// Facts are the known facts about the cluster.
 type Facts struct {
 	// Endpoint and CABundle (base64) are for the kubelets.
 	Endpoint, CABundle string
-	// DNS is the address for names; empty when not known. ServiceCIDR is the range of services; empty when not known.
+	// DNS is the DNS address; empty when unknown. ServiceCIDR is the service CIDR; empty when unknown.
 	DNS, ServiceCIDR string
 	// Version is that of Kubernetes, for instance 1.34.
 	Version string
 }
 
-// Facts are what is known now.
+// Facts returns the current facts.
 func (c *Cluster) Facts() Facts {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.facts
 }
 
-// Change changes what is known.
+// Change updates the facts.
 func (c *Cluster) Change(change func(*Facts)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,7 @@ type EKS interface {
 // Options are what a provider is made of.
 type Options struct {
 	Settings
-	// Cluster may be filled in later, but before anything is launched.
+	// Cluster may be set later, but before the first launch.
 	Cluster    *Cluster
 	EC2        EC2
 	EKS        EKS
@@ -98,7 +98,7 @@ type Options struct {
 	Clock  clock.WithTicker
 	// Shifts are the zones with an active zonal shift; nil for none.
 	Shifts *zonalshift.Watch
-	// OfferingSources are asked for offerings besides the usual ones, in their order.
+	// OfferingSources are further sources of offerings, in order.
 	OfferingSources []instancetype.OfferingSource
 	// Metrics may be nil.
 	Metrics *telemetry.Metrics

@@ -29,7 +29,7 @@ func (z *zoneIDs) learn(subnets []awsv1.Subnet) {
 	}
 }
 
-// of is the id of a zone; empty if it is not known.
+// of is the ID of a zone; empty if it is unknown.
 func (z *zoneIDs) of(zone string) string {
 	z.mu.RLock()
 	defer z.mu.RUnlock()

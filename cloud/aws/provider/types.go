@@ -121,7 +121,7 @@ func (r *resolution) resolve(d instancetype.Description, key string) (*cloud.Ins
 	return t, nil
 }
 
-// input is a type under a class, without what is known about buying it.
+// input is a type under a class, without its availability.
 func (p *Provider) input(d instancetype.Description, class instancetype.Class) instancetype.Input {
 	return instancetype.Input{
 		Description: d, Class: class, Limits: p.limits[d.Name], Sources: p.OfferingSources,
@@ -129,7 +129,7 @@ func (p *Provider) input(d instancetype.Description, class instancetype.Class) i
 	}
 }
 
-// classFor is what a class comes to for instance types.
+// classFor is the part of a class on which instance types depend.
 func (p *Provider) classFor(ctx context.Context, class *awsv1.EC2NodeClass) (instancetype.Class, error) {
 	out, err := instancetype.ClassOf(class)
 	if err != nil {
@@ -144,7 +144,7 @@ func (p *Provider) classFor(ctx context.Context, class *awsv1.EC2NodeClass) (ins
 	return out, nil
 }
 
-// placementGroup is the group of a class; nil if it asks for none. A group that cannot be had is an error: to launch outside of it
+// placementGroup is the group of a class; nil if it names none. A missing group is an error: to launch outside of it
 // would be wrong.
 func (p *Provider) placementGroup(ctx context.Context, class *awsv1.EC2NodeClass) (*instancetype.PlacementGroup, error) {
 	if class.Spec.PlacementGroupSelector == nil {
@@ -173,7 +173,7 @@ func contentKey(class instancetype.Class, sequence uint64) (string, error) {
 	return fmt.Sprintf("%x-%d", sum.Sum(nil), sequence), nil
 }
 
-// market is what is known about buying a type under a class.
+// market is the availability of a type under a class.
 func (p *Provider) market(name string, class instancetype.Class, zones, sold []string) instancetype.Availability {
 	prices := p.Inventory.Prices()
 	m := instancetype.Availability{

@@ -28,7 +28,7 @@ import (
 
 const profile = "the-profile"
 
-// world is a provider with an account, and an API server in memory.
+// world is a provider with an account, and an in-memory API server.
 type world struct {
 	*provider.Provider
 	t       *testing.T
@@ -39,7 +39,7 @@ type world struct {
 	claims  int
 }
 
-// newWorld makes a world of some instance types, with a class that is ready.
+// newWorld returns a world of some instance types, with a ready class.
 func newWorld(t *testing.T, types ...string) *world {
 	t.Helper()
 	w := &world{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))}
@@ -95,7 +95,7 @@ func (w *world) ref() *v1.NodeClassReference {
 	return &v1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}
 }
 
-// resolve changes the class and finds out what it selects, as its controller does.
+// resolve changes the class and resolves its selectors, as its controller does.
 func (w *world) resolve(change func(*awsv1.EC2NodeClass)) {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -155,7 +155,7 @@ func (w *world) create(claim *v1.NodeClaim) *v1.NodeClaim {
 	return created
 }
 
-// providerFacts are what is known of the cluster.
+// providerFacts are the facts about the cluster.
 type providerFacts = provider.Facts
 
 // kubeletBlock reads a kubelet block.

@@ -1,5 +1,5 @@
-// Package reservation counts how many more instances capacity reservations hold. EC2 tells it now and then; what is launched and
-// ended in between is counted here.
+// Package reservation counts the remaining instances of capacity reservations. EC2 reports them periodically; the package counts
+// launches and terminations in between.
 //
 // Source: AWS provider specification, offerings: reserved capacity.
 package reservation
@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Ledger counts what is left of each reservation. The zero value knows of none and is ready; it may be used from many
-// goroutines.
+// Ledger counts the remaining instances of each reservation. The zero value is empty and ready to use; it is safe for concurrent
+// use.
 type Ledger struct {
 	mu    sync.Mutex
 	pages map[string]entry
@@ -46,7 +46,7 @@ func (l *Ledger) Ended(id string) { l.change(id, func(p *entry) { p.left++ }) }
 // Exhausted records that a reservation has no capacity left.
 func (l *Ledger) Exhausted(id string) { l.change(id, func(p *entry) { p.left = 0 }) }
 
-// Left is how many more instances a reservation holds; none if it is not known.
+// Left is how many more instances a reservation holds; 0 if it is unknown.
 func (l *Ledger) Left(id string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

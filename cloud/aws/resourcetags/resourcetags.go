@@ -1,5 +1,5 @@
-// Package resourcetags knows the names and tags by which what Karpenter makes in AWS is found again, and told from what belongs to
-// others.
+// Package resourcetags has the names and tags that identify the AWS resources of Karpenter and of
+// clusters.
 //
 // Source: AWS provider specification, annotations and tags; instance profiles.
 package resourcetags
@@ -17,14 +17,14 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 )
 
-// LaunchTags are the tags of what a launch makes: the user's, and over them those that say whose it is.
+// LaunchTags are the tags of launched resources: the user's, overridden by those that identify the owner.
 func LaunchTags(user map[string]string, cluster, nodePool, class string) map[string]string {
 	out := classTags(user, cluster, class)
 	out[awsv1.TagNodePool] = nodePool
 	return out
 }
 
-// ProfileTags are the tags of an instance profile. Profiles know no regions, and so a tag says which they are for.
+// ProfileTags are the tags of an instance profile. IAM is global, so that one tag names the region.
 func ProfileTags(user map[string]string, cluster, region, class string) map[string]string {
 	out := classTags(user, cluster, class)
 	out[awsv1.TagRegion] = region
@@ -78,14 +78,14 @@ func ProfileName(cluster, region, class, unique string) string {
 // profileName matches the names that IAM takes.
 var profileName = regexp.MustCompile(`^[\w+=,.@-]{1,128}$`)
 
-// LegacyProfileName is the name that earlier releases gave to the one profile of a class; false if IAM knows no such names, so
-// that there never was one.
+// LegacyProfileName is the name that earlier releases gave to the one profile of a class; false if the name is invalid in IAM, so
+// that no such profile exists.
 func LegacyProfileName(cluster, region, class string) (string, bool) {
 	name := cluster + "_" + hash(region+class)
 	return name, profileName.MatchString(name)
 }
 
-// RoleName is the name of a role without its path, which is how IAM knows it.
+// RoleName is the name of a role without its path, as IAM expects it.
 func RoleName(role string) string { return role[strings.LastIndexByte(role, '/')+1:] }
 
 // hash is the hash of a text, in decimal. Names that are stored depend on it.

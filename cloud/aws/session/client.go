@@ -11,7 +11,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
 
-// timeout is how long a call may take with everything. It is long, because calls about what was just made wait for EC2 to know it.
+// timeout limits a call with its retries. It is long, because calls about new resources are retried until EC2 finds them.
 const timeout = 4 * time.Minute
 
 // newClient is the SDK's client with a limit on time.

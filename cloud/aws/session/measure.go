@@ -26,8 +26,8 @@ const (
 	stepAttempt = "KarpenterMeasureAttempt"
 )
 
-// Measure has all calls counted that clients of a configuration make from now on, and lets log lines show which call it was that
-// failed.
+// Measure counts all calls of clients that are created from the configuration afterwards, and adds the failed call to log
+// lines.
 func Measure(config *aws.Config, m telemetry.SDKMetrics) {
 	call := middleware.InitializeMiddlewareFunc(stepCall, func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
 		out middleware.InitializeOutput, metadata middleware.Metadata, err error,
@@ -53,7 +53,7 @@ func Measure(config *aws.Config, m telemetry.SDKMetrics) {
 		return out, metadata, err
 	})
 	config.APIOptions = append(slices.Clip(config.APIOptions), func(s *middleware.Stack) error {
-		// Last of its kind: only then it is known which operation it is.
+		// Last in its step: only then the operation is known.
 		if err := s.Initialize.Add(call, middleware.After); err != nil {
 			return fmt.Errorf("adding a step to calls: %w", err)
 		}

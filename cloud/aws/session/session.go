@@ -1,5 +1,5 @@
-// Package session opens the way to AWS: credentials and region as the SDK finds them, the HTTP client, and how Karpenter names
-// itself. Everything else about calls is with those who make them.
+// Package session configures the access to AWS: credentials and region as the SDK finds them, the HTTP client, and the user
+// agent. The callers configure their calls.
 //
 // Source: AWS provider specification, client set-up; credentials.
 package session
@@ -19,8 +19,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
 )
 
-// Open finds credentials and region in the usual places of the SDK: environment, web identity, container, instance. Where nothing
-// names the region, the instance that the process runs on is asked.
+// Open finds credentials and region in the default chain of the SDK: environment, web identity, container, instance. If no setting
+// names the region, it comes from the instance metadata service.
 func Open(ctx context.Context, version string) (aws.Config, error) {
 	found, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(newClient()))
 	if err != nil {
@@ -56,10 +56,10 @@ func Check(ctx context.Context, api TypeDescriber) error {
 	return fmt.Errorf("ec2 api connectivity check failed: %w", err)
 }
 
-// NoRetry lets a call to EC2 be tried once; a dry run that succeeds is an error.
+// NoRetry disables retries of a call to EC2; a successful dry run is an error.
 func NoRetry(o *ec2.Options) { o.Retryer = aws.NopRetryer{} }
 
-// PricingRegion is the region whose price list is asked about a region: only some have one.
+// PricingRegion is the region with the price list for a region: only some regions have one.
 func PricingRegion(region string) string {
 	switch {
 	case strings.HasPrefix(region, "ap-"):

@@ -20,13 +20,13 @@ const Provider options.CloudProvider = "aws"
 
 // Settings configure the provider for AWS.
 type Settings struct {
-	// ClusterName is the name of the EKS cluster; everything that is made carries it.
+	// ClusterName is the name of the EKS cluster; all created resources carry it.
 	ClusterName string `name:"cluster-name" envvar:"CLUSTER_NAME" group:"AWS" placeholder:"NAME" help:"aws: name of the cluster; required."`
 	// ClusterEndpoint is the URL that nodes reach the API server by; empty means ask EKS.
 	ClusterEndpoint string `name:"cluster-endpoint" envvar:"CLUSTER_ENDPOINT" group:"AWS" placeholder:"URL" help:"aws: URL of the API server for nodes; default: the endpoint that EKS reports."`
-	// ClusterCABundle is the base64 of the certificates that nodes trust; empty means those of the controller's own connection.
+	// ClusterCABundle is the base64 of the certificates that nodes trust; empty means those of the controller's connection.
 	ClusterCABundle string `name:"cluster-ca-bundle" envvar:"CLUSTER_CA_BUNDLE" group:"AWS" placeholder:"BASE64" help:"aws: CA bundle of the API server for nodes; default: the one of the controller's connection."`
-	// IsolatedVPC says that there is no way to the services without private endpoints: prices and IAM.
+	// IsolatedVPC says that services without private endpoints are not reachable: prices and IAM.
 	IsolatedVPC bool `name:"isolated-vpc" envvar:"ISOLATED_VPC" group:"AWS" help:"aws: the VPC has no access to the Price List API and IAM."`
 	// EKSControlPlane reads the version of Kubernetes from EKS instead of the API server.
 	EKSControlPlane bool `name:"eks-control-plane" envvar:"EKS_CONTROL_PLANE" group:"AWS" help:"aws: read the Kubernetes version from EKS, not from the API server."`

@@ -40,7 +40,7 @@ func Registration() registration.Snapshot {
 	return registration.Snapshot{
 		Fields:    fields,
 		Redactors: map[string]registration.Redactor{markID: text(redactID), markAccount: text(redactAccount), markTags: redactTags},
-		// Well-known labels whose values are ids of an account.
+		// Well-known labels whose values are IDs of an account.
 		Labels: map[string]string{awsv1.LabelCapacityReservationID: markID, awsv1.LabelPlacementGroupID: markID},
 	}
 }
@@ -57,8 +57,8 @@ func redactID(id string, rename func(string) string) string {
 	return kind[1] + "-" + strings.ReplaceAll(rename(id), "-", "")
 }
 
-// redactAccount replaces the number of an account by another one, and names of accounts by pseudonyms. Names that all accounts share
-// stay.
+// redactAccount replaces an account ID by another one, and names of accounts by pseudonyms. It keeps names that all accounts
+// share.
 func redactAccount(owner string, rename func(string) string) string {
 	switch owner {
 	case "self", "amazon", "aws-marketplace":

@@ -1,5 +1,5 @@
-// Package subnet picks the subnets of launches: in each zone the one with most free addresses. EC2 tells of free addresses
-// only now and then, so that the addresses of launches under way are counted here in between.
+// Package subnet picks the subnets of launches: in each zone the one with most free addresses. EC2 reports free addresses
+// periodically; the package counts the addresses of launches in flight in between.
 //
 // Source: AWS provider specification, subnet selection and in-flight addresses.
 package subnet
@@ -12,17 +12,17 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 )
 
-// Ledger counts free addresses. The zero value knows of none and is ready; it may be used from many goroutines.
+// Ledger counts free addresses. The zero value is empty and ready to use; it is safe for concurrent use.
 type Ledger struct {
 	mu    sync.Mutex
 	pages map[string]entry
 }
 
-// entry is what is known of one subnet.
+// entry is the recorded state of one subnet.
 type entry struct {
-	// free is what is left: as EC2 said, less what launches under way will take.
+	// free is the remaining addresses: as EC2 reported, minus launches in flight.
 	free int64
-	// heard counts how often EC2 was heard. What was taken before it was heard again is part of what it says.
+	// heard counts the reports of EC2. Addresses taken before the latest report are included in it.
 	heard uint64
 }
 
@@ -85,8 +85,8 @@ func (l *Ledger) Pick(subnets []awsv1.Subnet, need func(zone string) int64) (Cho
 	return choice, nil
 }
 
-// Settle gives back what a launch took from subnets in which nothing was started. After EC2 was heard again there is nothing
-// to give back: what it said holds. Settling twice gives back once.
+// Settle returns the addresses that a launch took from subnets in which nothing was started. After a new report of EC2 there is nothing
+// to return: the report is current. Settling twice returns them once.
 func (l *Ledger) Settle(choice Choice, started []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 // Metrics describe the offerings of AWS, the calls to it, and its notifications. They are separate from the metrics of the core,
 // because only this provider has them and its first calls precede all others.
 type Metrics struct {
-	// OfferingAvailable is 1 for what can be bought, OfferingPrice what it costs an hour; labels instance_type, capacity_type, zone.
+	// OfferingAvailable is 1 for available offerings, OfferingPrice the hourly price; labels instance_type, capacity_type, zone.
 	OfferingAvailable, OfferingPrice *observe.GaugeFuncVec
 	// TypeCPU and TypeMemory are the size of instance types; label instance_type.
 	TypeCPU, TypeMemory *observe.GaugeFuncVec

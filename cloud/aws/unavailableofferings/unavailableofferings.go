@@ -139,7 +139,7 @@ func (m *Cache) expect(end time.Time) {
 	}
 }
 
-// advance ends the marks whose time has come and returns the time. It looks at the marks only when there is one to end.
+// advance removes expired marks and returns the time. It checks the marks only when one has expired.
 func (m *Cache) advance() time.Time {
 	now := m.clock.Now()
 	if m.nextEnd.IsZero() || now.Before(m.nextEnd) {

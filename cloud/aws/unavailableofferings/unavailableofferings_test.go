@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 )
 
-// Every test here that sleeps runs in a bubble of testing/synctest: to sleep is to let its clock go on, and takes no time.
+// Tests that sleep run in a bubble of testing/synctest, where sleeping takes no time.
 
 // pool is a pool of one type.
 func pool(capacityType, zone string) unavailableofferings.Offering {
@@ -142,7 +142,7 @@ func TestGrowingPauses(t *testing.T) {
 	})
 }
 
-// TestSuccessOfAMarkedPool checks that a success counts at once, and is told.
+// TestSuccessOfAMarkedPool checks that a success removes the mark at once, and is reported.
 func TestSuccessOfAMarkedPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, p := unavailableofferings.New(clock.RealClock{}), pool("spot", "a")
@@ -155,7 +155,7 @@ func TestSuccessOfAMarkedPool(t *testing.T) {
 	})
 }
 
-// TestAnswersChangeOnlyWithTheNumber is the promise that caches of offerings rest on: as long as the number stays, so does
+// TestAnswersChangeOnlyWithTheNumber checks what caches of offerings depend on: while the sequence number is equal, so is
 // the answer.
 func TestAnswersChangeOnlyWithTheNumber(t *testing.T) {
 	t.Attr("covers", "A328")

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// Announcer keeps a watch fresh, and tells pools of shifts that begin and end. It is used by one goroutine.
+// Announcer refreshes a watch, and notifies NodePools of shifts that begin and end. It is not safe for concurrent use.
 type Announcer struct {
 	Watch  *Watch
 	Client client.Client

@@ -24,7 +24,7 @@ type ARC interface {
 	GetManagedResource(context.Context, *arczonalshift.GetManagedResourceInput, ...func(*arczonalshift.Options)) (*arczonalshift.GetManagedResourceOutput, error)
 }
 
-// Watch knows the shifts of a cluster. A nil one knows of none; it may be used from many goroutines.
+// Watch holds the zonal shifts of a cluster. A nil Watch has none; it is safe for concurrent use.
 type Watch struct {
 	arc     ARC
 	cluster string
@@ -35,12 +35,12 @@ type Watch struct {
 	ends map[string]time.Time
 }
 
-// New makes a watch over a cluster, by its ARN. It knows of no shift until it is refreshed.
+// New returns a watch of a cluster, by its ARN. It has no shifts until it is refreshed.
 func New(arc ARC, cluster string, now clock.PassiveClock) *Watch {
 	return &Watch{arc: arc, cluster: cluster, clock: now}
 }
 
-// Refresh asks for the shifts. What was known before is forgotten, unless asking fails.
+// Refresh reads the shifts. It replaces all earlier ones, unless it fails.
 func (w *Watch) Refresh(ctx context.Context) error {
 	answer, err := w.arc.GetManagedResource(ctx, &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String(w.cluster)})
 	if err != nil {
@@ -53,7 +53,7 @@ func (w *Watch) Refresh(ctx context.Context) error {
 			ends[zone] = end
 		}
 	}
-	// AWS shifts by itself, where it is allowed to, without saying for how long.
+	// Zonal autoshifts have no end time.
 	for _, s := range answer.Autoshifts {
 		if s.AppliedStatus == arctypes.AutoshiftAppliedStatusApplied {
 			ends[aws.ToString(s.AwayFrom)] = time.Time{}

@@ -72,7 +72,7 @@ func TestShifts(t *testing.T) {
 	check()
 	refresh()
 	check("use1-az1", "use1-az2")
-	// One that is cancelled is over, whatever else is going on.
+	// A cancelled shift has ended, whatever other shifts are active.
 	w.account.SetShifts(awstest.Shift{ZoneID: "use1-az1", Ends: w.in(time.Hour)})
 	refresh()
 	check("use1-az1")
