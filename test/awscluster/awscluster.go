@@ -36,17 +36,17 @@ const (
 	rangePatience = 10 * time.Second
 )
 
-// Options choose what there is.
+// Options configure the cluster.
 type Options struct {
 	// Cluster is the cluster's name; empty for "test".
 	Cluster string
-	// Types are the instance types that there are; none for all of the catalogue.
+	// Types are the existing instance types; none for the whole catalog.
 	Types []string
-	// Roles are roles of nodes beside the account's own. All have access to the cluster.
+	// Roles are further node roles. All have access to the cluster.
 	Roles []string
 	// Boot is how long an instance takes from its launch until it joins, Shutdown how long it takes to end; 0 for as long as usual.
 	Boot, Shutdown time.Duration
-	// Volumes lets the driver for EBS volumes run in the cluster.
+	// Volumes runs the driver for EBS volumes in the cluster.
 	Volumes bool
 }
 
@@ -125,7 +125,7 @@ func (a *AWS) Flags() []string {
 	return []string{"--cloud-provider=aws", "--cluster-name=" + a.cluster, "--interruption-queue=" + a.cluster}
 }
 
-// describe is the cluster as EKS knows it.
+// describe is the cluster in the format of EKS.
 func describe(ctx context.Context, config *rest.Config, name string) (awstest.Cluster, error) {
 	asking, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Command chaos injects faults into the built controller on a real control plane, and checks that it copes with them.
 //
-// It kills the controller with kill -9 repeatedly while pods come and go, nodes drift and nodes are deleted; it stops the API server once;
-// and its proxy between the two refuses a share of the writes and delays watches. All of that is drawn from a seed: the same seed repeats the
-// same faults. Meanwhile it checks what must hold at any moment, and between rounds of faults it expects the cluster to come to rest.
+// It kills the controller with kill -9 repeatedly while pods are created and deleted, nodes drift and nodes are deleted; it stops the API server once;
+// and its proxy between the two rejects a share of the writes and delays watches. A seed determines all faults: the same seed repeats
+// them. During the run it checks the invariants, and between rounds of faults it expects the cluster to reach a steady state.
 package main
 
 import (

@@ -40,7 +40,7 @@ type observer struct {
 	undisturbed map[types.UID]string
 	// checks counts the checks; peak is the most capacity beyond the wanted pods, and disrupted the most nodes at a time.
 	checks, peak, disrupted int
-	// over tells violations that last from those of a moment.
+	// over distinguishes lasting violations from momentary ones.
 	over poll.Streaks
 }
 
@@ -106,7 +106,7 @@ func (o *observer) guard(now clusterState) {
 	}
 }
 
-// watch checks until the returned function is called. While the API server is down there is nothing to check.
+// watch checks until the returned function is called. It skips checks while the API server is down.
 func (o *observer) watch(ctx context.Context) (end func()) {
 	return poll.Every(ctx, lookPeriod, func(ctx context.Context) {
 		if now, err := look(ctx, o.client); err == nil {
@@ -125,7 +125,7 @@ func (o *observer) judge(now clusterState) {
 	if o.over.Reached("budget", going > budget, shortStreak) {
 		o.note(fmt.Sprintf("%d nodes are being disrupted at once, the budget is %d", going, budget))
 	}
-	// A node whose taint was written although the answer was lost is untainted once that is seen; another one may be tainted before.
+	// A node whose taint was written although the response was lost is untainted once the controller sees it; another may be tainted before.
 	if o.over.Reached("closed", disrupted > budget, longStreak) {
 		o.note(fmt.Sprintf("%d nodes are tainted or disrupted at once, the budget is %d", disrupted, budget))
 	}

@@ -168,7 +168,7 @@ func (p *proxy) draw() answer {
 	return what
 }
 
-// remember records a write. Events do not count: they change nothing.
+// remember records a write. Events are ignored: they change no state.
 func (p *proxy) remember(r *http.Request) {
 	if strings.HasSuffix(r.URL.Path, "/events") || strings.Contains(r.URL.Path, "/events/") {
 		return
@@ -187,7 +187,7 @@ func (p *proxy) since() []string {
 	return out
 }
 
-// behave ends the faults: from now on everything is passed on immediately.
+// behave ends the faults: from now on all requests are forwarded immediately.
 func (p *proxy) behave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

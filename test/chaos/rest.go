@@ -11,13 +11,13 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// spare is how much more expensive a cluster at rest may be than the cheapest one, in nodes of two cores: consolidation proceeds in steps,
-// and ends where no single step saves anything.
+// spare is how much more expensive a steady cluster may be than the cheapest one, in nodes of two cores: consolidation proceeds in steps,
+// and ends where no single step saves cost.
 const spare = 3
 
-// unrest lists what keeps the cluster from being at rest: so many pods run, every instance has exactly one claim and one node, nothing is
-// being deleted or marked for disruption, no drifted node could be replaced, and, if packed is set, the nodes are not more expensive than
-// needed.
+// unrest lists why the cluster is not in a steady state: this many pods must run, every instance must have exactly one claim and one node,
+// no object may be deleted or marked for disruption, no drifted node be replaceable, and, if packed is set, the nodes not be more expensive
+// than needed.
 func (p clusterState) unrest(pods int, packed bool) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -57,7 +57,7 @@ func (p clusterState) unrest(pods int, packed bool) []string {
 	return out
 }
 
-// unrestOf is what keeps a claim from being at rest; "" for nothing.
+// unrestOf is why a claim is not in a steady state; "" if it is.
 func (p clusterState) unrestOf(claim *v1.NodeClaim) string {
 	node := p.nodeOf(claim)
 	is := func(kind string) bool { return condition.Status(claim, kind) == metav1.ConditionTrue }
@@ -85,7 +85,7 @@ func (p clusterState) cost() int {
 	return sum
 }
 
-// worthwhile is the least that nodes for so many pods cost, given those that must not be disrupted.
+// worthwhile is the minimum cost of nodes for this many pods, given those that must not be disrupted.
 func (p clusterState) worthwhile(pods int) int {
 	sum := 0
 	for i := range p.claims {

@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// restPatience is how long the cluster may take to come to rest: several validations after 15 seconds, drains, and retries of refused writes.
+	// restPatience is how long the cluster may take to reach a steady state: several validations after 15 seconds, drains, and retries of rejected writes.
 	restPatience = 5 * time.Minute
-	// restStays is how long it then has to stay so.
+	// restStays is how long it must then remain steady.
 	restStays = 5 * time.Second
 	// readyPatience is how long the controller may take to start and the first pods to run.
 	readyPatience = time.Minute
@@ -162,7 +162,7 @@ func (c *chaos) start() (*process.Process, error) {
 	return startController(c.settings.controller, filepath.Join(c.dir, "kubeconfig"), c.dir, c.log)
 }
 
-// play goes through the rounds while the observer checks.
+// play runs the rounds while the observer checks.
 func (c *chaos) play(ctx context.Context, rounds []round) error {
 	defer c.observer.watch(ctx)()
 	for i, r := range rounds {
@@ -243,7 +243,7 @@ func (c *chaos) do(ctx context.Context, s step) error {
 }
 
 func (c *chaos) resize(ctx context.Context, pods int32) error {
-	// The observer is told before the pods are created.
+	// The observer must know before the pods are created.
 	c.pods = pods
 	c.observer.want(c.wanted())
 	return change(ctx, c.client, newWorkload(work, pods), func(d *appsv1.Deployment) { d.Spec.Replicas = &pods })
@@ -264,7 +264,7 @@ func (c *chaos) drain(ctx context.Context, pick float64) error {
 	return client.IgnoreNotFound(c.client.Delete(ctx, node))
 }
 
-// settle lets a controller live until the cluster is at rest.
+// settle runs a controller until the cluster is steady.
 func (c *chaos) settle(ctx context.Context, number int) error {
 	controller, err := c.start()
 	if err != nil {
@@ -287,7 +287,7 @@ func (c *chaos) settle(ctx context.Context, number int) error {
 	return context.Cause(ctx)
 }
 
-// peace checks that a controller that has nothing to do writes nothing. Consolidation may still find a step that saves a little.
+// peace checks that an idle controller writes nothing. Consolidation may still find a step that saves a little.
 func (c *chaos) peace(ctx context.Context) {
 	begin := time.Now()
 	for ctx.Err() == nil {

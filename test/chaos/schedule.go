@@ -22,7 +22,7 @@ type step struct {
 	action action
 	// amount is by how many pods grow and shrink change the workload.
 	amount int
-	// pick chooses the node to drain: a fraction of the way through their names.
+	// pick chooses the node to drain: an index as a fraction of the sorted names.
 	pick float64
 	// life is how long the controller lives, from the start of its process to kill -9.
 	life time.Duration
@@ -47,7 +47,7 @@ func (s step) String() string {
 	return text
 }
 
-// round is a series of steps, after which the cluster has to come to rest.
+// round is a series of steps, after which the cluster must reach a steady state.
 type round []step
 
 // kindsOfARound are the actions of a full round. Those that add pods come first, when nothing else changes: only then is it exactly known how
@@ -65,7 +65,7 @@ func newSchedule(seed uint64, kills int, outage time.Duration) []round {
 		later := kinds[4:]
 		random.Shuffle(len(later), func(i, j int) { later[i], later[j] = later[j], later[i] })
 		if left < len(kinds) {
-			// A short round has something of everything.
+			// A short round has some of all kinds.
 			kinds = []action{grow, drift, drain, shrink, grow, drift, drain, grow, grow}[:left]
 		}
 		left -= len(kinds)

@@ -63,7 +63,7 @@ func capacity(claim *v1.NodeClaim) int { return cores(claim) - 1 }
 // units is what a node costs, in nodes of two cores: one with twice the cores costs twice as much.
 func units(claim *v1.NodeClaim) int { return cores(claim) / 2 }
 
-// cheapest is the least that nodes for so many pods cost, in units.
+// cheapest is the minimum cost of nodes for this many pods, in units.
 func cheapest(pods int) int {
 	best := make([]int, max(pods, 0)+1)
 	for n := 1; n < len(best); n++ {
@@ -112,7 +112,7 @@ func (p clusterState) disrupted() (all, going int) {
 	return all, going
 }
 
-// lasting is the capacity of the nodes that stay.
+// lasting is the capacity of the nodes that are not being deleted.
 func (p clusterState) lasting() int {
 	sum := 0
 	for i := range p.claims {

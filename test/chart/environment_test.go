@@ -34,7 +34,7 @@ func readVariables() []string {
 // unread are variables for people who read the pod, or set by Kubernetes.
 var unread = []string{"KUBERNETES_MIN_VERSION", "SYSTEM_NAMESPACE", "AWS_REGION"}
 
-// TestEveryVariableIsASetting: the binary knows every variable that the chart sets.
+// TestEveryVariableIsASetting: the binary reads every variable that the chart sets.
 func TestEveryVariableIsASetting(t *testing.T) {
 	known := append(readVariables(), unread...)
 	if len(known) < 30 {
@@ -71,7 +71,7 @@ func parsed(t *testing.T, r release) options.Options {
 // onAWS are the settings of the provider for AWS.
 func onAWS(o options.Options) *settings.Settings { return options.SettingsOf[settings.Settings](o) }
 
-// TestDefaultsAreThoseOfTheBinary: a chart without values changes nothing.
+// TestDefaultsAreThoseOfTheBinary: a chart without values changes no default.
 func TestDefaultsAreThoseOfTheBinary(t *testing.T) {
 	for _, r := range []release{named("settings.cloudProvider=kwok"), named("settings.clusterName=one")} {
 		got := parsed(t, r)

@@ -25,7 +25,7 @@ func TestRenderedManifests(t *testing.T) {
 	}
 }
 
-// TestRenderedObjectsAreOfTheAPI reads what is rendered strictly: a field that the API does not have is an error.
+// TestRenderedObjectsAreOfTheAPI decodes the rendered objects strictly: an unknown field is an error.
 func TestRenderedObjectsAreOfTheAPI(t *testing.T) {
 	everything := release{chart: controller, name: "other", namespace: "infra", files: []string{"testdata/every-value.yaml"}}
 	for name, r := range map[string]release{

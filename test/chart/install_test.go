@@ -30,7 +30,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/process"
 )
 
-// patience is how long something may take that takes a second or two on an idle host.
+// patience limits waits that take a second or two on an idle host.
 const patience = 40 * time.Second
 
 // installed is a cluster in which a release is installed.

@@ -98,7 +98,7 @@ func (r *recorder) refused() []string {
 	return out
 }
 
-// callOf reads a request for objects; false for anything else, such as discovery.
+// callOf reads a request for objects; false for all others, such as discovery.
 func callOf(r *http.Request) (call, bool) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	var c call

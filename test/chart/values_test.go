@@ -57,7 +57,7 @@ func compareLevels(t *testing.T, path string, s schema, values map[string]any) {
 	}
 }
 
-// TestBadValuesAreRefused: the message names the value and what is wrong.
+// TestBadValuesAreRefused: the message names the value and the defect.
 func TestBadValuesAreRefused(t *testing.T) {
 	for _, tc := range []struct {
 		set  string
@@ -114,7 +114,7 @@ func TestClusterNameIsRequiredOnAWSOnly(t *testing.T) {
 	}
 }
 
-// TestUnusualValuesRender: whatever the schema lets in gives objects of the API, which the binary can be started with.
+// TestUnusualValuesRender: all values that the schema accepts give valid objects, with which the binary starts.
 func TestUnusualValuesRender(t *testing.T) {
 	files, err := filepath.Glob("testdata/unusual/*.yaml")
 	if err != nil || len(files) < 3 {

@@ -111,7 +111,7 @@ func (w *installed) undeploy(name string) {
 	}
 }
 
-// replaceNode deletes a node on which pods run, under a budget, and waits until it is gone: it is drained.
+// replaceNode deletes a node with running pods, under a budget, and waits until it is deleted: it is drained.
 func (w *installed) replaceNode() {
 	w.t.Helper()
 	loose := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "web"}}

@@ -28,7 +28,7 @@ type section struct {
 	lines []line
 }
 
-// line is one behavior: its number, such as "L034", and what it is about.
+// line is one behavior: its number, such as "L034", and its text.
 type line struct{ number, text string }
 
 // prefixForm is what a prefix looks like, and listLine a line of a checklist or of the waived ones.

@@ -20,7 +20,7 @@ import (
 type settings struct {
 	// root is the directory of the repository.
 	root string
-	// missing leaves out what is covered.
+	// missing omits covered lines.
 	missing bool
 	// modules are the directories of the modules whose tests are run, relative to root.
 	modules []string
@@ -58,7 +58,7 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	return s, nil
 }
 
-// run reads checklists and claims, writes what it found, and reports whether nothing is missing.
+// run reads checklists and claims, writes the coverage, and reports whether it is complete.
 func run(s settings, w io.Writer) (complete bool, err error) {
 	checklists := filepath.Join(s.root, "docs", "reference", "checklist")
 	lists, err := readLists(checklists)

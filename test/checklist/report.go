@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// report is what is covered by what.
+// report is the coverage by line.
 type report struct {
 	lists  []list
 	waived map[string]string

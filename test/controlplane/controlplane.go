@@ -23,7 +23,7 @@ import (
 // LauncherEnv names the built launcher; `make test` sets it.
 const LauncherEnv = "KARPENTER_LOCAL_BIN"
 
-// stopPatience bounds the wait for a teardown, which takes well under a second.
+// stopPatience limits the wait for a teardown, which takes less than a second.
 const stopPatience = 30 * time.Second
 
 // ControlPlane is a running cluster.
@@ -53,7 +53,7 @@ func Start(ctx context.Context, launcher string, log io.Writer, flags ...string)
 	c := &ControlPlane{launcher: launcher, log: &tail{next: log}, done: make(chan struct{})}
 	c.cmd = exec.Command(launcher, append([]string{"up", "--until-stdin-closes"}, flags...)...)
 	c.cmd.Stderr = c.log
-	// Ctrl-C at the terminal is for the caller, which tears down in its own order.
+	// Ctrl-C at the terminal only reaches the caller, which tears down in order.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var err error
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
@@ -95,7 +95,7 @@ func scan(out io.Reader, ready chan<- string) {
 	}
 }
 
-// Done is closed when the launcher has ended and the cluster is gone.
+// Done is closed when the launcher has ended and the cluster is removed.
 func (c *ControlPlane) Done() <-chan struct{} { return c.done }
 
 // Err is why the launcher failed; it is nil while it runs and after exit code 0.
@@ -121,7 +121,7 @@ func (c *ControlPlane) RestartAPIServer(ctx context.Context, down time.Duration)
 	return nil
 }
 
-// Stop tears the cluster down and returns when nothing of it is left. It may be called more than once.
+// Stop removes the cluster and returns when it is removed completely. It may be called more than once.
 func (c *ControlPlane) Stop() error {
 	c.stop.Do(func() { _ = c.stdin.Close() })
 	select {
@@ -133,7 +133,7 @@ func (c *ControlPlane) Stop() error {
 	}
 }
 
-// tail passes on what is written to it and keeps the last part.
+// tail forwards what is written to it and keeps the last part.
 type tail struct {
 	mu   sync.Mutex
 	next io.Writer

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// demonstrate plays one scene.
+// demonstrate runs one scene.
 func demonstrate(ctx context.Context, s settings, what scene, out io.Writer) (err error) {
 	start := time.Now()
 	log, err := openLog(s.log)

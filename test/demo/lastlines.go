@@ -10,7 +10,7 @@ import (
 // keptLines is how many log lines are kept for a failure report.
 const keptLines = 2000
 
-// lastLines passes on what is written to it, line by line, and keeps the last lines.
+// lastLines forwards what is written to it, line by line, and keeps the last lines.
 type lastLines struct {
 	mu      sync.Mutex
 	next    io.Writer

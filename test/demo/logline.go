@@ -20,7 +20,7 @@ func (p prettyLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// prettyLine returns a log line in its readable form; a line that is no JSON object stays as it is.
+// prettyLine returns a log line in its readable form; a line that is not a JSON object is unchanged.
 func prettyLine(line []byte) string {
 	var fields map[string]any
 	if err := json.Unmarshal(line, &fields); err != nil {

@@ -122,7 +122,7 @@ func apply(ctx context.Context, c client.Client, dir, file string, change func(*
 	}
 }
 
-// pollPeriod is how often the demo looks at the cluster.
+// pollPeriod is the polling interval of the demo.
 const pollPeriod = 200 * time.Millisecond
 
 // errBroken is part of an error that no waiting mends.

@@ -53,7 +53,7 @@ func driftScene() scene {
 
 // generation counts the NodeClaims that are not of the second generation, and those whose node is being disrupted.
 func (p *play) generation() (old, leaving int, err error) {
-	// Nodes first: a node that has gone by the time the claims are read does not count any more.
+	// Nodes first: a node that was deleted before the claims are read is not counted.
 	nodes, err := p.nodes()
 	if err != nil {
 		return 0, 0, err

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// expiryScene shows nodes that expire, whatever the budgets.
+// expiryScene shows node expiry, which ignores budgets.
 func expiryScene() scene {
 	const pods, age = 9, 20 * time.Second
 	return scene{

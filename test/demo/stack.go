@@ -107,10 +107,10 @@ func (st *stack) endWith(done <-chan struct{}, why func() error) {
 	}
 }
 
-// errEnding is the cause of an end that was asked for.
+// errEnding is the cause of a requested end.
 var errEnding = errors.New("the demo is ending")
 
-// end stops the controller, then the cluster, and returns when both are gone. Failures that were the reason to end are not repeated.
+// end stops the controller, then the cluster, and returns when both have ended. It does not repeat the failures that caused the end.
 func (st *stack) end() error {
 	st.cancel(errEnding)
 	failedBefore := !errors.Is(context.Cause(st.ctx), errEnding)

@@ -41,7 +41,7 @@ var (
 	onKwok = sync.OnceValue(func() place { return newPlace(crds.Kwok) })
 )
 
-// checkObjects lets the API server of a cluster of one cloud judge documents.
+// checkObjects validates documents with the API server of a cluster of one cloud.
 func checkObjects(t *testing.T, name, text string) {
 	t.Helper()
 	where := onAWS()
@@ -140,7 +140,7 @@ func checkPart(t *testing.T, p page, b block) {
 
 func TestExamplesAreLetIn(t *testing.T) {
 	check := func(path string, d fs.DirEntry, err error) error {
-		// What is to be converted is of earlier APIs, and the rest of deploy is for other programs.
+		// Objects to convert are of earlier APIs, and the rest of deploy is for other programs.
 		if err != nil || d.IsDir() || strings.Contains(path, "/convert/") {
 			return err
 		}

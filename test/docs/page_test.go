@@ -19,7 +19,7 @@ type page struct {
 	name, text string
 }
 
-// pages are all that people write; what is generated from the code is right already.
+// pages are all handwritten pages; generated ones follow the code.
 func pages(t *testing.T) []page {
 	t.Helper()
 	names := []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "test/scenario/README.md"}
@@ -115,7 +115,7 @@ var sources = sync.OnceValue(func() string {
 	return out.String()
 })
 
-// words are all words of the sources.
+// words are all identifiers of the sources.
 var words = sync.OnceValue(func() map[string]bool {
 	out := map[string]bool{}
 	for _, word := range regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*`).FindAllString(sources(), -1) {

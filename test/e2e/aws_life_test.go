@@ -28,7 +28,7 @@ func event(source, kind string, detail map[string]any) *string {
 	return &out
 }
 
-// interruptions are all ways in which instances are taken away, by name.
+// interruptions are all kinds of interruptions, by name.
 func interruptions(a *awscluster.AWS) map[string]func(id string) {
 	send := func(source, kind string, detail func(id string) map[string]any) func(id string) {
 		return func(id string) { a.Account.Send(awsCluster, event(source, kind, detail(id))) }
@@ -62,8 +62,8 @@ func interruptions(a *awscluster.AWS) map[string]func(id string) {
 	}
 }
 
-// TestAWSInterruptionsReplaceNodes: whatever EC2 announces or does about an instance, its pods run elsewhere soon and its node and its
-// claim are gone; also if it is terminated without a message.
+// TestAWSInterruptionsReplaceNodes: for every event or action of EC2 on an instance, its pods run elsewhere soon and its node and its
+// claim are deleted; also if it is terminated without a message.
 func TestAWSInterruptionsReplaceNodes(t *testing.T) {
 	t.Attr("covers", "A372 A380")
 	t.Parallel()
@@ -92,7 +92,7 @@ func TestAWSInterruptionsReplaceNodes(t *testing.T) {
 		})
 		happens(old[name].instance.ID)
 	}
-	// The health of instances is looked at once a minute, and when a controller starts.
+	// The controller polls the health of instances once a minute, and at startup.
 	w.must(first.Kill())
 	w.controller(a.Flags()...)
 	w.await("every node is replaced", awsPatience, func() string {
@@ -113,8 +113,8 @@ func TestAWSInterruptionsReplaceNodes(t *testing.T) {
 	})
 }
 
-// TestAWSPermissions: a class is not ready while its launches are refused, and ready afterwards; when it is deleted, nothing of it is left in
-// the account.
+// TestAWSPermissions: a class is not ready while its launches are denied, and ready afterwards; when it is deleted, none of its resources
+// remain in the account.
 func TestAWSPermissions(t *testing.T) {
 	t.Attr("covers", "A363 A364")
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 )
 
-// suffer makes a node report a condition for an hour, and keeps the simulator from making it well again.
+// suffer makes a node report a condition for an hour, and stops the simulator from resetting it.
 func (w *harness) suffer(node *corev1.Node, kind corev1.NodeConditionType, status corev1.ConditionStatus) {
 	w.t.Helper()
 	change(w, node, func(n *corev1.Node) {

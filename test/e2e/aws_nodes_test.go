@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 )
 
-// awsCase is a workload with its own pool and class, and what its nodes have to be like.
+// awsCase is a workload with a pool and a class, and the expected properties of its nodes.
 type awsCase struct {
 	name  string
 	types []string
@@ -24,11 +24,11 @@ type awsCase struct {
 	class    func(*awsv1.EC2NodeClass)
 	pool     func(*v1.NodePool)
 	pod      func(*corev1.PodTemplateSpec)
-	// wrong says what is not as it should be about a node.
+	// wrong reports unexpected properties of a node.
 	wrong func(*ec2Node) string
 }
 
-// expect says what is expected if it is not so.
+// expect describes the expectation for failures.
 func expect(ok bool, what string) string {
 	if ok {
 		return ""

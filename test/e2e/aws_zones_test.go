@@ -41,9 +41,9 @@ type shifting struct {
 }
 
 // TestAWSShiftsAndBlocks begins a zonal shift and lets capacity blocks end. During the shift nothing is launched
-// in the zone and nothing is disrupted there, whatever the events of EC2; after it, the zone is as any other. Nodes of a capacity block
-// that is about to end are replaced by on-demand ones, those in another kind of reservation stay until it ends, and those in none any more
-// are labeled so.
+// in the zone and nothing is disrupted there, whatever the events of EC2; after it, the zone is used again. Nodes of a capacity block
+// that is about to end are replaced by on-demand ones, those in other reservations remain until these end, and nodes that lost their reservation
+// are labeled as on-demand.
 func TestAWSShiftsAndBlocks(t *testing.T) {
 	t.Attr("covers", "A188 A252 A253 A350 A352")
 	t.Parallel()
@@ -70,7 +70,7 @@ func (w *shifting) reserve(id, kind string, left int, ends time.Duration) {
 	})
 }
 
-// setUp lets the nodes of all cases come up, those of reservations in these.
+// setUp launches the nodes of all cases, those of reservations in these.
 func (w *shifting) setUp() {
 	w.t.Helper()
 	kinds := map[string]string{"block": "capacity-block", "lasting": "default", "ended": "default"}
@@ -126,7 +126,7 @@ func (w *shifting) askForMore() {
 	w.awaitCases(w.pods)
 }
 
-// checkZoneIsLeftAlone looks whether the controller means to end what is in the zone and does not, and launches nothing there.
+// checkZoneIsLeftAlone checks that the controller postpones terminations in the zone, and launches nothing there.
 func (w *shifting) checkZoneIsLeftAlone() {
 	w.t.Helper()
 	w.await("what is in the zone is left alone", patience, func() string {
@@ -288,7 +288,7 @@ func (w *harness) state(a *awscluster.AWS, id string) string {
 	return "unknown"
 }
 
-// inZone is how many instances were ever launched in a zone.
+// inZone is the total number of instances launched in a zone.
 func (w *harness) inZone(a *awscluster.AWS, zone string) int {
 	n := 0
 	for _, i := range a.Account.Instances() {

@@ -16,7 +16,7 @@ import (
 // bufferPeriod is how long it may take until the capacity of a buffer is replaced by a node that is ready.
 const bufferPeriod = 75 * time.Second
 
-// chunk is a PodTemplate of pods that ask for this much cpu.
+// chunk is a PodTemplate of pods that request this much CPU.
 func chunk(name, cpu string) *corev1.PodTemplate {
 	return &corev1.PodTemplate{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
@@ -27,7 +27,7 @@ func chunk(name, cpu string) *corev1.PodTemplate {
 	}
 }
 
-// buffer reserves capacity for so many pods of a PodTemplate.
+// buffer reserves capacity for this many pods of a PodTemplate.
 func buffer(name, template string, replicas int32) *v1beta1.CapacityBuffer {
 	b := &v1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
 	b.Spec.PodTemplateRef, b.Spec.Replicas = &v1beta1.LocalObjectRef{Name: template}, &replicas
@@ -79,7 +79,7 @@ func TestCapacityBuffer(t *testing.T) {
 		t.Errorf("there are %d pods; virtual pods must not exist", n)
 	}
 
-	// Empty nodes go after 15 seconds; these stay, also under a controller that knows nothing of what was before.
+	// Empty nodes are deleted after 15 seconds; these remain, also under a new controller.
 	w.must(first.Kill())
 	w.controller(gate)
 	w.stays("both nodes stay", 25*time.Second, func() string { return w.notPaired(2) })
@@ -96,7 +96,7 @@ func TestCapacityBuffer(t *testing.T) {
 	w.await("the capacity is replaced", bufferPeriod, func() string { return w.notPaired(3) })
 	w.awaitFits(b, bufferPeriod)
 
-	// The pod goes: one node more than is needed. Then the buffer goes, and all of them.
+	// The pod is deleted: one node is no longer needed. Then the buffer is deleted, and all nodes are.
 	w.scale(web, 0)
 	w.await("the capacity is two nodes again", bufferPeriod, func() string { return w.notPaired(2) })
 	w.stays("both nodes stay", 3*time.Second, func() string { return w.notPaired(2) })

@@ -23,7 +23,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/controlplane"
 )
 
-// startPatience bounds the start of a cluster, whose programs may have to be read from a cold disk.
+// startPatience limits the start of a cluster, whose programs may have to be read from a cold disk.
 const startPatience = 2 * time.Minute
 
 // testCluster is a running cluster with the CRDs installed. One test at a time uses it.
@@ -83,7 +83,7 @@ func (l *testCluster) close() error {
 	return l.plane.Stop()
 }
 
-// newClient reads and writes everything that tests use, past any cache.
+// newClient reads and writes all objects of tests, without a cache.
 func newClient(config *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

@@ -16,8 +16,8 @@ func budgeted(nodes string) func(*v1.NodePool) {
 	}
 }
 
-// TestUnderutilizedNodesAreConsolidated: when most pods of three nodes are gone, the others end up on one node, without being away at the
-// same time for longer than their move takes.
+// TestUnderutilizedNodesAreConsolidated: when most pods of three nodes are deleted, the others end up on one node, and are not unavailable at
+// the same time for longer than a move takes.
 func TestUnderutilizedNodesAreConsolidated(t *testing.T) {
 	t.Parallel()
 	w := begin(t)

@@ -42,7 +42,7 @@ func (l *testCluster) startController(flags ...string) (*controller, error) {
 	return &controller{p, file.Name()}, nil
 }
 
-// freeze stops the process without its knowledge; thaw lets it go on.
+// freeze suspends the process; thaw resumes it.
 func (p *controller) freeze() error { return p.Signal(syscall.SIGSTOP) }
 func (p *controller) thaw() error   { return p.Signal(syscall.SIGCONT) }
 
@@ -100,7 +100,7 @@ func (p *controller) launchedLater(from int64) map[string]bool {
 	return out
 }
 
-// firstPassPods is about how many pods the first pass was that launched anything, by the log from this byte on.
+// firstPassPods is how many pods the first pass handled that launched nodes, by the log from this byte on.
 func (p *controller) firstPassPods(from int64) int {
 	text, err := os.ReadFile(p.log)
 	if err != nil || int64(len(text)) < from {

@@ -110,7 +110,7 @@ func (f *fleet) apply(o client.Object) {
 	o.SetCreationTimestamp(metav1.Time{})
 	f.create(o)
 	if pool, ok := o.(*v1.NodePool); ok {
-		// The controller does so, too, but while it has not, nothing has drifted.
+		// The controller does so, too, but until then no node has drifted.
 		change(f.harness, pool, func(p *v1.NodePool) {
 			p.Annotations = map[string]string{v1.NodePoolHashAnnotationKey: p.Hash(), v1.NodePoolHashVersionAnnotationKey: v1.NodePoolHashVersion}
 		})

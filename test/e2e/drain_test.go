@@ -63,8 +63,8 @@ func TestDeletedNodeIsDrainedAndReplaced(t *testing.T) {
 	}
 }
 
-// TestBudgetHoldsDrain: a disruption budget that allows nothing keeps the pods where they are, and the drain goes on as soon as
-// it allows something.
+// TestBudgetHoldsDrain: a disruption budget that allows no evictions keeps the pods in place, and the drain continues as soon as
+// it allows one.
 func TestBudgetHoldsDrain(t *testing.T) {
 	t.Attr("covers", "C233 C234")
 	t.Parallel()
@@ -138,7 +138,7 @@ func TestDoNotDisruptHoldsDrain(t *testing.T) {
 }
 
 // TestGracePeriodForcesDrain: with a terminationGracePeriod neither protection nor budget holds the drain past the deadline, and
-// nothing is forced before its time.
+// no pod is forced before it.
 func TestGracePeriodForcesDrain(t *testing.T) {
 	t.Attr("covers", "C243 C244")
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 // pollPeriod is the period of polling.
 const pollPeriod = 100 * time.Millisecond
 
-// patience is how long most things may take. They take a second or two; the rest is for a busy host.
+// patience is the usual timeout. Most waits take a second or two; the rest is for a busy host.
 const patience = 40 * time.Second
 
 // harness is a cluster as one test uses it.
@@ -207,7 +207,7 @@ func (w *harness) list(into client.ObjectList, options ...client.ListOption) {
 	})
 }
 
-// pods are the pods that belong to no DaemonSet, in all namespaces.
+// pods are the pods without a DaemonSet, in all namespaces.
 func (w *harness) pods() []corev1.Pod {
 	w.t.Helper()
 	var list corev1.PodList

@@ -14,7 +14,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// defineLegacy installs the definitions of earlier APIs, which only their test needs. They stay for the next one.
+// defineLegacy installs the CRDs of earlier APIs, which only their test needs. They remain for the next test.
 func (w *harness) defineLegacy() {
 	w.t.Helper()
 	definitions, err := crds.Legacy()

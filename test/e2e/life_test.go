@@ -11,7 +11,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// stubborn makes a pod live on, when it is asked to go, for as long as it is granted, as one with a long preStop hook does.
+// stubborn makes a pod run for its whole termination grace period, like one with a long preStop hook.
 func stubborn(grace time.Duration) func(*corev1.PodTemplateSpec) {
 	return func(template *corev1.PodTemplateSpec) {
 		template.Annotations = map[string]string{"local.karpenter-anew.dev/ignore-sigterm": "true"}
@@ -70,7 +70,7 @@ func TestAStubbornPodGoesAtTheDeadline(t *testing.T) {
 	w.awaitRunning(1)
 }
 
-// TestPodsGoInOrder: a critical pod stays until the grace period of the last non-critical one is over.
+// TestPodsGoInOrder: a critical pod runs until the grace period of the last non-critical one is over.
 func TestPodsGoInOrder(t *testing.T) {
 	t.Attr("covers", "C561")
 	t.Parallel()
@@ -102,7 +102,7 @@ func TestPodsGoInOrder(t *testing.T) {
 		t.Errorf("it was granted %v seconds, want its own 6", granted)
 	}
 	w.await("the plain pod is gone", patience, func() string {
-		// The critical one is checked first: it may be evicted the moment after the other is gone.
+		// The critical one is checked first: it may be evicted immediately after the other is deleted.
 		if w.get(&last); last.DeletionTimestamp != nil && w.get(&plain) {
 			t.Fatal("the critical pod goes while the plain one is there")
 		}

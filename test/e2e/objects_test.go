@@ -64,7 +64,7 @@ func limit(name corev1.ResourceName, amount string) func(*v1.NodePool) {
 	return func(p *v1.NodePool) { p.Spec.Limits = v1.Limits{name: resource.MustParse(amount)} }
 }
 
-// deployment is a workload of pods that ask for this much cpu.
+// deployment is a workload of pods that request this much CPU.
 func deployment(name string, replicas int32, cpu string, edits ...func(*corev1.PodTemplateSpec)) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
@@ -108,7 +108,7 @@ func (w *harness) notRunning(pods int) string {
 	return ""
 }
 
-// awaitNodes waits until there are this many claims and as many nodes, each claim with its own and both in order.
+// awaitNodes waits until there are this many claims and as many nodes, each claim with a node and both ready.
 func (w *harness) awaitNodes(number int) {
 	w.t.Helper()
 	w.await(fmt.Sprintf("%d nodeclaims are initialized, each with one node", number), patience, func() string {

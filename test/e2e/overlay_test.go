@@ -74,7 +74,7 @@ func TestOverlaysSteerLaunches(t *testing.T) {
 	}
 	w.create(class(), pool(onDemand))
 	w.controller("--feature-gates=NodeOverlay=true")
-	// One pod to a node, whatever its size.
+	// One pod per node, whatever its size.
 	apart := func(d *corev1.PodTemplateSpec) {
 		d.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
 	}

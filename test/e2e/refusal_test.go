@@ -145,7 +145,7 @@ func TestPodLargerThanEveryInstanceType(t *testing.T) {
 	}
 }
 
-// TestLimits: a pool launches up to its limit, the remaining pods have an event, and the pool goes on when the limit is raised.
+// TestLimits: a pool launches up to its limit, the remaining pods have an event, and the pool continues when the limit is raised.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -11,7 +11,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// sicken makes a node say that it has not been ready for so long, and keeps the simulator from making it well again.
+// sicken makes a node report that it has not been ready for this long, and stops the simulator from resetting it.
 func (w *harness) sicken(node *corev1.Node, since time.Duration) {
 	w.t.Helper()
 	change(w, node, func(n *corev1.Node) {

@@ -36,7 +36,7 @@ func (w *harness) awaitReady(p *controller) {
 	})
 }
 
-// A scale-up during which one replica takes over from the other: so many pods, and the nodes of four cores that they need.
+// A scale-up during which one replica takes over from another: this many pods, and the nodes of four cores that they need.
 const wantedPods, wantedMachines = 14, 2
 
 // launchTwo starts a replica that acts, and then one that stands by.
@@ -101,7 +101,7 @@ func TestStopReleasesTheLease(t *testing.T) {
 	}
 }
 
-// TestStandbyTakesOver: a second replica waits, is ready while it waits, and goes on within seconds where the first one stopped.
+// TestStandbyTakesOver: a second replica waits, is ready while it waits, and continues within seconds where the first one stopped.
 // Nothing is launched twice.
 func TestStandbyTakesOver(t *testing.T) {
 	t.Attr("covers", "C565")
@@ -143,8 +143,8 @@ func TestStandbyTakesOverFromTheDead(t *testing.T) {
 	w.launchesNoMore(3 * time.Second)
 }
 
-// TestAFrozenLeaderWakesUpAndDoesNothing: the leader is frozen with pods pending, another replica takes over and places them, and the first
-// one is thawed and still believes to be the leader. It launches nothing, and exits.
+// TestAFrozenLeaderWakesUpAndDoesNothing: the leader is suspended with pods pending, another replica takes over and places them, and the
+// first one is resumed and still believes to be the leader. It launches nothing, and exits.
 func TestAFrozenLeaderWakesUpAndDoesNothing(t *testing.T) {
 	t.Parallel()
 	w := begin(t)

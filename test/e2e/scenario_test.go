@@ -155,7 +155,7 @@ func (w *harness) runScenario(reader *manifest.Reader, s scenariofile.Scenario) 
 	w.shared.begin = w.shared.logSize() // before that it may still have planned for pods of the last scenario
 	w.must(w.shared.thaw())
 	types := w.prices(s.Options.Catalog, objects)
-	// The control plane is real and so is time: the only thing to wait for is the state of its objects.
+	// The control plane and time are real: a test can only wait for the state of objects.
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pollPeriod) {
 		if obstacle = w.differs(plan, types); obstacle == "" {
 			return "", ""

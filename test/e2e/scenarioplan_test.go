@@ -72,7 +72,7 @@ var (
 	absent     = regexp.MustCompile(`(\S+) DoesNotExist`)
 )
 
-// readPlan reads the text of a plan. A line that it does not know is an error, so that nothing goes unchecked.
+// readPlan reads the text of a plan. An unknown line is an error, so that no line is left unchecked.
 func readPlan(text string) (plan, error) {
 	p := plan{placed: map[string]int{}, leftOut: map[string]string{}}
 	inRefusal, times := false, 0
@@ -213,7 +213,7 @@ func (p plan) toPlace() int {
 	return n
 }
 
-// canonical writes amounts in one way, whatever way they were written in. What is zero is left out.
+// canonical normalizes amounts. It drops zeros.
 func canonical(amounts map[string]string) (string, error) {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
@@ -234,7 +234,7 @@ func (p plan) compareClaims(claims []v1.NodeClaim, types map[string]prices) stri
 		return fmt.Sprintf("there are %d nodeclaims, planned %d", len(claims), len(p.launches))
 	}
 	left := slices.Clone(claims)
-	// Those that ask for most choose first.
+	// Those with the largest requests choose first.
 	wanted := slices.SortedStableFunc(slices.Values(p.launches), func(a, b launch) int { return len(b.labels) - len(a.labels) })
 	for _, want := range wanted {
 		var why []string

@@ -71,8 +71,8 @@ func (w *harness) awaitRefused(pods int) {
 	})
 }
 
-// TestSnapshotsPredictLaunches captures a snapshot of a cluster with pending pods, simulates the launches, with the redacted
-// one, too, and then lets the controller launch.
+// TestSnapshotsPredictLaunches captures a snapshot of a cluster with pending pods, simulates the launches, also with the redacted
+// snapshot, and then lets the controller launch.
 func TestSnapshotsPredictLaunches(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
@@ -119,7 +119,7 @@ func TestSnapshotsPredictLaunches(t *testing.T) {
 	w.controller()
 	w.awaitLaunched(want...)
 	w.awaitRunning(4)
-	// Now that every pod is placed, nothing more would be launched.
+	// Now that every pod is placed, no further launch is simulated.
 	w.tool(0, "snapshot", "--kubeconfig", w.plane.Kubeconfig, "-o", plain)
 	if report, _ := w.tool(0, "simulate", "--snapshot", plain, "-o", "json"); len(w.planned(report)) > 0 {
 		t.Errorf("of a cluster at rest this would be launched: %q", w.planned(report))

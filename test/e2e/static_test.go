@@ -46,7 +46,7 @@ func TestStaticPool(t *testing.T) {
 	w.awaitNodes(5)
 	w.awaitNumber(p, 5)
 
-	// Pods find the nodes by themselves, one each, and no more nodes come.
+	// kube-scheduler binds the pods to the nodes, one each, and no more nodes are launched.
 	web := deployment("web", 2, "3")
 	w.create(web)
 	w.awaitRunning(2)
@@ -92,7 +92,7 @@ func TestStaticPool(t *testing.T) {
 	})
 }
 
-// TestStaticPoolWithoutTheGate: a pool with replicas can be created and does nothing.
+// TestStaticPoolWithoutTheGate: a pool with replicas can be created and is ignored.
 func TestStaticPoolWithoutTheGate(t *testing.T) {
 	t.Parallel()
 	w := begin(t)

@@ -29,7 +29,7 @@ func TestPodsWithAntiAffinityByZoneAllRun(t *testing.T) {
 	}
 }
 
-// emptiedAtOnce lets empty nodes go without waiting.
+// emptiedAtOnce deletes empty nodes without a delay.
 func emptiedAtOnce(p *v1.NodePool) {
 	p.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyWhenEmpty
 	p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0)

@@ -39,11 +39,11 @@ func kindsOfTests() []client.ObjectList {
 	}
 }
 
-// wipe removes what tests made, finalizers and all, and returns when nothing is left. It is not the way in which a cluster is
-// left in order: tests that are about that look for themselves. No controller may act meanwhile; one may be frozen.
+// wipe removes all objects of tests, including their finalizers, and returns when none are left. It does not test regular
+// deletion: tests of that check it themselves. No controller may run concurrently; it may be suspended.
 func (w *harness) wipe() {
 	w.t.Helper()
-	// Owners are gone first, so that nothing comes back; what comes back nevertheless is found in the next round.
+	// Owners are deleted first, so that they recreate nothing; the next round finds objects that were recreated.
 	w.await("the cluster is empty", patience, func() string {
 		var left []string
 		for _, list := range kindsOfTests() {

@@ -38,7 +38,7 @@ func (s *Source) below(n int) int {
 	return next % n
 }
 
-// wants reports whether to write an optional field: with about a third of all bytes.
+// wants reports whether to write an optional field: for about a third of all bytes.
 func (s *Source) wants() bool { return s.below(8) > 4 }
 
 // Object is an object of a kind, with the fields below "spec" from the source. Fixed holds values by their paths, such as
@@ -123,7 +123,7 @@ func (w writer) object(path string, schema *apiextensionsv1.JSONSchemaProps) any
 	return out
 }
 
-// holds reports whether something below a path is fixed.
+// holds reports whether a value below a path is fixed.
 func holds(fixed map[string]any, path string) bool {
 	for other := range fixed {
 		if len(other) > len(path) && other[:len(path)+1] == path+"." {

@@ -1,4 +1,4 @@
-// Package logcapture captures what is logged during a test, for reading while it is written.
+// Package logcapture captures the log of a test, for reading while it is written.
 package logcapture
 
 import (
@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Buffer holds what is written to it, for any number of goroutines. The zero value is empty.
+// Buffer holds what is written to it. It is safe for concurrent use. The zero value is empty.
 type Buffer struct {
 	mu   sync.Mutex
 	text strings.Builder

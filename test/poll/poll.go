@@ -1,4 +1,4 @@
-// Package poll runs a check periodically while a test goes on, and tells a state that lasts from one that shows only between two writes.
+// Package poll runs a check periodically during a test, and distinguishes lasting states from those between two writes.
 package poll
 
 import (
@@ -30,7 +30,7 @@ func Every(ctx context.Context, period time.Duration, check func(context.Context
 	}
 }
 
-// Streaks counts, by key, in how many checks in a row a condition held. The zero value has seen nothing; it is not for several goroutines.
+// Streaks counts, by key, in how many consecutive checks a condition held. The zero value is empty; it is not safe for concurrent use.
 type Streaks struct {
 	seen map[string]int
 }

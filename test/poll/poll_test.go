@@ -39,7 +39,7 @@ func TestEveryChecksUntilItIsStopped(t *testing.T) {
 	}
 }
 
-// A streak is reported once, when it is long enough, until it breaks and begins anew.
+// A streak is reported once, when it is long enough, until it breaks and starts over.
 func TestStreaksBreak(t *testing.T) {
 	var s poll.Streaks
 	for i, check := range []struct{ holds, reached bool }{

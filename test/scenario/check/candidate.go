@@ -161,7 +161,7 @@ func add(total, more corev1.ResourceList) {
 	}
 }
 
-// short is the first requested resource, by name, of which there is too little.
+// short is the first requested resource, by name, with insufficient capacity.
 func short(asked, room corev1.ResourceList) (string, bool) {
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		q, have := asked[name], room[name]

@@ -100,7 +100,7 @@ func (j *judge) spread(s spread, at *plannedNode) {
 		j.fail("pod %s on %s is spread over %s, and the value of the node is not decided", s.owner.Name, at.name, s.TopologyKey)
 		return
 	}
-	// A node affinity term that was dropped does not count any more; which ones were dropped is not known.
+	// A dropped node affinity term does not count; which ones were dropped is unknown.
 	best, low := math.MaxInt, 0
 	for _, alternative := range alternatives(s.owner) {
 		least := j.minCount(spread{s.TopologySpreadConstraint, alternative}, at, count)

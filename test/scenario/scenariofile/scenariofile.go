@@ -31,7 +31,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// The names of the files that hold what is expected: a plan, or what disruption does.
+// The names of the files with expectations: a plan, or disruption.
 const (
 	planFile    = "plan"
 	disruptFile = "disrupt"
@@ -94,7 +94,7 @@ type Options struct {
 	Run time.Duration
 	// SpotToSpot is "spot-to-spot: true".
 	SpotToSpot bool
-	// FailReplacements is "replacements: fail": what is launched in place of nodes never becomes ready.
+	// FailReplacements is "replacements: fail": replacement nodes never become ready.
 	FailReplacements bool
 }
 

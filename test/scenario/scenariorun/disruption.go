@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 )
 
-// record is a line of the controller's log, with the fields of those lines that tell what disruption does.
+// record is a log line of the controller, with the fields of lines about disruption.
 type record struct {
 	Message   string
 	Command   string
@@ -33,14 +33,14 @@ type command struct {
 	dropped             []string
 }
 
-// commandText takes the text of a command apart: reason, id, decision, and what it saves in dollars an hour.
+// commandText parses the text of a command: reason, ID, decision, and savings in dollars per hour.
 var commandText = regexp.MustCompile(`^(\w+)/[^:]*: ([\w-]+): .*\(savings: \$(-?[\d.]+)\)$`)
 
 // generatedName is a NodeClaim with its name, which differs from run to run.
 var generatedName = regexp.MustCompile(`nodeclaim "[^"]*"`)
 
-// Disruption tells what disruption did by the JSON log of a controller at level debug: every command with its method, its nodes,
-// what it launches and how far it got, in the order of their proposals; then of every other of these nodes why it is left alone.
+// Disruption summarizes disruption from the JSON log of a controller at level debug: every command with its method, its nodes,
+// its launches and its progress, in the order of the proposals; then for every other of these nodes why it is not disrupted.
 func Disruption(log []byte, nodes []string) (string, error) {
 	commands, byID, kept := []*command{}, map[string]*command{}, map[string]string{}
 	for line := range bytes.Lines(log) {
