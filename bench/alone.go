@@ -21,7 +21,7 @@ type measurement struct {
 	Score contest.Score `json:"score"`
 }
 
-// measuring is a way to measure: here or alone.
+// measuring is a way to measure: in this process or in a separate one.
 type measuring func(ctx context.Context, s settings, c workload.Case, size int, side contest.Contestant) (measurement, error)
 
 // here measures a side in this process.

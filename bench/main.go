@@ -24,7 +24,7 @@ import (
 // settings are the flags.
 type settings struct {
 	cases, one, trace, out, only string
-	// profile and allocations are files for profiles of the whole run; with one of them everything is measured in this process.
+	// profile and allocations are files for profiles of the whole run; with one of them all cases are measured in this process.
 	profile, allocations string
 	quick                bool
 	effort               contest.Effort
@@ -149,7 +149,7 @@ func measure(ctx context.Context, s settings, c workload.Case, size int, how mea
 	return r, nil
 }
 
-// results is what is written for programs to read.
+// results is the machine-readable output.
 type results struct {
 	Date  string `json:"date"`
 	Cores int    `json:"cores"`

@@ -11,10 +11,10 @@ import (
 // everyAllocation makes the profile of allocations fine enough for runs of a few milliseconds: one sample in this many bytes.
 const everyAllocation = 4096
 
-// profiled reports whether everything has to happen in this process, because its profile is wanted.
+// profiled reports whether all cases must run in this process, because a profile is requested.
 func (s settings) profiled() bool { return s.profile != "" || s.allocations != "" }
 
-// profiles starts the profiles that were asked for; finish writes them.
+// profiles starts the requested profiles; finish writes them.
 func profiles(s settings) (finish func() error, err error) {
 	finish = func() error { return nil }
 	if s.profile != "" {

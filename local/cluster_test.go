@@ -45,7 +45,7 @@ type launcher struct {
 	ended      chan error
 }
 
-// begin starts `up` in a new directory, without waiting for anything.
+// begin starts `up` in a new directory, without waiting.
 func begin(t *testing.T, cache binaries.Cache) *launcher {
 	t.Helper()
 	l := &launcher{

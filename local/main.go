@@ -52,7 +52,7 @@ KARPENTER_LOCAL_CACHE overrides the cache directory (default: $XDG_CACHE_HOME/ka
 var errUsage = errors.New("bad usage")
 
 func main() {
-	// A reader that goes away must not kill the launcher before it has torn its cluster down.
+	// A reader that closes the pipe must not kill the launcher before it has removed its cluster.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

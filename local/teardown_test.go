@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Each way in which a cluster can end must leave nothing behind: no process, no file, no record.
+// Each way in which a cluster can end must leave no process, no file and no record.
 
 func TestEndByStdin(t *testing.T) {
 	cache := testCache(t)

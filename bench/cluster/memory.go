@@ -17,7 +17,7 @@ import (
 const (
 	// podsPerNode is how many pods run on a node.
 	podsPerNode = 30
-	// settling is how long a controller may take before its memory is looked at.
+	// settling is how long a controller may take before its memory is measured.
 	settling = time.Minute
 )
 
@@ -61,7 +61,7 @@ func measureMemory(ctx context.Context, s settings) (err error) {
 	return nil
 }
 
-// fill brings the cluster from so many nodes to so many, with their NodeClaims and pods.
+// fill grows the cluster from one number of nodes to another, with their NodeClaims and pods.
 func (p *plane) fill(ctx context.Context, from, to int) error {
 	owner := &v1.NodePool{}
 	if err := p.Get(ctx, client.ObjectKey{Name: poolName}, owner); err != nil {
@@ -102,7 +102,7 @@ func (p *plane) createNode(ctx context.Context, owner *v1.NodePool, i int) error
 	return p.Status().Update(ctx, node)
 }
 
-// residents starts a controller in the cluster as it is and looks at its memory when it has settled.
+// residents starts a controller in the existing cluster and measures its memory after it has settled.
 func residents(ctx context.Context, s settings, p *plane, x side, nodes int) error {
 	label := fmt.Sprintf("memory-%d", nodes)
 	running, err := x.start(ctx, s, p, label)

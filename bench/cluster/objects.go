@@ -169,7 +169,7 @@ func (p *plane) nodes(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// awaitNodes waits until so many nodes are initialized.
+// awaitNodes waits until this many nodes are initialized.
 func (p *plane) awaitNodes(ctx context.Context, n int) (names []string, err error) {
 	err = await(ctx, 5*time.Minute, fmt.Sprintf("%d nodes", n), func() error {
 		if names, err = p.nodes(ctx); err != nil {

@@ -26,9 +26,9 @@ type receipt struct {
 	worth int
 }
 
-// follow watches a kind until ctx ends. For each way to count an object it returns receipts of the moments at which objects first counted for
-// more than nothing. The API server closes a watch whose reader is slow. The next one goes on where that one ended: to be told of everything
-// again would keep the API server busier than what is measured.
+// follow watches a kind until ctx ends. For each way to count an object it returns receipts of the moments at which objects first had a
+// positive count. The API server closes a watch whose reader is slow. The next watch resumes where that one ended: receiving all objects
+// again would load the API server more than the measured controller.
 func follow[T client.Object](ctx context.Context, p *plane, list client.ObjectList, worth ...func(T) int) ([]*receipts, error) {
 	if err := p.List(ctx, list, client.Limit(1)); err != nil {
 		return nil, fmt.Errorf("listing %T: %w", list, err)
@@ -65,7 +65,7 @@ func (w watcher) WatchWithContext(ctx context.Context, options metav1.ListOption
 	return w.plane.Watch(ctx, w.list, &client.ListOptions{Raw: &options})
 }
 
-// once makes an object count as one if it is what is looked for.
+// once counts a matching object as one.
 func once[T client.Object](is func(T) bool) func(T) int {
 	return func(object T) int {
 		if is(object) {

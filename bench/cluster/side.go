@@ -112,7 +112,7 @@ func (c *controller) stop() error {
 	return c.log.Close()
 }
 
-// memory is what the kernel says about a process, in MB: what it holds now, and the most it has held.
+// memory is the memory of a process as the kernel reports it, in MB: the current and the peak value.
 type memory struct{ now, peak float64 }
 
 func (c *controller) memory() (memory, error) {

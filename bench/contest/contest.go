@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// Input is a scheduling problem: which nodes to launch for these pods. What it points to must not be changed.
+// Input is a scheduling problem: which nodes to launch for these pods. The values that it points to must not be changed.
 type Input struct {
 	// Cloud has the rules for labels; its provider is not called.
 	Cloud cloud.Cloud
@@ -40,8 +40,8 @@ type Answer struct {
 	Claims []*v1.NodeClaim
 	// Placed is how many pods are placed, on the claims or on existing nodes.
 	Placed int
-	// LowerBound is dollars an hour that no claims for these pods can undercut, proven by the contestant, and BoundTook how
-	// long that took; 0 when it proves nothing.
+	// LowerBound is a proven minimum of dollars per hour for claims for these pods, and BoundTook how
+	// long the proof took; 0 without a proof.
 	LowerBound float64
 	BoundTook  time.Duration
 }
@@ -49,13 +49,13 @@ type Answer struct {
 // Contestant is a scheduler.
 type Contestant struct {
 	Name string
-	// Prepare puts the input into the contestant's own types, anew for every run. It is not measured.
+	// Prepare converts the input to the contestant's types, for every run. It is not measured.
 	Prepare func(Input) (Run, error)
 }
 
 // Run is one run of one contestant.
 type Run interface {
-	// Solve schedules the pods, up to and including the objects to create. It is what is measured.
+	// Solve schedules the pods, up to and including the objects to create. It is measured.
 	Solve() error
 	// Answer translates the result of Solve. It is not measured.
 	Answer() (Answer, error)

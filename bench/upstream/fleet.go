@@ -42,5 +42,5 @@ func (f *Fleet) UpdatePod(ctx context.Context, pod *corev1.Pod) error {
 // Snapshot captures the cluster state that each of upstream's passes begins with, and returns its number of nodes.
 func (f *Fleet) Snapshot() int { return len(f.cluster.DeepCopyNodes()) }
 
-// asked is a context with settings, without which upstream does nothing.
+// asked is a context with settings, which upstream requires.
 func asked(ctx context.Context) context.Context { return (&options.Options{}).ToContext(ctx) }

@@ -55,7 +55,7 @@ func prepare(in contest.Input) (contest.Run, error) {
 	if in.Occupied() {
 		return nil, errors.New("upstream is measured with empty clusters only")
 	}
-	// Upstream knows a cloud's labels from a set that the whole process shares.
+	// Upstream reads a cloud's labels from a process-wide set.
 	for key := range in.Cloud.Labels.WellKnown {
 		upstreamv1.WellKnownLabels.Insert(key)
 	}
@@ -132,7 +132,7 @@ func recode(from, to any) error {
 	return json.Unmarshal(text, to)
 }
 
-// noCloud is for a cluster without nodes, which asks its cloud nothing.
+// noCloud is for a cluster without nodes, which does not call its cloud.
 type noCloud struct{ cloudprovider.CloudProvider }
 
 // noEvents drops events.

@@ -108,7 +108,7 @@ func (m Mix) pending(n int) ([]client.Object, error) {
 // created is when all pods were.
 var created = metav1.NewTime(time.Unix(1_700_000_000, 0)) //nolint:gochecknoglobals // a constant, but for its type
 
-// podOf is a pod with one container that asks for requests.
+// podOf is a pod with one container that has these requests.
 func podOf(spec corev1.PodSpec, requests corev1.ResourceList) *corev1.Pod {
 	spec.Containers = []corev1.Container{{Name: "main", Image: "main", Resources: corev1.ResourceRequirements{Requests: requests}}}
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", CreationTimestamp: created}, Spec: spec}

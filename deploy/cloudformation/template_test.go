@@ -1,5 +1,5 @@
-// Package cloudformation_test checks the template for an AWS account: that it holds what the specification says, and that its
-// policies allow what the controller does with what it owns, and nothing with what it does not own.
+// Package cloudformation_test checks the template for an AWS account: that it matches the specification, and that its
+// policies allow the controller's calls on its resources, and none on other resources.
 package cloudformation_test
 
 import (
@@ -108,7 +108,7 @@ func resolve(node *yaml.Node, known map[string]string) (any, error) {
 	return out, node.Decode(&out)
 }
 
-// words are a text or a list of texts, as policies have them.
+// words are a text or a list of texts, as in policies.
 type words []string
 
 // UnmarshalJSON reads either form.

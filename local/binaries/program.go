@@ -13,7 +13,7 @@ const (
 	Kwokctl           = "kwokctl"
 )
 
-// program is one thing to build.
+// program is one program to build.
 type program struct {
 	name    string
 	version string

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// apiClient speaks to the cluster's API server as its administrator, with the standard library alone.
+// apiClient calls the cluster's API server as its administrator, with the standard library alone.
 type apiClient struct {
 	server string
 	http   *http.Client
@@ -59,7 +59,7 @@ func (c *apiClient) get(ctx context.Context, path string) error {
 	return nil
 }
 
-// await asks for each path in turn until it is answered with 200, or ctx ends; then it says what the last answer was.
+// await polls each path in turn until the answer is 200, or ctx ends; then it returns the last answer.
 func (c *apiClient) await(ctx context.Context, paths ...string) error {
 	for _, path := range paths {
 		for {

@@ -101,7 +101,7 @@ type simulatorConfig struct {
 	Options    map[string]any `json:"options"`
 }
 
-// simulatorSpeed lets the simulator act for many pods and nodes at once, as their kubelets would.
+// simulatorSpeed lets the simulator serve many pods and nodes concurrently, as their kubelets would.
 func simulatorSpeed() simulatorConfig {
 	return simulatorConfig{
 		APIVersion: "config.kwok.x-k8s.io/v1alpha1",

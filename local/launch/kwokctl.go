@@ -16,7 +16,7 @@ import (
 
 // createCluster runs `kwokctl create cluster` to its end. kwokctl leaves the components running, in separate sessions.
 func createCluster(ctx context.Context, cache binaries.Cache, l layout) error {
-	// The link lets a sweep find kwokctl itself when its launcher dies while it works.
+	// The link lets a sweep find kwokctl itself when its launcher is killed while it runs.
 	link := filepath.Join(l.bin(), binaries.Kwokctl)
 	if err := os.Symlink(cache.Path(binaries.Kwokctl), link); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("linking kwokctl: %w", err)

@@ -23,10 +23,10 @@ type Options struct {
 	Cache binaries.Cache
 	// Dir is the cluster's directory: absent or empty. "" chooses a new one below the system's temporary directory.
 	Dir string
-	// Kubeconfig is where the administrator's kubeconfig goes; "" puts it into the cluster's directory.
+	// Kubeconfig is the path of the administrator's kubeconfig; "" puts it into the cluster's directory.
 	Kubeconfig string
-	// ServiceRange is where the addresses of services are taken from, in CIDR notation; "" leaves it to Kubernetes. One of IPv6 makes it a
-	// cluster that speaks IPv6; its API server still listens on 127.0.0.1.
+	// ServiceRange is the service CIDR; "" leaves it to Kubernetes. An IPv6 range makes it an
+	// IPv6 cluster; its API server still listens on 127.0.0.1.
 	ServiceRange string
 	// Admission names admission plugins of the API server beside the usual ones, with commas between them; "" for none.
 	Admission string
@@ -83,7 +83,7 @@ func attempt(ctx context.Context, o Options, rec record, ready func(string)) err
 	return watch(ctx, l)
 }
 
-// plan decides the paths of a new cluster and refuses a directory with something in it.
+// plan decides the paths of a new cluster and rejects a directory that is not empty.
 func plan(o Options) (record, error) {
 	rec := record{Owner: os.Getpid()}
 	var err error

@@ -27,5 +27,5 @@ func listProcesses() ([]process, error) {
 	return out, nil
 }
 
-// adoptOrphans does nothing: elsewhere process 1 adopts and reaps.
+// adoptOrphans is a no-op: on other systems process 1 adopts and reaps.
 func adoptOrphans() {}

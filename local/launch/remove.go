@@ -33,7 +33,7 @@ func sweep(reg registry, log io.Writer) error {
 	return errors.Join(failed...)
 }
 
-// remove ends the processes of the cluster, then deletes its files, then its record: if it is interrupted, the next sweep goes on.
+// remove ends the processes of the cluster, then deletes its files, then its record: if it is interrupted, the next sweep continues.
 func (c *claim) remove() error {
 	if c.Dir != "" {
 		if err := errors.Join(kill(below(c.Dir)), c.removeFiles()); err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// watchPeriod is how often the launcher looks after its processes.
+// watchPeriod is how often the launcher checks its processes.
 const watchPeriod = time.Second
 
 // mournAfter is how many looks in a row a starting component may be dead.

@@ -1,7 +1,7 @@
 // Package stages holds the behaviour of simulated nodes and of the pods on them, as Stage objects of the kwok simulator.
 //
-// They imitate a kubelet closely enough for a node provisioner: a node becomes Ready and stays it, a pod bound to it runs, a Job's pod
-// completes, and a deleted pod first ends and then goes. They never remove a finalizer and never touch the capacity of a node
+// They imitate a kubelet closely enough for a node provisioner: a node becomes and remains Ready, a pod bound to it runs, a Job's pod
+// completes, and a deleted pod first terminates and is then removed. They never remove a finalizer and never change the capacity of a node
 // that has one.
 package stages
 

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// folder is one that holds copies of definitions and nothing else.
+// folder is one that contains only copies of definitions.
 type folder struct {
 	// from are patterns below the folder of definitions, to is a folder below that of the charts.
 	from []string
@@ -24,7 +24,7 @@ func copies() []folder {
 	}
 }
 
-// write makes the folder anew.
+// write recreates the folder.
 func (f folder) write(charts, crds string) error {
 	to := filepath.Join(charts, f.to)
 	if err := os.RemoveAll(to); err != nil {

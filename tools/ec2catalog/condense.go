@@ -11,7 +11,7 @@ import (
 const (
 	// mostPods is the largest pod limit that the cloud's network plugin documents.
 	mostPods = 737
-	// defaultPods is the limit where the network limits of a type are not known.
+	// defaultPods is the limit of types with unknown network limits.
 	defaultPods = 110
 )
 

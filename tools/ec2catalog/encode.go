@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// encode writes a catalogue: a header that says where the data comes from, then one type a line.
+// encode writes a catalog: a header with the origin of the data, then one type per line.
 func encode(src source, region string, types []catalogType) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\n\"source\": %q,\n\"version\": %q,\n\"date\": %q,\n\"region\": %q,\n\"types\": [\n",

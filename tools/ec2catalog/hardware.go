@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// writeHardware writes what the data set knows of the hardware of all types.
+// writeHardware writes the hardware of all types in the data set.
 func writeHardware(path string) error {
 	src, err := openSource()
 	if err != nil {
@@ -23,7 +23,7 @@ func writeHardware(path string) error {
 	return os.WriteFile(path, encodeHardware(src, instances), 0o644)
 }
 
-// encodeHardware writes a header that says where the data comes from, then one type a line, sorted by name.
+// encodeHardware writes a header with the origin of the data, then one type per line, sorted by name.
 func encodeHardware(src source, instances []instance) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Written by tools/ec2catalog -hardware. DO NOT EDIT.\n# Source: %s %s.\n", src.path, src.version)

@@ -28,7 +28,7 @@ type limits struct {
 	trunking                        bool
 }
 
-// line is the form in which the product reads limits: what is not known is a dash.
+// line is the format in which the product reads limits: a dash stands for an unknown one.
 func (l limits) line(name, bandwidth string) string {
 	branches := "-"
 	if l.trunking {
@@ -37,7 +37,7 @@ func (l limits) line(name, bandwidth string) string {
 	return fmt.Sprintf("%s %d %d %s %s\n", name, l.interfaces, l.addresses, branches, bandwidth)
 }
 
-// encodeLimits writes a header that says where the data comes from, then one type a line, sorted by name.
+// encodeLimits writes a header with the origin of the data, then one type per line, sorted by name.
 func encodeLimits(src source, instances []instance, table map[string]limits) []byte {
 	bandwidths := map[string]string{}
 	for _, in := range instances {
@@ -59,7 +59,7 @@ func encodeLimits(src source, instances []instance, table map[string]limits) []b
 	return b.Bytes()
 }
 
-// exactBandwidth matches what is promised all the time: "50 Gigabit", "4x 100 Gigabit", but not "Up to 10 Gigabit".
+// exactBandwidth matches guaranteed bandwidth: "50 Gigabit", "4x 100 Gigabit", but not "Up to 10 Gigabit".
 var exactBandwidth = regexp.MustCompile(`^(?:(\d+)x )?(\d+(?:\.\d+)?) Gigabit$`)
 
 // bandwidth is the baseline in Mbps, or a dash.

@@ -30,7 +30,7 @@ func writePrices(path string) error {
 	return os.WriteFile(path, data, 0o644)
 }
 
-// encodePrices writes a header that says where the data comes from, the regions, then one type a line, sorted by name: for each
+// encodePrices writes a header with the origin of the data, the regions, then one type per line, sorted by name: for each
 // region a price, or nothing if the type is not offered.
 func encodePrices(src source, instances []instance) ([]byte, error) {
 	prices := map[string]map[string]float64{} // by type, by region

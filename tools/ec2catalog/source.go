@@ -22,8 +22,8 @@ type source struct {
 	dir     string // unpacked module
 }
 
-// openSource asks the go command where the pinned module is. If it is not in the module cache, it is downloaded first:
-// nothing imports the module, so no build does.
+// openSource finds the pinned module with the go command. If it is not in the module cache, it is downloaded first:
+// no package imports the module, so no build does.
 func openSource() (source, error) {
 	if out, err := exec.Command("go", "mod", "download", dataModule).CombinedOutput(); err != nil {
 		return source{}, fmt.Errorf("downloading module %s: %w: %s", dataModule, err, out)

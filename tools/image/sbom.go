@@ -67,7 +67,7 @@ func library(reference, name, version string) cyclonedx.Component {
 	}
 }
 
-// packageURL is the package URL of a Go module. The specification wants the names of Go modules in lower case.
+// packageURL is the package URL of a Go module. The specification requires lower-case names of Go modules.
 func packageURL(name, version string) string {
 	namespace, base := path.Split(strings.ToLower(name))
 	return packageurl.NewPackageURL(packageurl.TypeGolang, strings.TrimSuffix(namespace, "/"), base, version, nil, "").ToString()
