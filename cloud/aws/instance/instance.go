@@ -95,7 +95,7 @@ type Client struct {
 	known map[string]*Instance
 }
 
-// Options are what a keeper is made of.
+// Options configure a Client.
 type Options struct {
 	EC2     EC2
 	Cluster string

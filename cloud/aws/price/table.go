@@ -47,7 +47,7 @@ func Currency(region string) string {
 func TableFor(region string) Table {
 	table, err := parseTable(tableText, region)
 	if err != nil {
-		// The table is embedded, and a test reads it: only a wrong build gets here.
+		// The table is embedded, and a test parses it: only a broken build gets here.
 		panic(fmt.Sprintf("reading the embedded table of prices: %v", err))
 	}
 	return table

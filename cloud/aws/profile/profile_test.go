@@ -209,16 +209,16 @@ func TestWhatWasJustMadeIsUsedAgain(t *testing.T) {
 func TestARoleThatDoesNotExist(t *testing.T) {
 	t.Attr("covers", "A131 A132")
 	w := newWorld(t)
-	class := classOf("1", "missing")
+	class := classOf("1", "no-such-role")
 	for range 3 {
-		if _, err := w.Ensure(t.Context(), class); err == nil || !strings.Contains(err.Error(), "missing") {
+		if _, err := w.Ensure(t.Context(), class); err == nil || !strings.Contains(err.Error(), "no-such-role") {
 			t.Errorf("got %v", err)
 		}
 	}
 	if got := w.writes(); got != "CreateInstanceProfile AddRoleToInstanceProfile DeleteInstanceProfile" || len(w.account.Profiles()) != 0 {
 		t.Errorf("calls %s leave %v", got, w.account.Profiles())
 	}
-	w.account.AddRole("missing")
+	w.account.AddRole("no-such-role")
 	w.clock.Step(time.Minute)
 	w.ensure(class)
 	w.account.Fail("AddRoleToInstanceProfile", "ServiceFailure", "no", 1)
