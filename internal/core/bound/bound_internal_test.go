@@ -185,11 +185,11 @@ func TestIndependentComponentsAreSeparate(t *testing.T) {
 		Lots:    []solve.Lot{{Requests: need, Pods: 1}, {Requests: need, Pods: 1, Demand: 1}, {Requests: need, Pods: 1, Demand: 2}, {Requests: need, Pods: 1, Demand: 3}},
 		Accepts: []solve.Accepts{{true, false, false, false}, {false, true, true, false}, {false, false, false, true}},
 		BinTypes: []solve.BinType{
-			{Price: 1, Room: need, Accepts: 0, Supply: -1},
-			{Price: 1, Room: need, Accepts: 1, Supply: -1},
-			{Price: 1, Room: need, Accepts: 2, Supply: 0},
-			{Price: 2, Room: need, Accepts: 2, Supply: -1},
-			{Price: 3, Room: need, Accepts: 0, Supply: -1},
+			{Price: 1, Capacity: need, Accepts: 0, Supply: -1},
+			{Price: 1, Capacity: need, Accepts: 1, Supply: -1},
+			{Price: 1, Capacity: need, Accepts: 2, Supply: 0},
+			{Price: 2, Capacity: need, Accepts: 2, Supply: -1},
+			{Price: 3, Capacity: need, Accepts: 0, Supply: -1},
 		},
 		Supplies: []int{1},
 	}
@@ -200,7 +200,7 @@ func TestIndependentComponentsAreSeparate(t *testing.T) {
 	if !slices.Equal(got, []int{1, 1, 2}) {
 		t.Errorf("the components have %v bin types, want 1, 1 and 2", got)
 	}
-	m.Nodes = []solve.ExistingNode{{Room: need, Accepts: 0}}
+	m.Nodes = []solve.ExistingNode{{Free: need, Accepts: 0}}
 	m.Accepts[0][3] = true
 	if parts := len(packingProblems(m)); parts != 2 {
 		t.Errorf("with a node for pods of two components there are %d, want 2", parts)

@@ -40,7 +40,7 @@ func (r *presolver) withoutFree(p component) component {
 		l := r.market.Lots[i]
 		if !slices.ContainsFunc(p.binTypes, func(k int) bool {
 			m := r.market.BinTypes[k]
-			return free(k) && r.market.Accepts[m.Accepts][l.Demand] && l.Requests.Fits(m.Room)
+			return free(k) && r.market.Accepts[m.Accepts][l.Demand] && l.Requests.Fits(m.Capacity)
 		}) {
 			out.lots = append(out.lots, i)
 		}
@@ -277,7 +277,7 @@ func (m *builder) addBinTypes() {
 	numbers := map[int]int{}
 	for _, i := range m.component.binTypes {
 		binType := m.market.BinTypes[i]
-		b := m.bin(m.amounts(binType.Room), binType.Accepts)
+		b := m.bin(m.amounts(binType.Capacity), binType.Accepts)
 		if b == nil {
 			continue
 		}
@@ -306,13 +306,13 @@ func (m *builder) addNodes() {
 	for _, i := range m.component.nodes {
 		node := m.market.Nodes[i]
 		id := binary.AppendVarint(nil, int64(node.Accepts))
-		for _, a := range m.clipped(node.Room, node.Accepts) {
+		for _, a := range m.clipped(node.Free, node.Accepts) {
 			id = binary.AppendVarint(id, a)
 		}
 		k, ok := known[string(id)]
 		if !ok {
 			k = none
-			if b := m.bin(m.amounts(node.Room), node.Accepts); b != nil {
+			if b := m.bin(m.amounts(node.Free), node.Accepts); b != nil {
 				k = len(kinds)
 				kinds = append(kinds, nodeGroup{bin: b})
 				accepts = append(accepts, node.Accepts)

@@ -112,7 +112,7 @@ func (r *presolver) findBinTypes() {
 	order := make([]int, len(all))
 	for i, m := range all {
 		order[i] = i
-		capacities[i] = r.clipped(m.Room, m.Accepts)
+		capacities[i] = r.clipped(m.Capacity, m.Accepts)
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(all[a].Price, all[b].Price), cmp.Compare(all[a].Supply, all[b].Supply), slices.Compare(capacities[b], capacities[a]))

@@ -88,7 +88,7 @@ func TestEveryColumnReservesTheDaemonsThatRunOnIt(t *testing.T) {
 	for column, want := range []struct{ cpu, left, ports int64 }{
 		{2800, 0, 2}, {2500, 0, 1}, {2800, 100, 2}, {2800, 1100, 2}, {2800, 2100, 2}, {300, 5600, 1},
 	} {
-		cpu, left, ports := tmpl.Daemons[column].At(resource.CPU), tmpl.Room[column].At(resource.CPU), int64(len(tmpl.DaemonPorts[column]))
+		cpu, left, ports := tmpl.Daemons[column].At(resource.CPU), tmpl.Available[column].At(resource.CPU), int64(len(tmpl.DaemonPorts[column]))
 		if cpu != want.cpu || left != want.left || ports != want.ports {
 			t.Errorf("column %d: daemons take %dm of CPU and %d ports and leave %dm; want %+v", column, cpu, ports, left, want)
 		}

@@ -48,8 +48,8 @@ type Lot struct {
 type BinType struct {
 	// Price is in dollars an hour.
 	Price float64
-	// The capacity that daemons leave for pods.
-	Room resource.Vector
+	// Capacity is what daemons leave for pods.
+	Capacity resource.Vector
 	// Accepts is which demands are met.
 	Accepts int
 	// Supply bounds how often it can be bought: an index of Supplies, or -1 for any number of times.
@@ -58,7 +58,8 @@ type BinType struct {
 
 // ExistingNode is a node that exists or was requested.
 type ExistingNode struct {
-	Room    resource.Vector
+	// Free is what bound pods and expected daemons leave.
+	Free    resource.Vector
 	Accepts int
 }
 
@@ -213,7 +214,7 @@ func (b *marketBuilder) addBinTypes(t *compile.Template) {
 	})
 	for _, w := range ways {
 		if price := cheapest[w]; !math.IsInf(price, 1) {
-			b.market.BinTypes = append(b.market.BinTypes, BinType{Price: price, Room: t.Room[w.column], Accepts: w.accepts, Supply: w.supply})
+			b.market.BinTypes = append(b.market.BinTypes, BinType{Price: price, Capacity: t.Available[w.column], Accepts: w.accepts, Supply: w.supply})
 		}
 	}
 }
@@ -280,7 +281,7 @@ func (b *marketBuilder) addNodes() {
 			})
 		}
 		if slices.Contains(takes, true) {
-			b.market.Nodes = append(b.market.Nodes, ExistingNode{Room: t.Room, Accepts: b.accept(takes)})
+			b.market.Nodes = append(b.market.Nodes, ExistingNode{Free: t.Free, Accepts: b.accept(takes)})
 		}
 	}
 }

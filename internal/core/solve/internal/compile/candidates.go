@@ -79,7 +79,7 @@ func (on *OpenNode) CheapestOnly() {
 func (on *OpenNode) Widen() {
 	copy(on.Mask, on.Template.Within(on.Template.States[on.State].Mask))
 	for column := range on.Mask.All() {
-		if !on.Total.Fits(on.Template.Room[column]) {
+		if !on.Total.Fits(on.Template.Available[column]) {
 			on.Mask.Remove(column)
 		}
 	}

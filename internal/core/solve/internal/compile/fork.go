@@ -132,7 +132,7 @@ func (b *Base) renewTargets(r *Run, without []*model.Node) {
 	}
 	for _, n := range without {
 		if i, ok := b.number[n.ID]; ok {
-			b.working[i].Room = nil
+			b.working[i].Free = nil
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 // Target is an existing node that may receive pods.
 type Target struct {
 	Node *model.Node
-	// The capacity that bound pods and expected daemons leave.
-	Room resource.Vector
+	// Free is what bound pods and expected daemons leave.
+	Free resource.Vector
 	sets []index.SetID
 	Pods []*model.Pod
 	// Ports are used by bound pods, by expected daemons, and by pods placed in this run.
@@ -47,7 +47,7 @@ func newTargets(nodes []*model.Node, u *index.Universe) *Targets {
 	})
 	ts := &Targets{u: u, labelled: map[int]bitset.Set{}}
 	for _, n := range sorted {
-		t := &Target{Node: n, Room: n.Allocatable.Sub(n.Used), Volumes: Attachments{Node: n}}
+		t := &Target{Node: n, Free: n.Allocatable.Sub(n.Used), Volumes: Attachments{Node: n}}
 		for _, p := range n.Pods {
 			t.Ports = append(t.Ports, p.Shape.HostPorts...)
 		}
@@ -90,7 +90,7 @@ func (ts *Targets) reserveDaemons(daemons []*Class) {
 				t.Ports = append(t.Ports, d.Shape.HostPorts...)
 			}
 		}
-		t.Room = t.Room.Sub(expected.Sub(t.Node.UsedByDaemons).Floor(0))
+		t.Free = t.Free.Sub(expected.Sub(t.Node.UsedByDaemons).Floor(0))
 	}
 }
 
@@ -159,5 +159,5 @@ func (t *Target) Take(c *Class, pods []*model.Pod) {
 	t.Pods = append(t.Pods, pods...)
 	t.Ports = append(t.Ports, c.Shape.HostPorts...)
 	t.Volumes.Add(pods)
-	t.Room = t.Room.Sub(c.Shape.Requests.Times(int64(len(pods))))
+	t.Free = t.Free.Sub(c.Shape.Requests.Times(int64(len(pods))))
 }

@@ -43,8 +43,8 @@ type Template struct {
 	Universe *index.Universe
 	// Daemons is the overhead that DaemonSets add to each column, nil for none on any.
 	Daemons []resource.Vector
-	// The capacity of each column that daemons leave for pods.
-	Room []resource.Vector
+	// Available is what daemons leave of each column for pods.
+	Available []resource.Vector
 	// Daemoned is set when there is a daemon on some column.
 	Daemoned bool
 	// DaemonPorts are the host ports of DaemonSets on each column; nil for none on any.
@@ -94,7 +94,7 @@ func (t *Template) usable() bool { return !t.States[t.Root].Mask.Empty() }
 // reserveDaemons computes which daemons run on which column. A daemon counts where it tolerates the pool's taints (soft
 // ones always), its labels are compatible with the pool, and the type does not contradict them; preferences never matter.
 func (t *Template) reserveDaemons(daemons []*Class) {
-	t.Room = make([]resource.Vector, t.Columns.Len())
+	t.Available = make([]resource.Vector, t.Columns.Len())
 	overheads, overheadOf := t.daemonOverheads(daemons)
 	if t.Daemoned = slices.ContainsFunc(overheads, func(c daemonOverhead) bool { return len(c.requests) > 0 }); t.Daemoned {
 		t.Daemons = make([]resource.Vector, t.Columns.Len())
@@ -102,7 +102,7 @@ func (t *Template) reserveDaemons(daemons []*Class) {
 	if slices.ContainsFunc(overheads, func(c daemonOverhead) bool { return len(c.ports) > 0 }) {
 		t.DaemonPorts = make([][]model.HostPort, t.Columns.Len())
 	}
-	for column := range t.Room {
+	for column := range t.Available {
 		overhead := overheads[overheadOf[column]]
 		if t.Daemons != nil {
 			t.Daemons[column] = overhead.requests
@@ -113,9 +113,9 @@ func (t *Template) reserveDaemons(daemons []*Class) {
 		// A node that cannot even hold its daemons has no capacity for pods.
 		switch allocatable := t.Columns.Allocatable(column); {
 		case len(overhead.requests) == 0:
-			t.Room[column] = allocatable
+			t.Available[column] = allocatable
 		case overhead.requests.Fits(allocatable):
-			t.Room[column] = allocatable.Sub(overhead.requests)
+			t.Available[column] = allocatable.Sub(overhead.requests)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func (t *Template) capacityIndex(r int) *index.CapacityIndex {
 		*indexes = append(*indexes, nil)
 	}
 	if (*indexes)[r] == nil {
-		(*indexes)[r] = index.NewCapacityIndex(t.Room, r)
+		(*indexes)[r] = index.NewCapacityIndex(t.Available, r)
 	}
 	return (*indexes)[r]
 }

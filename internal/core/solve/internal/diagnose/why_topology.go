@@ -41,7 +41,7 @@ func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compil
 			if first == nil {
 				first = b.Group
 			}
-			if !slices.ContainsFunc(possible, func(d int) bool { maxPods, _ := place.RoomIn([]place.GroupState{b}, d, within); return maxPods > 0 }) {
+			if !slices.ContainsFunc(possible, func(d int) bool { maxPods, _ := place.CapacityIn([]place.GroupState{b}, d, within); return maxPods > 0 }) {
 				return s.unsatisfiable(t, st, b.Group), true
 			}
 		}

@@ -212,7 +212,7 @@ func (s *poolFilter) insufficientResources(columns bitset.Set) []reason.Insuffic
 	for _, need := range s.c.Needs {
 		var most int64
 		for column := range columns.All() {
-			most = max(most, s.t.Room[column].At(need.Resource))
+			most = max(most, s.t.Available[column].At(need.Resource))
 		}
 		if most < need.Amount {
 			out = append(out, reason.InsufficientResource{

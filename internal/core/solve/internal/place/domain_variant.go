@@ -148,7 +148,7 @@ func (s *Placer) choices(out []domainChoice, c *compile.Class, st *compile.Level
 	single := slices.ContainsFunc(groups, func(b GroupState) bool { return b.Kind == topology.KindSpread || b.bootstraps })
 	open := domainChoice{key: key, maxPods: math.MaxInt}
 	for d := range v.Names {
-		maxPods, count := RoomIn(groups, d, within)
+		maxPods, count := CapacityIn(groups, d, within)
 		if maxPods == 0 || slices.Contains(blocked, d) {
 			continue
 		}
@@ -195,7 +195,7 @@ func (s *Placer) pricePerCoreIn(key int, name string) float64 {
 		}
 		st, low := t.States[to], math.Inf(1)
 		for column := range st.Mask.All() {
-			if cores := t.Room[column].At(resource.CPU); cores > 0 {
+			if cores := t.Available[column].At(resource.CPU); cores > 0 {
 				low = min(low, t.Prices(st)[column]/float64(cores))
 			}
 		}
@@ -229,8 +229,8 @@ func GroupStates(out []GroupState, lv *compile.Level, key int, within topology.D
 	return out
 }
 
-// RoomIn is how many pods domain d may take by all groups, and how many the spreads among them count there.
-func RoomIn(groups []GroupState, d int, within topology.DomainFilter) (maxPods, count int) {
+// CapacityIn is how many pods domain d may take by all groups, and how many the spreads among them count there.
+func CapacityIn(groups []GroupState, d int, within topology.DomainFilter) (maxPods, count int) {
 	maxPods = math.MaxInt
 	for _, b := range groups {
 		switch {

@@ -54,7 +54,7 @@ func (s *Placer) Fit(o *compile.Offer, b compile.Bin, c *compile.Class, lv *comp
 
 func (s *Placer) fitTarget(o *compile.Offer, t *compile.Target, c *compile.Class, lv *compile.Level, pods []*model.Pod) {
 	o.Reset()
-	n := c.Count(t.Room, nil, c.MaxPerNode(len(pods)))
+	n := c.Count(t.Free, nil, c.MaxPerNode(len(pods)))
 	if n == 0 || !t.Accepts(c, lv) {
 		return
 	}

@@ -96,7 +96,7 @@ func (s *Placer) leftByTopology(c *compile.Class, key int, zone requirement.Requ
 	}
 	left := s.scratch.names[:0]
 	for d, name := range s.Counts.Domains.Of(key).Names {
-		if maxPods, _ := RoomIn(states, d, within); maxPods > 0 && !slices.Contains(blocked, d) {
+		if maxPods, _ := CapacityIn(states, d, within); maxPods > 0 && !slices.Contains(blocked, d) {
 			left = append(left, name)
 		}
 	}

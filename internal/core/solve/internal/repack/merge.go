@@ -47,7 +47,7 @@ func (rp *repacker) merge(a, b packedBin) (both packedBin, ok bool) {
 		if prices[column] > most+lp.Negligible {
 			break
 		}
-		if within.Has(int(column)) && total.Fits(t.Room[column]) {
+		if within.Has(int(column)) && total.Fits(t.Available[column]) {
 			mask.Add(int(column))
 		}
 	}

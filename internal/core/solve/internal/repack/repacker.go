@@ -270,7 +270,7 @@ func (rp *repacker) scaleAmounts() {
 	for c := range rp.capacity {
 		rp.capacity[c], flat = flat[:len(total):len(total)], flat[len(total):]
 		for i, r := range t.Wanted {
-			rp.capacity[c][i] = float64(t.Room[c].At(r)) * rp.scale[i]
+			rp.capacity[c][i] = float64(t.Available[c].At(r)) * rp.scale[i]
 		}
 	}
 }
