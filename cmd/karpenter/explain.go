@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/karpenter-anew/karpenter/internal/explain"
@@ -136,6 +137,9 @@ func (c *explainCommand) question(ctx context.Context, s streams) (explain.Quest
 	}
 	for _, note := range opened.Notes {
 		_, _ = fmt.Fprintf(s.err, "karpenter explain: note: %s\n", note)
+	}
+	if err := simulation.Unreadable(opened.Objects); err != nil {
+		_, _ = fmt.Fprintf(s.err, "karpenter explain: note: ignoring objects that cannot be read: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return explain.Question{
 		Objects: opened.Objects,

@@ -76,6 +76,25 @@ func TestExplainSaysWhatItDoesNotKnow(t *testing.T) {
 }
 
 // TestExplainASnapshotOfAWS: nodes and pools have the prices of their class, also what runs in a reservation.
+func TestExplainNamesObjectsThatItCannotRead(t *testing.T) {
+	text, err := os.ReadFile(shop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	odd := `
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: odd, namespace: shop}
+spec:
+  selector: {matchExpressions: [{key: app, operator: Like}]}
+`
+	code, _, stderr := explained(string(text)+odd, "node", "node-2", "--snapshot", "-")
+	if want := "shop/odd"; code != exitOK || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d, stderr %q; want %d and %q in it", code, stderr, exitOK, want)
+	}
+}
+
 func TestExplainASnapshotOfAWS(t *testing.T) {
 	archive, err := txtar.ParseFile("testdata/simulate/snapshot-on-aws.txtar")
 	if err != nil {

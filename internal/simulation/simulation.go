@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -103,7 +104,7 @@ func (w *clusterObjects) run(ctx context.Context, opts Options) (Result, error) 
 		Plan:              solve.Solve(in.Problem),
 		Rejected:          in.Rejected,
 		Skipped:           skipped(in.Pools, unready),
-		Warning:           errors.Join(append(w.unreadable, in.Unreadable)...),
+		Warning:           w.unreadable,
 		Idle:              w.idle(),
 		IgnoredOverlays:   leftOut,
 		Buffers:           kept,
@@ -146,7 +147,7 @@ type clusterObjects struct {
 	buffers     []*v1beta1.CapacityBuffer
 	autoscalers []prediction.Autoscaler
 	// unreadable lists the objects that cannot be read and are not considered.
-	unreadable []error
+	unreadable error
 	// referenced are the objects that buffers may refer to.
 	referenced objectGetter
 	// podsOn are the pods of each node, by its name, in a fixed order.
@@ -167,6 +168,7 @@ func gather(objects []client.Object, c cloud.Cloud, opts Options) *clusterObject
 		deployments: map[types.UID]bool{},
 		referenced:  objectGetter{},
 		podsOn:      map[string][]*corev1.Pod{},
+		unreadable:  Unreadable(objects),
 	}
 	// The order of objects in files has no meaning; resource names and the newest daemon pod must not depend on it.
 	sorted := slices.Clone(objects)
@@ -261,12 +263,30 @@ func (w *clusterObjects) addAutoscaler(o *unstructured.Unstructured) {
 	if o.GroupVersionKind() != prediction.Kind() {
 		return
 	}
-	a, err := prediction.Parse(o)
-	if err != nil {
-		w.unreadable = append(w.unreadable, err)
-		return
+	// Unreadable reports the others.
+	if a, err := prediction.Parse(o); err == nil {
+		w.autoscalers = append(w.autoscalers, a)
 	}
-	w.autoscalers = append(w.autoscalers, a)
+}
+
+// Unreadable returns why PodDisruptionBudgets and VerticalPodAutoscalers among objects cannot be read, so that simulations ignore
+// them; nil if all can.
+func Unreadable(objects []client.Object) error {
+	var budgets []policyv1.PodDisruptionBudget
+	var errs []error
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *policyv1.PodDisruptionBudget:
+			budgets = append(budgets, *o)
+		case *unstructured.Unstructured:
+			if o.GroupVersionKind() == prediction.Kind() {
+				_, err := prediction.Parse(o)
+				errs = append(errs, err)
+			}
+		}
+	}
+	_, err := podrules.NewBudgets(budgets)
+	return errors.Join(append(errs, err)...)
 }
 
 func classID(group, kind, name string) string { return group + "/" + kind + "/" + name }

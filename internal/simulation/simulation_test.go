@@ -115,4 +115,8 @@ func TestUnreadableBudgetsAreIgnored(t *testing.T) {
 	if len(result.Problem.Pods) != 1 || result.Warning == nil {
 		t.Errorf("%d pods to place, warning %v; want the pod of the node being deleted, and a warning", len(result.Problem.Pods), result.Warning)
 	}
+	// A protective budget that cannot be read matters before its nodes are deleted, too.
+	if result, err = Run(t.Context(), []client.Object{unreadable}, vendor, Options{}); err != nil || result.Warning == nil {
+		t.Errorf("warning %v, error %v; want a warning", result.Warning, err)
+	}
 }

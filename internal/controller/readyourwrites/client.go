@@ -22,8 +22,15 @@ import (
 // deletion first.
 const Retry = 100 * time.Millisecond
 
-// writeTTL bounds how long a write is remembered whose object is not read again. The cache normally lags by milliseconds.
-const writeTTL = time.Minute
+// The cache normally lags by milliseconds, but by minutes after an outage of the API server. These bound how long a write is
+// remembered whose object is not read again.
+const (
+	// writeTTL is for responses: a controller that acts on an older version gets a conflict.
+	writeTTL = time.Minute
+	// deletionTTL is for deletions: a controller that does not know of one might launch an instance for a NodeClaim that is being
+	// deleted.
+	deletionTTL = time.Hour
+)
 
 // Client is a client whose Get never returns an object older than the last write of this process to it.
 //
@@ -120,7 +127,7 @@ func (c *Client) Delete(ctx context.Context, o client.Object, opts ...client.Del
 		last = write{uid: o.GetUID()}
 	}
 	last.deleted = true
-	c.writes.Set(key, last)
+	c.writes.SetWithTTL(key, last, deletionTTL)
 	return nil
 }
 
@@ -162,8 +169,11 @@ func (c *Client) remember(o client.Object, err error) error {
 		return nil
 	}
 	last.object = response
-	last.deleted = last.deletionPending(o)
-	c.writes.Set(key, last)
+	if last.deleted = last.deletionPending(o); last.deleted {
+		c.writes.SetWithTTL(key, last, deletionTTL)
+	} else {
+		c.writes.Set(key, last)
+	}
 	return nil
 }
 

@@ -110,10 +110,18 @@ func TestVersionsThatCannotBeComparedNeverHideTheCache(t *testing.T) {
 func TestWritesAreForgotten(t *testing.T) {
 	cache, c, clk := newClient(t)
 	patched(t, cache, c, "after")
+	clk.Step(writeTTL)
+	if got := label(t, c); got != "before" {
+		t.Errorf("read %q; want what the cache shows", got)
+	}
 	if err := c.Delete(t.Context(), cache.cached); err != nil {
 		t.Fatal(err)
 	}
-	clk.Step(writeTTL)
+	clk.Step(deletionTTL - time.Nanosecond)
+	if !c.DeletionPending(cache.cached) {
+		t.Error("the deletion is forgotten while the cache may not show it yet")
+	}
+	clk.Step(time.Nanosecond)
 	if got := label(t, c); got != "before" || c.DeletionPending(cache.cached) {
 		t.Errorf("read %q, deletion pending %v; want what the cache shows", got, c.DeletionPending(cache.cached))
 	}
