@@ -37,7 +37,7 @@ api/crds <
 api/crds/gen < api/...
 API = api/...
 
-# layer 1: the engine room, standard library only
+# layer 1: the engine, standard library only
 internal/core/resource, internal/core/requirement, internal/core/bitset, internal/core/lp <
 internal/core/reason < internal/core/requirement, internal/core/resource
 internal/core/topology, internal/core/volume, internal/core/device < internal/core/requirement

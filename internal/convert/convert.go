@@ -188,7 +188,7 @@ func (c *conversion) run() {
 	case awsBeta + " " + kindClass:
 		c.class(all)
 	case coreBeta + " " + kindClaim, coreAlpha + " " + kindMachine:
-		c.unconverted = c.kind + " " + c.name + " is the record of one machine. Karpenter makes it and a user does not apply it, so it was not converted: " +
+		c.unconverted = c.kind + " " + c.name + " is the record of one instance. Karpenter makes it and a user does not apply it, so it was not converted: " +
 			"nodes of the old API are replaced by new ones of the NodePool."
 		return
 	default:

@@ -366,7 +366,7 @@ func TestNoFieldDisappears(t *testing.T) {
 				}
 			}
 			for _, n := range r.Notes {
-				if !strings.Contains(printed, n.Field) && !strings.Contains(n.Text, "class of their own") && !strings.Contains(n.Text, "are an EC2NodeClass of their own") {
+				if !strings.Contains(printed, n.Field) && !strings.Contains(n.Text, "are a separate EC2NodeClass") {
 					t.Fatalf("no comment speaks of %s", n.Field)
 				}
 			}

@@ -61,13 +61,13 @@ func (c *conversion) providerOf(m *draft, inline, ref value) ClassReference {
 		in := inline.fields()
 		for _, name := range []string{"apiVersion", "kind"} {
 			if f := in.take(name); f.present() {
-				c.leaveOut(m, f, "the settings are an EC2NodeClass of their own")
+				c.leaveOut(m, f, "the settings are a separate EC2NodeClass")
 			}
 		}
 		made := c.start(awsToday, kindClass, c.name, value{c: c, path: "metadata"})
 		c.awsSettings(made, in)
 		in.end()
-		c.notes = append(c.notes, Note{inline.path, "the settings are an EC2NodeClass of their own, " + c.name})
+		c.notes = append(c.notes, Note{inline.path, "the settings are a separate EC2NodeClass, " + c.name})
 		return ClassReference{groupAWS, kindClass, c.name}
 	case ref.present():
 		in := ref.fields()

@@ -19,7 +19,7 @@ func (c *conversion) template(all *fields) {
 func (c *conversion) awsSettings(m *draft, in *fields) {
 	launchTemplate := in.take("launchTemplate")
 	if launchTemplate.present() {
-		c.leaveOut(m, launchTemplate, "launch templates of one's own have no equal. What it holds (image, user data, security groups, disks, instance profile) "+
+		c.leaveOut(m, launchTemplate, "custom launch templates have no equivalent. What it holds (image, user data, security groups, disks, instance profile) "+
 			"has to be said in the fields of this class")
 	}
 	c.identity(m, in.take("instanceProfile"), value{}, in.path)

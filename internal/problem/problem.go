@@ -165,7 +165,7 @@ func (b Builder) input(snapshot *model.Snapshot, reserved solve.ReservedMode) (i
 	return in, leaving
 }
 
-// daemonSets are those that take room on nodes. Those that need devices cannot run anywhere while devices are ignored.
+// daemonSets are those that take capacity on nodes. Those that need devices cannot run anywhere while devices are ignored.
 func daemonSets(snapshot *model.Snapshot) []*model.DaemonSet {
 	all := snapshot.DaemonSets.Sorted()
 	if snapshot.Devices != nil || !slices.ContainsFunc(all, func(d *model.DaemonSet) bool { return d.UsesDevices }) {

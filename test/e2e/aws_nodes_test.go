@@ -236,7 +236,7 @@ func furnish(a *awstest.Account) {
 	a.AddSubnet(awstest.Subnet{ID: "subnet-named", Zone: "us-east-1a", ZoneID: "use1-az1", Free: 500, ResourceNames: true})
 	a.AddSubnet(awstest.Subnet{ID: "subnet-public", Zone: "us-east-1b", ZoneID: "use1-az2", Free: 500, PublicAddresses: true})
 	a.AddSubnet(awstest.Subnet{ID: "subnet-boston", Zone: "us-east-1-bos-1a", ZoneID: "use1-bos1-az1", Free: 500})
-	a.Sell("m5.large", "us-east-1-bos-1a", 0)
+	a.AddOffering("m5.large", "us-east-1-bos-1a", 0)
 	for id, name := range map[string]string{
 		"ami-0a12": "amazon-eks-node-1.32-v20260101", "ami-0a23": "golden-al2023", "ami-0b49": "bottlerocket-aws-k8s-1.37-x86_64-v1.49.0-abcdef",
 		"ami-0f22": "Windows_Server-2022-English-Core-EKS_Optimized-1.37-2026.01.01",

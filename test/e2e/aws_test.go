@@ -140,7 +140,7 @@ func kubeletOf(fields map[string]any) map[string]apiextensionsv1.JSON {
 // ec2Node is a node with the instance behind it.
 type ec2Node struct {
 	corev1.Node
-	instance awstest.Machine
+	instance awstest.Host
 	boot     firstboot.Settings
 }
 
@@ -150,13 +150,13 @@ func (n *ec2Node) pods() int64 { return n.Status.Capacity.Pods().Value() }
 // nodesOf are the nodes of a case that are in order.
 func (w *harness) nodesOf(a *awscluster.AWS, name string) []ec2Node {
 	w.t.Helper()
-	instances := a.Account.Machines()
+	instances := a.Account.Hosts()
 	var out []ec2Node
 	for _, node := range w.nodes() {
 		if node.Labels[caseLabel] != name || node.Labels[v1.NodeInitializedLabelKey] != "true" || node.DeletionTimestamp != nil {
 			continue
 		}
-		at := slices.IndexFunc(instances, func(m awstest.Machine) bool { return strings.HasSuffix(node.Spec.ProviderID, "/"+m.ID) })
+		at := slices.IndexFunc(instances, func(m awstest.Host) bool { return strings.HasSuffix(node.Spec.ProviderID, "/"+m.ID) })
 		if at < 0 {
 			w.t.Fatalf("node %s is no instance of the account: %s", node.Name, node.Spec.ProviderID)
 		}

@@ -299,8 +299,8 @@ func (a *Account) SetSpotPrice(instanceType, zone string, price float64) {
 	t.spot[zone] = price
 }
 
-// Sell adds offerings of an instance type in one more zone: on-demand, and spot unless the price is 0.
-func (a *Account) Sell(instanceType, zone string, spot float64) {
+// AddOffering adds offerings of an instance type in one more zone: on-demand, and spot unless the price is 0.
+func (a *Account) AddOffering(instanceType, zone string, spot float64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t := a.typeNamed(instanceType)

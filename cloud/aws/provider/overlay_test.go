@@ -29,7 +29,7 @@ func TestPricesThatUsersWrite(t *testing.T) {
 	const local = "us-east-1-bos-1a"
 	w := newWorld(t, "m5.large")
 	w.account.AddSubnet(awstest.Subnet{ID: "subnet-local", Zone: local, ZoneID: "use1-bos1-az1", Free: 100, Tags: map[string]string{"karpenter.sh/discovery": "test"}})
-	w.account.Sell("m5.large", local, 0)
+	w.account.AddOffering("m5.large", local, 0)
 	if err := w.Inventory.RefreshTypes(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func TestNewDataCountsAtOnce(t *testing.T) {
 	if sold() {
 		t.Fatal("offered too early")
 	}
-	w.account.Sell("m5.large", local, 0)
+	w.account.AddOffering("m5.large", local, 0)
 	refresh := func() error { return w.Inventory.RefreshTypes(t.Context()) }
 	if err := refresh(); err != nil || !sold() {
 		t.Errorf("after a refresh (%v) the new zone does not count", err)
@@ -180,7 +180,7 @@ func TestLocalZones(t *testing.T) {
 	const local = "us-east-1-bos-1a"
 	w := newWorld(t, "m5.large")
 	w.account.AddSubnet(awstest.Subnet{ID: "subnet-local", Zone: local, ZoneID: "use1-bos1-az1", Free: 100, Tags: map[string]string{"karpenter.sh/discovery": "test"}})
-	w.account.Sell("m5.large", local, 0)
+	w.account.AddOffering("m5.large", local, 0)
 	if err := w.Inventory.RefreshTypes(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -15,16 +15,16 @@ import (
 
 // serveNodes starts the driver on nodes on which it does not run.
 func (d *Driver) serveNodes(ctx context.Context, seen *view) {
-	var machines []awstest.Machine
+	var machines []awstest.Host
 	for i := range seen.nodes.Items {
 		node := &seen.nodes.Items[i]
 		if node.DeletionTimestamp != nil || node.Labels[ZoneLabel] != "" && !slices.ContainsFunc(node.Spec.Taints, notReady) {
 			continue
 		}
 		if machines == nil {
-			machines = d.o.Account.Machines()
+			machines = d.o.Account.Hosts()
 		}
-		at := slices.IndexFunc(machines, func(m awstest.Machine) bool { return strings.HasSuffix(node.Spec.ProviderID, "/"+m.ID) })
+		at := slices.IndexFunc(machines, func(m awstest.Host) bool { return strings.HasSuffix(node.Spec.ProviderID, "/"+m.ID) })
 		if at < 0 {
 			continue
 		}
@@ -43,7 +43,7 @@ func (d *Driver) serveNodes(ctx context.Context, seen *view) {
 func notReady(t corev1.Taint) bool { return t.Key == NotReady }
 
 // csiNode publishes how many volumes can be attached to the instance of a node. The node owns it.
-func csiNode(node *corev1.Node, m *awstest.Machine) *storagev1.CSINode {
+func csiNode(node *corev1.Node, m *awstest.Host) *storagev1.CSINode {
 	count := int32(m.Volumes)
 	return &storagev1.CSINode{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, OwnerReferences: []metav1.OwnerReference{

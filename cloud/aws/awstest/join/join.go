@@ -151,7 +151,7 @@ func (j *Joiner) pass(ctx context.Context) {
 			}
 		})
 	}
-	for _, m := range j.o.Account.Machines() {
+	for _, m := range j.o.Account.Hosts() {
 		if do := j.due(ctx, &m); do != nil {
 			work <- do
 		}
@@ -161,7 +161,7 @@ func (j *Joiner) pass(ctx context.Context) {
 }
 
 // due returns the next step for an instance; nil for none.
-func (j *Joiner) due(ctx context.Context, m *awstest.Machine) func() {
+func (j *Joiner) due(ctx context.Context, m *awstest.Host) func() {
 	j.mu.Lock()
 	r := j.instances[m.ID]
 	if r == nil {
@@ -198,7 +198,7 @@ func (j *Joiner) due(ctx context.Context, m *awstest.Machine) func() {
 }
 
 // join registers the Node of an instance.
-func (j *Joiner) join(ctx context.Context, m *awstest.Machine, r *record) error {
+func (j *Joiner) join(ctx context.Context, m *awstest.Host, r *record) error {
 	s, err := firstboot.Read(firstboot.KindOf(m.ImageName), m.UserData)
 	if err != nil {
 		return err
@@ -224,7 +224,7 @@ func (j *Joiner) join(ctx context.Context, m *awstest.Machine, r *record) error 
 }
 
 // admit checks the preconditions of joining: the connection to the API server, and the access of the role.
-func (j *Joiner) admit(ctx context.Context, m *awstest.Machine, s firstboot.Settings) error {
+func (j *Joiner) admit(ctx context.Context, m *awstest.Host, s firstboot.Settings) error {
 	if s.Endpoint != "" {
 		if err := j.connect(ctx, s.Endpoint, s.Authority); err != nil {
 			return err

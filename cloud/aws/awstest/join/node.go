@@ -28,7 +28,7 @@ const usable = 0.955
 const usualPods = 110
 
 // nodeOf is the Node that an instance registers, including the fields that the cluster's cloud controller adds.
-func nodeOf(m *awstest.Machine, s firstboot.Settings) *corev1.Node {
+func nodeOf(m *awstest.Host, s firstboot.Settings) *corev1.Node {
 	labels := maps.Clone(s.Labels)
 	if labels == nil {
 		labels = map[string]string{}
@@ -60,7 +60,7 @@ func nodeOf(m *awstest.Machine, s firstboot.Settings) *corev1.Node {
 }
 
 // addresses are the addresses of a Node. The internal one has the IP family of the pods.
-func addresses(m *awstest.Machine, s firstboot.Settings) []corev1.NodeAddress {
+func addresses(m *awstest.Host, s firstboot.Settings) []corev1.NodeAddress {
 	own := m.Address
 	if s.IPv6 {
 		own = m.IPv6
@@ -83,7 +83,7 @@ func windowsBuild(image string) string {
 }
 
 // pods is the pod limit of a kubelet.
-func pods(m *awstest.Machine, s firstboot.Settings) int64 {
+func pods(m *awstest.Host, s firstboot.Settings) int64 {
 	out := s.MaxPods
 	if out == 0 {
 		if out = m.AddressedPods; firstboot.KindOf(m.ImageName) == firstboot.Windows {
@@ -96,7 +96,7 @@ func pods(m *awstest.Machine, s firstboot.Settings) int64 {
 	return out
 }
 
-func capacityOf(m *awstest.Machine, s firstboot.Settings) corev1.ResourceList {
+func capacityOf(m *awstest.Host, s firstboot.Settings) corev1.ResourceList {
 	disk := *resource.NewQuantity(m.DiskGiB<<30, resource.BinarySI)
 	if s.RAID0 && m.StorageGB > 0 {
 		disk = *resource.NewQuantity(m.StorageGB*1_000_000_000, resource.DecimalSI)
@@ -112,7 +112,7 @@ func capacityOf(m *awstest.Machine, s firstboot.Settings) corev1.ResourceList {
 }
 
 // allocatable is the capacity minus reserved resources, as the kubelet computes it.
-func allocatable(m *awstest.Machine, s firstboot.Settings, capacity corev1.ResourceList) corev1.ResourceList {
+func allocatable(m *awstest.Host, s firstboot.Settings, capacity corev1.ResourceList) corev1.ResourceList {
 	out := capacity.DeepCopy()
 	take := func(name corev1.ResourceName, amount resource.Quantity) {
 		if have, ok := out[name]; ok {
@@ -162,7 +162,7 @@ func threshold(text string, of resource.Quantity) resource.Quantity {
 }
 
 // imageReserves are the resources that images reserve for the kubelet and the runtime by default.
-func imageReserves(m *awstest.Machine, s firstboot.Settings) map[string]string {
+func imageReserves(m *awstest.Host, s firstboot.Settings) map[string]string {
 	count := m.AddressedPods
 	if kind := firstboot.KindOf(m.ImageName); kind == firstboot.Bottlerocket || kind == firstboot.Windows {
 		count = pods(m, s)

@@ -15,8 +15,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 )
 
-// Machine is an instance as its operating system sees it, and as the cluster's cloud controller does.
-type Machine struct {
+// Host is an instance as its operating system sees it, and as the cluster's cloud controller does.
+type Host struct {
 	Instance
 	// ImageName is the name of the image; UserData is not in base64.
 	ImageName, UserData string
@@ -35,13 +35,13 @@ type Machine struct {
 	Devices corev1.ResourceList
 }
 
-// Machines are the instances that there are, terminated ones included, in order of age.
-func (a *Account) Machines() []Machine {
+// Hosts are the instances that there are, terminated ones included, in order of age.
+func (a *Account) Hosts() []Host {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.advance()
 	limits := a.limits()
-	out := make([]Machine, 0, len(a.instances))
+	out := make([]Host, 0, len(a.instances))
 	for _, i := range a.instances {
 		if t := a.typeNamed(i.Type); t != nil {
 			out = append(out, a.machine(i, t, limits[i.Type]))
@@ -58,8 +58,8 @@ func (a *Account) limits() instancetype.Limits {
 	return a.network
 }
 
-func (a *Account) machine(i *Instance, t *typeInfo, limits instancetype.NetworkLimits) Machine {
-	m := Machine{
+func (a *Account) machine(i *Instance, t *typeInfo, limits instancetype.NetworkLimits) Host {
+	m := Host{
 		Instance: *i, Region: a.region, VCPUs: t.wire.VCPUs, MemoryMiB: t.wire.MemoryMiB, Architecture: "amd64",
 		AddressedPods: t.wire.Network.Cards[0].Interfaces*(t.wire.Network.IPv4-1) + 2,
 	}
@@ -126,7 +126,7 @@ func diskOf(image string, data map[string]string) int64 {
 }
 
 // devices are the resources that device plugins announce. GPUs and ML accelerators need drivers, which only some images have.
-func devices(m *Machine, t *typeInfo, limits instancetype.NetworkLimits) corev1.ResourceList {
+func devices(m *Host, t *typeInfo, limits instancetype.NetworkLimits) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	add := func(name corev1.ResourceName, count int64) {
 		if count > 0 {
