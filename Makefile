@@ -106,7 +106,7 @@ endif
 
 generate: ## Write generated code, CRDs and the generated parts of the charts
 	@go generate ./api/...
-	@go run -C tools/charts . -charts $(CURDIR)/charts -crds $(CURDIR)/api/crds
+	@go run -C tools/charts . -charts $(CURDIR)/charts -api $(CURDIR)/api
 
 vuln: ## Check for known vulnerabilities (requires network access)
 	@report="$$($(TOOL) govulncheck ./... 2>&1)" && { echo "$$report"; exit 0; }; echo "$$report"; \

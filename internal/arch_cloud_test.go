@@ -23,7 +23,6 @@ var awsExceptions = map[string]string{
 	"internal/convert":                "converts the earlier APIs, which exist on AWS only and do not change any more",
 	"internal/controller/legacy":      "serves the earlier APIs, which exist on AWS only and do not change any more",
 	"api/legacy":                      "the types of the earlier APIs",
-	"api/crds":                        "generates and embeds the CustomResourceDefinitions of every API group",
 	"cloud/kwok/label.go":             "the label of eks-node-viewer, a viewer for any cloud",
 	"internal/controller/fakecluster": "the scheme of the fake API server has the earlier APIs",
 }

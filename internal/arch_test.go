@@ -32,9 +32,13 @@ api/aws/v1 < api/v1, api/condition
 api/v1alpha1 < api/v1, api/condition
 api/autoscaling/v1beta1 <
 api/legacy/v1alpha5, api/legacy/v1alpha1 < api/v1, api/condition
-api < api/crds
+api <
 api/crds <
-api/crds/gen < api/...
+api/crds/generator <
+api/crds/gen < api/crds/generator
+api/aws/crds, api/kwok/crds < api/crds
+api/aws/crds/gen < api/aws/v1, api/crds, api/crds/generator
+api/kwok/crds/gen < api/crds, api/crds/generator
 API = api/...
 
 # layer 1: the engine, standard library only

@@ -1,5 +1,6 @@
-// Package crds holds the CustomResourceDefinitions of Karpenter's kinds, generated from the wire types, for programs
-// that install them. Run "go generate ./api" after changing a type.
+// Package crds holds the CustomResourceDefinitions of the core kinds and of the kinds of earlier APIs, generated from the
+// Go types, for programs that install them. Each cloud provider has another set, such as in api/kwok/crds: the core kinds
+// with the rules of the provider, and its node classes. Run "go generate ./api/..." after changing a type.
 //
 // Source: spec API, custom resource definitions.
 package crds
@@ -13,41 +14,29 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed *.yaml kwok/*.yaml aws/*.yaml legacy/*.yaml
+//go:embed *.yaml legacy/*.yaml
 var files embed.FS
 
 // Core returns the definitions of the core kinds, in the order of their file names. The caller owns the result.
 func Core() ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	return read("*.yaml")
-}
-
-// Kwok returns all definitions that an installation with simulated nodes needs: the core kinds, in which the label
-// domain of these nodes is restricted as well, and their node class. The caller owns the result.
-func Kwok() ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	return read("kwok/*.yaml")
-}
-
-// AWS returns all definitions that an installation on AWS needs: the core kinds, in which the label domain of EC2
-// instances is restricted as well, and their node class. The caller owns the result.
-func AWS() ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	return read("aws/*.yaml")
+	return Read(files, "*.yaml")
 }
 
 // Legacy returns the definitions of kinds that today's have replaced. An installation needs them only to serve such objects.
 // The caller owns the result.
 func Legacy() ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	return read("legacy/*.yaml")
+	return Read(files, "legacy/*.yaml")
 }
 
-// read parses the embedded files that match a pattern.
-func read(pattern string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+// Read parses the files that match a pattern, in the order of their names. The caller owns the result.
+func Read(files fs.FS, pattern string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	names, err := fs.Glob(files, pattern)
 	if err != nil {
 		return nil, fmt.Errorf("listing CRDs %q: %w", pattern, err)
 	}
 	crds := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(names))
 	for _, name := range names {
-		text, err := files.ReadFile(name)
+		text, err := fs.ReadFile(files, name)
 		if err != nil {
 			return nil, fmt.Errorf("reading CRD %s: %w", name, err)
 		}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
 
+	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/condition"
 	"github.com/karpenter-anew/karpenter/api/crds"
@@ -30,7 +31,7 @@ import (
 func TestAWS(t *testing.T) {
 	t.Attr("covers", "A001 A002 A003 A004 A005 A006 A007 A008 A009 A010 A011 A012 A013 A014 A015 A016 A017 A018 A019 A020 A021 A022 A023 A024 A025 A026 A027 A028 A029 A030 A031 A032 A033 A034 A035 A036 A037 A038 A039 A040 A041 A042 A043 A044 A045 A046 A047 A048 A049 A050")
 	log.SetLogger(logr.Discard())
-	definitions, err := crds.AWS()
+	definitions, err := awscrds.Definitions()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +229,7 @@ func TestAWSVariantDiffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	aws, err := crds.AWS()
+	aws, err := awscrds.Definitions()
 	if err != nil {
 		t.Fatal(err)
 	}

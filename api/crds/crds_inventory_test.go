@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 )
 
 // kind is what users see of a kind without looking at its fields.
@@ -110,7 +112,7 @@ func TestInventory(t *testing.T) {
 		name string
 		read func() ([]*apiextensionsv1.CustomResourceDefinition, error)
 		want map[string]kind
-	}{{"core", crds.Core, core}, {"kwok", crds.Kwok, kwok}, {"aws", crds.AWS, aws}} {
+	}{{"core", crds.Core, core}, {"kwok", kwokcrds.Definitions, kwok}, {"aws", awscrds.Definitions, aws}} {
 		t.Run(set.name, func(t *testing.T) {
 			definitions, err := set.read()
 			if err != nil {

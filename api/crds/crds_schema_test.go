@@ -13,8 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/*.schema.txt from the definitions, for review")
@@ -22,11 +24,11 @@ var rewrite = flag.Bool("rewrite", false, "write testdata/*.schema.txt from the 
 // TestSchema compares every field and constraint with testdata/*.schema.txt, one line a field, so that a change of the
 // wire format is a change that a reader notices.
 func TestSchema(t *testing.T) {
-	definitions, err := crds.Kwok()
+	definitions, err := kwokcrds.Definitions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	aws, err := crds.AWS()
+	aws, err := awscrds.Definitions()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +64,7 @@ func TestVariantsDiffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kwok, err := crds.Kwok()
+	kwok, err := kwokcrds.Definitions()
 	if err != nil {
 		t.Fatal(err)
 	}

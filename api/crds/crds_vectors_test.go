@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 )
 
 // omit is the fragment that removes a path.
@@ -42,7 +43,7 @@ func TestAPIServer(t *testing.T) {
 	for _, set := range []struct {
 		name string
 		read func() ([]*apiextensionsv1.CustomResourceDefinition, error)
-	}{{"core", crds.Core}, {"kwok", crds.Kwok}} {
+	}{{"core", crds.Core}, {"kwok", kwokcrds.Definitions}} {
 		t.Run(set.name, func(t *testing.T) {
 			t.Parallel()
 			definitions, err := set.read()

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	kwokv1alpha1 "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/test/controlplane"
@@ -67,7 +67,7 @@ func (p *plane) prepare(ctx context.Context) error {
 	if p.rest, err = rest.UnversionedRESTClientFor(config); err != nil {
 		return fmt.Errorf("building the client: %w", err)
 	}
-	definitions, err := crds.Kwok()
+	definitions, err := kwokcrds.Definitions()
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
-	"github.com/karpenter-anew/karpenter/api/crds"
 	legacyv1alpha1 "github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/settings"
@@ -24,7 +24,7 @@ func Provider() registration.Provider {
 		Name:        settings.Provider,
 		NodeClasses: []schema.GroupVersionKind{awsv1.SchemeGroupVersion.WithKind("EC2NodeClass")},
 		AddToScheme: addToScheme,
-		Definitions: crds.AWS,
+		Definitions: awscrds.Definitions,
 		Settings:    func() options.ProviderSettings { return &settings.Settings{} },
 		Open:        openWith,
 		Offline:     func() registration.Offline { return &offlineFlags{} },

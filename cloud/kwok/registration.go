@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/registration"
@@ -22,7 +22,7 @@ func Provider() registration.Provider {
 		Name:        options.CloudProviderKWOK,
 		NodeClasses: []schema.GroupVersionKind{v1alpha1.SchemeGroupVersion.WithKind("KWOKNodeClass")},
 		AddToScheme: v1alpha1.AddToScheme,
-		Definitions: crds.Kwok,
+		Definitions: kwokcrds.Definitions,
 		Check: func(o options.Options) error {
 			_, err := open(nil, o, nil) // reads the catalog; the client is only kept
 			return err

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
-	"github.com/karpenter-anew/karpenter/api/crds"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 )
@@ -23,7 +23,7 @@ import (
 // server.
 func TestAWS(t *testing.T) {
 	_, environment, kubeconfig := startServer(t)
-	definitions, err := crds.AWS()
+	definitions, err := awscrds.Definitions()
 	if err != nil {
 		t.Fatal(err)
 	}

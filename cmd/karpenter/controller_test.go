@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 )
 
 // actAs makes the test binary behave as another program: "karpenter", or "stuck", which ignores that it should stop.
@@ -211,7 +211,7 @@ func TestReplicas(t *testing.T) {
 	if _, body := first.get("health probes", "/readyz"); !strings.Contains(body, "[-]crd: ") {
 		t.Errorf("ready without definitions: %s", body)
 	}
-	definitions, err := crds.Kwok()
+	definitions, err := kwokcrds.Definitions()
 	if err != nil {
 		t.Fatal(err)
 	}

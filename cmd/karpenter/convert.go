@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/karpenter-anew/karpenter/api/crds"
+	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	"github.com/karpenter-anew/karpenter/internal/convert"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 
@@ -38,7 +38,7 @@ func (c *convertCommand) Run(s streams) error {
 	if len(paths) == 0 {
 		return codedError{errors.New("nothing to read: name files or directories with -f, or - for standard input"), exitUsage}
 	}
-	definitions, err := crds.AWS()
+	definitions, err := awscrds.Definitions()
 	if err != nil {
 		return err
 	}

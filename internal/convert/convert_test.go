@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	"pgregory.net/rapid"
 
+	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
-	"github.com/karpenter-anew/karpenter/api/crds"
 	"github.com/karpenter-anew/karpenter/internal/convert"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 )
@@ -18,7 +18,7 @@ import (
 // judge validates the output with the current definitions.
 func judge(t testing.TB) *manifest.Reader {
 	t.Helper()
-	definitions, err := crds.AWS()
+	definitions, err := awscrds.Definitions()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,10 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	kwokv1alpha1 "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	legacyv1alpha1 "github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
@@ -31,7 +33,7 @@ var kinds = sync.OnceValue(func() (out struct {
 },
 ) {
 	seen := map[string]bool{}
-	for _, read := range []func() ([]*apiextensionsv1.CustomResourceDefinition, error){crds.AWS, crds.Kwok, crds.Legacy} {
+	for _, read := range []func() ([]*apiextensionsv1.CustomResourceDefinition, error){awscrds.Definitions, kwokcrds.Definitions, crds.Legacy} {
 		all, err := read()
 		if err != nil {
 			panic(err)

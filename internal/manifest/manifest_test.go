@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
-	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 )
 
 func newReader(t *testing.T) *Reader {
 	t.Helper()
-	definitions, err := crds.Kwok()
+	definitions, err := kwokcrds.Definitions()
 	if err != nil {
 		t.Fatal(err)
 	}

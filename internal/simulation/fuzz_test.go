@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -59,7 +59,7 @@ var stage = sync.OnceValue(func() struct {
 	judge       *manifest.Reader
 	vendor      cloud.Cloud
 } {
-	all, err := crds.Kwok()
+	all, err := kwokcrds.Definitions()
 	if err != nil {
 		panic(err)
 	}

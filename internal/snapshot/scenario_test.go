@@ -10,8 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
-	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	awssnapshot "github.com/karpenter-anew/karpenter/cloud/aws/snapshot"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
@@ -31,11 +32,11 @@ func newFormat(t *testing.T) *Format {
 
 func newReader(t *testing.T) *manifest.Reader {
 	t.Helper()
-	definitions, err := crds.Kwok()
+	definitions, err := kwokcrds.Definitions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	ec2, err := crds.AWS()
+	ec2, err := awscrds.Definitions()
 	if err != nil {
 		t.Fatal(err)
 	}

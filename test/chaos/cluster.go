@@ -16,7 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
@@ -49,7 +49,7 @@ func newClient(config *rest.Config) (client.Client, error) {
 
 // define installs the definitions and waits until they are served.
 func define(ctx context.Context, c client.Client) error {
-	definitions, err := crds.Kwok()
+	definitions, err := kwokcrds.Definitions()
 	if err != nil {
 		return err
 	}

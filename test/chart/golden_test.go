@@ -8,7 +8,9 @@ import (
 	"helm.sh/helm/v4/pkg/action"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 )
 
 // monitored is the API that ServiceMonitors are of.
@@ -65,7 +67,7 @@ func TestLint(t *testing.T) {
 }
 
 func TestDefinitionsAreTheGeneratedOnes(t *testing.T) {
-	for cloud, load := range map[string]func() ([]*apiextensionsv1.CustomResourceDefinition, error){"aws": crds.AWS, "kwok": crds.Kwok} {
+	for cloud, load := range map[string]func() ([]*apiextensionsv1.CustomResourceDefinition, error){"aws": awscrds.Definitions, "kwok": kwokcrds.Definitions} {
 		want, err := load()
 		if err != nil {
 			t.Fatal(err)

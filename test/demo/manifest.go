@@ -20,8 +20,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
@@ -54,9 +56,9 @@ func newClient(kubeconfig string) (client.Client, error) {
 // definitions are those that the controller needs; those of earlier APIs only where it serves them. It has the same
 // environment.
 func definitions(s settings) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	read := crds.Kwok
+	read := kwokcrds.Definitions
 	if s.cloud == cloudAWS {
-		read = crds.AWS
+		read = awscrds.Definitions
 	}
 	out, err := read()
 	if err != nil || !strings.Contains(os.Getenv("FEATURE_GATES"), "LegacyProvisioner=true") {

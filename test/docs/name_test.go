@@ -11,7 +11,9 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 )
 
 // reference is a page that is generated from the code.
@@ -111,7 +113,7 @@ func fields(t *testing.T) map[string]bool {
 	for _, path := range []string{"nodeSelector", "tolerations", "topologySpreadConstraints", "priorityClassName", "overhead", "providerID"} {
 		out["spec."+path] = true
 	}
-	for _, read := range []func() ([]*apiextensionsv1.CustomResourceDefinition, error){crds.AWS, crds.Kwok, crds.Legacy} {
+	for _, read := range []func() ([]*apiextensionsv1.CustomResourceDefinition, error){awscrds.Definitions, kwokcrds.Definitions, crds.Legacy} {
 		all, err := read()
 		if err != nil {
 			t.Fatal(err)

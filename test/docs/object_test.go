@@ -12,8 +12,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
+	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
-	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 )
 
@@ -37,8 +38,8 @@ func newPlace(read func() ([]*apiextensionsv1.CustomResourceDefinition, error)) 
 
 // The clusters. Rules are compiled once.
 var (
-	onAWS  = sync.OnceValue(func() place { return newPlace(crds.AWS) })
-	onKwok = sync.OnceValue(func() place { return newPlace(crds.Kwok) })
+	onAWS  = sync.OnceValue(func() place { return newPlace(awscrds.Definitions) })
+	onKwok = sync.OnceValue(func() place { return newPlace(kwokcrds.Definitions) })
 )
 
 // checkObjects validates documents with the API server of a cluster of one cloud.

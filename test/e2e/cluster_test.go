@@ -14,8 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
-	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -98,11 +99,11 @@ func newClient(config *rest.Config) (client.Client, error) {
 
 // define installs the CRDs and waits until they are served.
 func define(ctx context.Context, c client.Client) error {
-	definitions, err := crds.Kwok()
+	definitions, err := kwokcrds.Definitions()
 	if err != nil {
 		return err
 	}
-	ofAWS, err := crds.AWS()
+	ofAWS, err := awscrds.Definitions()
 	if err != nil {
 		return err
 	}

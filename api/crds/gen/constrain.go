@@ -5,11 +5,11 @@ import (
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/karpenter-anew/karpenter/api/crds/generator"
 )
 
 const (
-	kwokGroup = "karpenter.kwok.sh"
-
 	patternQualifiedName  = `^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`
 	patternLabelValue     = `^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
 	patternOptionalReason = `^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?|)$`
@@ -25,58 +25,30 @@ func ruleNodePoolKey() apiextensionsv1.ValidationRule {
 	}
 }
 
-// ruleKwokDomain restricts the label domain of simulated nodes to the labels they have.
-func ruleKwokDomain() apiextensionsv1.ValidationRule {
-	return apiextensionsv1.ValidationRule{
-		Message: `label domain "karpenter.kwok.sh" is restricted`,
-		Rule: `self in ['karpenter.kwok.sh/kwoknodeclass', 'karpenter.kwok.sh/instance-cpu', 'karpenter.kwok.sh/instance-memory', ` +
-			`'karpenter.kwok.sh/instance-family', 'karpenter.kwok.sh/instance-size'] || !self.matches('^[^/]*karpenter[.]kwok[.]sh(/|$)')`,
-	}
-}
-
 // constrain makes the changes to a CRD that hold in every installation.
 func constrain(crd *apiextensionsv1.CustomResourceDefinition) error {
 	switch crd.Spec.Names.Kind {
 	case "NodePool":
-		return edit(crd, map[string]func(*apiextensionsv1.JSONSchemaProps){
+		return generator.Edit(crd, generator.Changes{
 			"spec template metadata labels {}":          constrainLabelValue,
 			"spec template spec taints []":              constrainTaint,
 			"spec template spec startupTaints []":       constrainTaint,
-			"spec template spec requirements [] key":    addRule(ruleNodePoolKey()),
+			"spec template spec requirements [] key":    generator.AddRule(ruleNodePoolKey()),
 			"spec template spec requirements [] values": addInertValueKeywords,
 		})
 	case "NodeClaim":
-		return edit(crd, map[string]func(*apiextensionsv1.JSONSchemaProps){
+		return generator.Edit(crd, generator.Changes{
 			"spec taints []":              constrainTaint,
 			"spec startupTaints []":       constrainTaint,
 			"spec requirements [] values": addInertValueKeywords,
 			"status conditions []":        loosenCondition,
 		})
 	case "NodeOverlay":
-		return edit(crd, map[string]func(*apiextensionsv1.JSONSchemaProps){
+		return generator.Edit(crd, generator.Changes{
 			"spec requirements [] values": addInertValueKeywords,
 		})
 	}
 	return nil
-}
-
-// closeKwokDomain makes the changes to a CRD for simulated nodes.
-func closeKwokDomain(crd *apiextensionsv1.CustomResourceDefinition) error {
-	switch crd.Spec.Names.Kind {
-	case "NodePool":
-		return edit(crd, map[string]func(*apiextensionsv1.JSONSchemaProps){
-			"spec template spec requirements [] key": addRule(ruleKwokDomain()),
-		})
-	case "NodeClaim":
-		return edit(crd, map[string]func(*apiextensionsv1.JSONSchemaProps){
-			"spec requirements [] key": addRule(ruleKwokDomain()),
-		})
-	}
-	return nil
-}
-
-func addRule(rule apiextensionsv1.ValidationRule) func(*apiextensionsv1.JSONSchemaProps) {
-	return func(s *apiextensionsv1.JSONSchemaProps) { s.XValidations = append(s.XValidations, rule) }
 }
 
 // addInertValueKeywords puts the constraints of label values on the list that holds them. Keywords for strings have no

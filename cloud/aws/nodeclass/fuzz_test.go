@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	kjson "sigs.k8s.io/json"
 
+	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
-	"github.com/karpenter-anew/karpenter/api/crds"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
@@ -25,7 +25,7 @@ import (
 
 // definitions are the definition of the class, and a judge that decides as the API server would.
 var definitions = sync.OnceValues(func() (*apiextensionsv1.CustomResourceDefinition, *manifest.Reader) {
-	all, err := crds.AWS()
+	all, err := awscrds.Definitions()
 	if err != nil {
 		panic(err)
 	}

@@ -26,9 +26,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/condition"
-	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -64,9 +65,9 @@ type Controller struct {
 func New(shared deps.Shared) (*Controller, error) {
 	c := &Controller{Shared: shared, settings: convert.Settings{ClassPerKubelet: true}}
 	c.aws = shared.Cloud.Manages(&v1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass"})
-	definitions, err := crds.Kwok()
+	definitions, err := kwokcrds.Definitions()
 	if c.aws {
-		definitions, err = crds.AWS()
+		definitions, err = awscrds.Definitions()
 	} else if len(shared.Cloud.NodeClasses) > 0 {
 		class := shared.Cloud.NodeClasses[0].GVK
 		c.settings.DedicatedClass = &convert.ClassKind{Group: class.Group, Version: class.Version, Kind: class.Kind}

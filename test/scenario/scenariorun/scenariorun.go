@@ -8,7 +8,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
@@ -20,7 +20,7 @@ import (
 // Reader returns a reader of the kinds that scenarios use: those of Kubernetes, of Karpenter and of the simulated cloud.
 func Reader(t testing.TB) *manifest.Reader {
 	t.Helper()
-	definitions, err := crds.Kwok()
+	definitions, err := kwokcrds.Definitions()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package generator
 
 import (
 	"fmt"
@@ -9,9 +9,12 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// edit changes parts of the schema of a CRD, each named by its path: property names separated by spaces, [] for the
-// elements of a list, {} for the values of a map. A path that does not exist is an error.
-func edit(crd *apiextensionsv1.CustomResourceDefinition, changes map[string]func(*apiextensionsv1.JSONSchemaProps)) error {
+// Changes are changes to parts of the schema of a CRD, by path: property names separated by spaces, [] for the elements
+// of a list, {} for the values of a map.
+type Changes map[string]func(*apiextensionsv1.JSONSchemaProps)
+
+// Edit applies changes to each version of a CRD. A path that does not exist is an error.
+func Edit(crd *apiextensionsv1.CustomResourceDefinition, changes Changes) error {
 	for i := range crd.Spec.Versions {
 		version := &crd.Spec.Versions[i]
 		for _, path := range slices.Sorted(maps.Keys(changes)) {
@@ -21,6 +24,11 @@ func edit(crd *apiextensionsv1.CustomResourceDefinition, changes map[string]func
 		}
 	}
 	return nil
+}
+
+// AddRule returns the change that adds a validation rule.
+func AddRule(rule apiextensionsv1.ValidationRule) func(*apiextensionsv1.JSONSchemaProps) {
+	return func(s *apiextensionsv1.JSONSchemaProps) { s.XValidations = append(s.XValidations, rule) }
 }
 
 // descend walks down a path and changes what is at its end.
