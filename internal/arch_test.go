@@ -161,6 +161,7 @@ test/controlplane <
 test/apiserver < API
 test/docs <
 test/generate <
+test/crdtest <
 test/poll <
 test/process <
 test/awscluster < cloud/aws/awstest, cloud/aws/awstest/ebs, cloud/aws/awstest/join

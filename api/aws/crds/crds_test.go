@@ -2,6 +2,8 @@ package crds_test
 
 import (
 	"bytes"
+	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +14,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,7 +26,14 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/condition"
 	"github.com/karpenter-anew/karpenter/api/crds"
+	"github.com/karpenter-anew/karpenter/test/crdtest"
 )
+
+// validNodeClass is the manifest of an EC2NodeClass that the server accepts.
+const validNodeClass = "{apiVersion: karpenter.k8s.aws/v1, spec: {role: r, amiSelectorTerms: [{alias: al2023@latest}], " +
+	"subnetSelectorTerms: [{tags: {a: b}}], securityGroupSelectorTerms: [{tags: {a: b}}]}}"
+
+var rewrite = flag.Bool("rewrite", false, "write testdata/*.schema.txt from the definitions, for review")
 
 // TestAWS installs the CRDs for AWS in a real API server and lets it judge.
 func TestAWS(t *testing.T) {
@@ -35,9 +43,9 @@ func TestAWS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := startServer(t, definitions)
+	c := crdtest.Start(t, definitions)
 	for _, group := range slices.Concat(awsCases(), awsDeviceCases(), awsSelectorCases(), awsAliasCases()) {
-		t.Run(group.name, func(t *testing.T) { group.vectors(t).check(t, c) })
+		t.Run(group.name, func(t *testing.T) { group.vectors(t).Check(t, c) })
 	}
 	t.Run("labels of the domain", func(t *testing.T) {
 		t.Attr("covers", "A051 A052")
@@ -49,11 +57,12 @@ func TestAWS(t *testing.T) {
 		checkKubeletPreserved(t, c)
 	})
 	t.Run("status", func(t *testing.T) { checkAWSStatus(t, c) })
+	t.Run("the largest pool", func(t *testing.T) { crdtest.LargestPool(t, c) })
 	t.Run("examples", func(t *testing.T) { checkAWSExamples(t, c) })
 }
 
 // vectors is the case in the form of the table of the other kinds.
-func (a awsCase) vectors(t *testing.T) vectors {
+func (a awsCase) vectors(t *testing.T) crdtest.Vectors {
 	t.Helper()
 	fragments := func(lines string) []any {
 		var out []any
@@ -62,9 +71,9 @@ func (a awsCase) vectors(t *testing.T) vectors {
 		}
 		return out
 	}
-	v := vectors{Rule: a.name, At: map[string]string{"EC2NodeClass": a.at}, Accept: fragments(a.accept), Reject: fragments(a.reject), Because: a.because}
-	if len(v.Accept)+len(v.Reject) == 0 || (len(v.Reject) > 0 && v.Because == "") {
-		t.Fatal("the case checks nothing, or rejects without a reason")
+	v := crdtest.Vectors{
+		Rule: a.name, At: map[string]string{"EC2NodeClass": a.at}, Accept: fragments(a.accept), Reject: fragments(a.reject), Because: a.because,
+		Manifests: map[string]string{"EC2NodeClass": validNodeClass},
 	}
 	if a.from != "" {
 		v.From = fragment(t, a.from)
@@ -98,7 +107,7 @@ func checkAWSLabels(t *testing.T, c client.Client) {
 		for _, key := range closed {
 			reject = append(reject, wrap(key))
 		}
-		vectors{At: at, Accept: accept, Reject: reject, Because: because}.check(t, c)
+		crdtest.Vectors{At: at, Accept: accept, Reject: reject, Because: because}.Check(t, c)
 	}
 	all := slices.Concat(awsv1.InstanceLabels(), awsv1.LaunchLabels())
 	closed := []string{"karpenter.k8s.aws/other", "karpenter.k8s.aws", "foo.karpenter.k8s.aws/x", "xkarpenter.k8s.aws/x", "karpenter.k8s.aws/tagged"}
@@ -118,13 +127,13 @@ func checkAWSDefaults(t *testing.T, c client.Client) {
 		value any
 		want  any
 	}{
-		{"metadata options when omitted", omit, full},
+		{"metadata options when omitted", crdtest.Omit, full},
 		{"metadata options when empty", map[string]any{}, full},
 		{"metadata options when given in part", map[string]any{"httpPutResponseHopLimit": int64(2)}, partly},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			object := valid(t, "EC2NodeClass")
-			put(t, object, "spec.metadataOptions", test.value)
+			object := crdtest.Object(t, "EC2NodeClass", validNodeClass)
+			crdtest.Put(t, object, "spec.metadataOptions", test.value)
 			if err := c.Create(t.Context(), object, client.DryRunAll); err != nil {
 				t.Fatal(err)
 			}
@@ -139,13 +148,13 @@ func checkAWSDefaults(t *testing.T, c client.Client) {
 // checkKubeletPreserved stores a block that no kubelet would take, reads it through the Go type and writes it back.
 func checkKubeletPreserved(t *testing.T, c client.Client) {
 	const block = `{maxPods: "vcpus * 8", evictionHard: {memory.available: 5%}, nonsense: {deep: [1, {er: [true, "x"]}], empty: {}}, registerWithTaints: 3}`
-	object := valid(t, "EC2NodeClass")
-	want := integers(fragment(t, block))
-	put(t, object, "spec.kubelet", want)
-	create(t, c, object)
+	object := crdtest.Object(t, "EC2NodeClass", validNodeClass)
+	want := crdtest.Integers(fragment(t, block))
+	crdtest.Put(t, object, "spec.kubelet", want)
+	crdtest.Create(t, c, object)
 	generation, kind := object.GetGeneration(), object.GroupVersionKind()
 	class := &awsv1.EC2NodeClass{}
-	typed(t, object, class)
+	crdtest.Typed(t, object, class)
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(class)
 	if err != nil {
 		t.Fatal(err)
@@ -166,10 +175,10 @@ func checkKubeletPreserved(t *testing.T, c client.Client) {
 
 // checkAWSStatus writes a status through the Go types, the way controllers do.
 func checkAWSStatus(t *testing.T, c client.Client) {
-	object := valid(t, "EC2NodeClass")
-	create(t, c, object)
+	object := crdtest.Object(t, "EC2NodeClass", validNodeClass)
+	crdtest.Create(t, c, object)
 	class := &awsv1.EC2NodeClass{}
-	typed(t, object, class)
+	crdtest.Typed(t, object, class)
 	class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: "us-east-1a", ZoneID: "use1-az1"}}
 	class.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-1"}}
 	class.Status.AMIs = []awsv1.AMI{{ID: "ami-1", Requirements: []corev1.NodeSelectorRequirement{{Key: "kubernetes.io/arch", Operator: "In", Values: []string{"amd64"}}}}}
@@ -178,9 +187,9 @@ func checkAWSStatus(t *testing.T, c client.Client) {
 		AvailabilityZone: "us-east-1a", EndTime: &end, ID: "cr-1", InstanceMatchCriteria: "targeted", InstanceType: "m5.large", OwnerID: "012345678901",
 	}}
 	condition.For(awsv1.Reserving{EC2NodeClass: class}, time.Unix(1, 0)).False(awsv1.ConditionTypeSubnetsReady, "SubnetsNotFound", "none")
-	updateStatus(t, c, class, object)
+	crdtest.UpdateStatus(t, c, class, object)
 	got := &awsv1.EC2NodeClass{}
-	typed(t, object, got)
+	crdtest.Typed(t, object, got)
 	want := class.Status.CapacityReservations[0]
 	want.ReservationType, want.State = awsv1.CapacityReservationTypeDefault, awsv1.CapacityReservationStateActive
 	if diff := cmp.Diff([]awsv1.CapacityReservation{want}, got.Status.CapacityReservations); diff != "" {
@@ -189,7 +198,7 @@ func checkAWSStatus(t *testing.T, c client.Client) {
 	if status := condition.Status(got, awsv1.ConditionTypeReady); status != metav1.ConditionFalse {
 		t.Errorf("a class without subnets is ready: %s", status)
 	}
-	put(t, object, "status.capacityReservations", []any{map[string]any{"id": "nonsense"}})
+	crdtest.Put(t, object, "status.capacityReservations", []any{map[string]any{"id": "nonsense"}})
 	if err := c.Status().Update(t.Context(), object); err == nil {
 		t.Error("a reservation that is none was stored")
 	}
@@ -197,7 +206,7 @@ func checkAWSStatus(t *testing.T, c client.Client) {
 
 // checkAWSExamples applies the manifests of examples/aws as they are.
 func checkAWSExamples(t *testing.T, c client.Client) {
-	files, err := filepath.Glob("../../examples/aws/*.yaml")
+	files, err := filepath.Glob("../../../examples/aws/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
@@ -223,8 +232,9 @@ func checkAWSExamples(t *testing.T, c client.Client) {
 	}
 }
 
-// TestAWSVariantDiffers checks that the set for AWS differs from the core in the rule on the label domain and in nothing else.
-func TestAWSVariantDiffers(t *testing.T) {
+// TestDefinitions checks that the core kinds have rules on the label domain added and are otherwise unchanged, and compares the node
+// class with its inventory and its schema.
+func TestDefinitions(t *testing.T) {
 	core, err := crds.Core()
 	if err != nil {
 		t.Fatal(err)
@@ -233,27 +243,27 @@ func TestAWSVariantDiffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(aws) != len(core)+1 {
-		t.Fatalf("%d definitions beside %d of the core", len(aws), len(core))
+	rules, classes := crdtest.Provider(t, core, aws)
+	paths := map[string][]string{}
+	for kind, added := range rules {
+		paths[kind] = slices.Sorted(maps.Keys(added))
 	}
-	for _, definition := range core {
-		other := aws[slices.IndexFunc(aws, func(k *apiextensionsv1.CustomResourceDefinition) bool { return k.Name == definition.Name })]
-		var a, b []string
-		flatten("", definition.Spec.Versions[0].Schema.OpenAPIV3Schema, true, &a)
-		flatten("", other.Spec.Versions[0].Schema.OpenAPIV3Schema, true, &b)
-		var differing []string
-		for i := range a {
-			if a[i] != b[i] && strings.HasPrefix(b[i], a[i]+" rule(") {
-				differing = append(differing, strings.Fields(a[i])[0])
-			} else if a[i] != b[i] {
-				t.Errorf("%s: %q became %q", definition.Name, a[i], b[i])
-			}
-		}
-		want := map[string][]string{
-			"NodePool": {"spec.template.metadata.labels", "spec.template.spec.requirements[].key"}, "NodeClaim": {"spec.requirements[].key"}, "NodeOverlay": {"spec.requirements[].key"},
-		}[definition.Spec.Names.Kind]
-		if diff := cmp.Diff(want, differing); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", definition.Name, diff)
-		}
+	want := map[string][]string{
+		"NodePool": {"spec.template.metadata.labels", "spec.template.spec.requirements[].key"}, "NodeClaim": {"spec.requirements[].key"}, "NodeOverlay": {"spec.requirements[].key"},
 	}
+	if diff := cmp.Diff(want, paths); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	crdtest.Inventory(t, classes, map[string]crdtest.Kind{
+		"ec2nodeclasses.karpenter.k8s.aws": {
+			Group: "karpenter.k8s.aws", Version: "v1", Plural: "ec2nodeclasses", Singular: "ec2nodeclass", Kind: "EC2NodeClass", ListKind: "EC2NodeClassList",
+			ShortNames: []string{"ec2nc", "ec2ncs"}, Categories: []string{"karpenter"}, Scope: "Cluster", Subresources: "status",
+			Columns: []string{
+				`Ready string .status.conditions[?(@.type=="Ready")].status 0`,
+				`Age date .metadata.creationTimestamp 0`,
+				`Role string .spec.role 1`,
+			},
+		},
+	})
+	crdtest.Schemas(t, classes, *rewrite)
 }

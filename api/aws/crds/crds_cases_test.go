@@ -1,6 +1,6 @@
 package crds_test
 
-// awsCase puts fragments at a path of a valid EC2NodeClass, as the groups of testdata/vectors.yaml do.
+// awsCase puts fragments at a path of a valid EC2NodeClass, as the groups of api/crds/testdata/vectors.yaml do.
 type awsCase struct {
 	name string
 	// at is the path; from is what is there first, for changes. also is the whole spec in YAML, when the usual one does not do.
