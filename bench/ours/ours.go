@@ -65,7 +65,7 @@ func (r *run) Solve() error {
 	translator := translate.NewWith(in.Cloud.Labels, !in.IgnorePreferences)
 	store := cluster.NewStore(in.Cloud, translator)
 	for _, set := range in.DaemonSets {
-		store.UpdateDaemonSet(set)
+		store.Daemons.Update(set)
 	}
 	for _, claim := range in.Claims {
 		store.UpdateNodeClaim(claim)

@@ -38,19 +38,28 @@ type Census struct{ Active, PendingDisruption, Deleting, Reserved int }
 // Exceeds reports whether the pool has more NodeClaims than replicas, those that are being deleted left out.
 func (c Census) Exceeds(replicas int64) bool { return int64(c.Active+c.PendingDisruption) > replicas }
 
+// Pools is the part of a Store that counts the NodeClaims of each NodePool, and reserves further ones.
+type Pools struct {
+	store *Store
+	// reserved is the number of NodeClaims that holders of reservations may still create, by pool.
+	reserved map[string]int
+	// listeners are called with pools whose census changes.
+	listeners []func(pool string)
+}
+
 // Claims returns the NodeClaims of a pool, sorted by name, including those that this process has just created.
 //
 // No counters are kept: phases are computed from the entries, so that they do not depend on the order of events. Cost: linear in
 // the NodeClaims of the cluster.
 //
 // Source: scheduling specification, NodePool totals and node-claim sets.
-func (s *Store) Claims(pool string) []PoolNodeClaim {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (p *Pools) Claims(pool string) []PoolNodeClaim {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
 	var out []PoolNodeClaim
-	for name, id := range s.claimEntry {
-		if claim := s.claimNamed(name); claim != nil && claim.Labels[v1.NodePoolLabelKey] == pool {
-			out = append(out, PoolNodeClaim{ID: id, Phase: s.phaseOf(name), Claim: claim, Node: s.entries[id].node})
+	for name, id := range p.store.claimEntry {
+		if claim := p.claimNamed(name); claim != nil && claim.Labels[v1.NodePoolLabelKey] == pool {
+			out = append(out, PoolNodeClaim{ID: id, Phase: p.phaseOf(name), Claim: claim, Node: p.store.entries[id].node})
 		}
 	}
 	slices.SortFunc(out, func(a, b PoolNodeClaim) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
@@ -58,19 +67,19 @@ func (s *Store) Claims(pool string) []PoolNodeClaim {
 }
 
 // Census counts the NodeClaims of a pool.
-func (s *Store) Census(pool string) Census {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.census(pool)
+func (p *Pools) Census(pool string) Census {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	return p.census(pool)
 }
 
-func (s *Store) census(pool string) Census {
-	c := Census{Reserved: s.reserved[pool]}
-	for name := range s.claimEntry {
-		if claim := s.claimNamed(name); claim == nil || claim.Labels[v1.NodePoolLabelKey] != pool {
+func (p *Pools) census(pool string) Census {
+	c := Census{Reserved: p.reserved[pool]}
+	for name := range p.store.claimEntry {
+		if claim := p.claimNamed(name); claim == nil || claim.Labels[v1.NodePoolLabelKey] != pool {
 			continue
 		}
-		switch s.phaseOf(name) {
+		switch p.phaseOf(name) {
 		case Active:
 			c.Active++
 		case PendingDisruption:
@@ -83,8 +92,8 @@ func (s *Store) census(pool string) Census {
 }
 
 // claimNamed returns the NodeClaim of that name; nil if there is none, or if another NodeClaim has the same provider ID.
-func (s *Store) claimNamed(name string) *v1.NodeClaim {
-	e, ok := s.entries[s.claimEntry[name]]
+func (p *Pools) claimNamed(name string) *v1.NodeClaim {
+	e, ok := p.store.entries[p.store.claimEntry[name]]
 	if !ok || e.claim == nil || e.claim.Name != name {
 		return nil
 	}
@@ -92,11 +101,11 @@ func (s *Store) claimNamed(name string) *v1.NodeClaim {
 }
 
 // phaseOf returns the phase of the NodeClaim of that name; empty if there is none.
-func (s *Store) phaseOf(name string) Phase {
-	if s.claimNamed(name) == nil {
+func (p *Pools) phaseOf(name string) Phase {
+	if p.claimNamed(name) == nil {
 		return ""
 	}
-	e := s.entries[s.claimEntry[name]]
+	e := p.store.entries[p.store.claimEntry[name]]
 	switch {
 	case e.marked, !e.claim.DeletionTimestamp.IsZero(), condition.Status(e.claim, v1.ConditionTypeInstanceTerminating) == "True":
 		return Deleting
@@ -106,35 +115,35 @@ func (s *Store) phaseOf(name string) Phase {
 	return Active
 }
 
-// OnCensus calls f with the name of a pool whenever one of its NodeClaims is added, removed or changes its phase. Census includes
+// OnChange calls f with the name of a pool whenever one of its NodeClaims is added, removed or changes its phase. Census includes
 // the change by then. f must neither block nor call the Store.
-func (s *Store) OnCensus(f func(pool string)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.listeners = append(s.listeners, f)
+func (p *Pools) OnChange(f func(pool string)) {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	p.listeners = append(p.listeners, f)
 }
 
-func (s *Store) notify(claim *v1.NodeClaim) {
-	for _, f := range s.listeners {
+func (p *Pools) notify(claim *v1.NodeClaim) {
+	for _, f := range p.listeners {
 		f(claim.Labels[v1.NodePoolLabelKey])
 	}
 }
 
 // BeginReplacement records that nodes are being replaced; EndReplacement reverts it. Nodes that are marked for deletion
 // meanwhile stay marked.
-func (s *Store) BeginReplacement(ids ...string) { s.setReplaced(true, ids) }
+func (p *Pools) BeginReplacement(ids ...string) { p.setReplaced(true, ids) }
 
 // EndReplacement reverts BeginReplacement.
-func (s *Store) EndReplacement(ids ...string) { s.setReplaced(false, ids) }
+func (p *Pools) EndReplacement(ids ...string) { p.setReplaced(false, ids) }
 
-func (s *Store) setReplaced(replaced bool, ids []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (p *Pools) setReplaced(replaced bool, ids []string) {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
 	for _, id := range ids {
-		if e, ok := s.entries[id]; ok && e.replaced != replaced {
+		if e, ok := p.store.entries[id]; ok && e.replaced != replaced {
 			e.replaced = replaced
 			if e.claim != nil {
-				s.notify(e.claim)
+				p.notify(e.claim)
 			}
 		}
 	}
@@ -143,42 +152,42 @@ func (s *Store) setReplaced(replaced bool, ids []string) {
 // Reservation is the right to create a number of NodeClaims of a pool. Its holder releases it whether creating them succeeds or
 // not: a created NodeClaim counts by itself. It is safe for concurrent use.
 type Reservation struct {
-	store *Store
+	pools *Pools
 	pool  string
 	left  int
 }
 
 // Reserve grants at most wanted further NodeClaims of a pool, such that existing and granted ones stay within limit; nil is no
 // limit. Counting and granting is atomic: concurrent callers never exceed the limit.
-func (s *Store) Reserve(pool string, wanted int, limit *int64) *Reservation {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (p *Pools) Reserve(pool string, wanted int, limit *int64) *Reservation {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
 	granted := max(wanted, 0)
 	if limit != nil {
-		c := s.census(pool)
+		c := p.census(pool)
 		left := *limit - int64(c.Active+c.PendingDisruption+c.Deleting+c.Reserved)
 		granted = int(min(int64(granted), max(left, 0)))
 	}
 	if granted > 0 {
-		s.reserved[pool] += granted
+		p.reserved[pool] += granted
 	}
-	return &Reservation{store: s, pool: pool, left: granted}
+	return &Reservation{pools: p, pool: pool, left: granted}
 }
 
 // Left returns how many NodeClaims may still be created.
 func (r *Reservation) Left() int {
-	r.store.mu.Lock()
-	defer r.store.mu.Unlock()
+	r.pools.store.mu.Lock()
+	defer r.pools.store.mu.Unlock()
 	return r.left
 }
 
 // Release returns n of the remaining NodeClaims, or all of them if n is larger.
 func (r *Reservation) Release(n int) {
-	r.store.mu.Lock()
-	defer r.store.mu.Unlock()
+	r.pools.store.mu.Lock()
+	defer r.pools.store.mu.Unlock()
 	n = min(max(n, 0), r.left)
 	r.left -= n
-	if r.store.reserved[r.pool] -= n; r.store.reserved[r.pool] <= 0 {
-		delete(r.store.reserved, r.pool)
+	if r.pools.reserved[r.pool] -= n; r.pools.reserved[r.pool] <= 0 {
+		delete(r.pools.reserved, r.pool)
 	}
 }

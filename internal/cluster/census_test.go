@@ -74,7 +74,7 @@ func TestCensus(t *testing.T) {
 		"a claim that is gone counts nowhere": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.UpdateNode(node("n", "test://1"))
-			s.BeginReplacement("test://1")
+			s.Pools.BeginReplacement("test://1")
 			s.DeleteNodeClaim("a")
 		}, Census{}},
 		"of two claims with one provider ID the later one counts": {func(s *Store) {
@@ -99,37 +99,37 @@ func TestCensus(t *testing.T) {
 		"a claim that is being replaced is pending disruption": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.UpdateNodeClaim(claim("b", "test://2"))
-			s.BeginReplacement("test://1", "test://unknown")
+			s.Pools.BeginReplacement("test://1", "test://unknown")
 		}, Census{Active: 1, PendingDisruption: 1}},
 		"and stays so without the claims beside it": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.UpdateNodeClaim(claim("b", "test://2"))
-			s.BeginReplacement("test://1")
+			s.Pools.BeginReplacement("test://1")
 			s.DeleteNodeClaim("b")
 		}, Census{PendingDisruption: 1}},
 		"and is deleting once it is marked": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
-			s.BeginReplacement("test://1")
+			s.Pools.BeginReplacement("test://1")
 			s.Mark("test://1")
 		}, Census{Deleting: 1}},
 		"an abandoned replacement makes it active again": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
-			s.BeginReplacement("test://1")
+			s.Pools.BeginReplacement("test://1")
 			s.Mark("test://1")
 			s.Unmark("test://1")
-			s.EndReplacement("test://1")
+			s.Pools.EndReplacement("test://1")
 		}, Census{Active: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore()
 			c.apply(s)
-			if got := s.Census("default"); got != c.want {
+			if got := s.Pools.Census("default"); got != c.want {
 				t.Errorf("counted %+v, want %+v", got, c.want)
 			}
-			if got := s.Claims("default"); len(got) != c.want.Active+c.want.PendingDisruption+c.want.Deleting {
+			if got := s.Pools.Claims("default"); len(got) != c.want.Active+c.want.PendingDisruption+c.want.Deleting {
 				t.Errorf("%d claims listed, want as many as were counted", len(got))
 			}
-			if got := s.Census("no such pool"); got != (Census{}) {
+			if got := s.Pools.Census("no such pool"); got != (Census{}) {
 				t.Errorf("an unknown pool has %+v", got)
 			}
 		})
@@ -141,7 +141,7 @@ func TestClaimsOfAPoolAreListedByName(t *testing.T) {
 	s.UpdateNodeClaim(claim("b", "test://2"))
 	s.UpdateNodeClaim(goingClaim("a", ""))
 	s.UpdateNode(node("n", "test://2"))
-	got := s.Claims("default")
+	got := s.Pools.Claims("default")
 	if len(got) != 2 || got[0].Claim.Name != "a" || got[0].ID != "nodeclaim/a" || got[0].Phase != Deleting || got[0].Node != nil ||
 		got[1].Claim.Name != "b" || got[1].ID != "test://2" || got[1].Phase != Active || got[1].Node.Name != "n" {
 		t.Errorf("listed %+v", got)
@@ -156,7 +156,7 @@ func TestReservations(t *testing.T) {
 		s.UpdateNodeClaim(claim("active", "test://1"))
 		s.UpdateNodeClaim(claim("replaced", "test://2"))
 		s.UpdateNodeClaim(goingClaim("deleting", "test://3"))
-		s.BeginReplacement("test://2")
+		s.Pools.BeginReplacement("test://2")
 		return s
 	}
 	for name, c := range map[string]struct {
@@ -175,47 +175,47 @@ func TestReservations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := populated()
-			if got := s.Reserve("default", c.wanted, c.limit); got.Left() != c.want || s.Census("default").Reserved != c.want {
-				t.Errorf("granted %d, counted %d, want %d", got.Left(), s.Census("default").Reserved, c.want)
+			if got := s.Pools.Reserve("default", c.wanted, c.limit); got.Left() != c.want || s.Pools.Census("default").Reserved != c.want {
+				t.Errorf("granted %d, counted %d, want %d", got.Left(), s.Pools.Census("default").Reserved, c.want)
 			}
 		})
 	}
 
 	t.Run("what others reserved counts until it is released", func(t *testing.T) {
 		s := populated()
-		first := s.Reserve("default", 1, atMost(5))
-		second := s.Reserve("default", 9, atMost(5))
+		first := s.Pools.Reserve("default", 1, atMost(5))
+		second := s.Pools.Reserve("default", 9, atMost(5))
 		if second.Left() != 1 {
 			t.Errorf("granted %d beside another reservation, want 1", second.Left())
 		}
 		first.Release(1)
-		if third := s.Reserve("default", 9, atMost(5)); third.Left() != 1 {
+		if third := s.Pools.Reserve("default", 9, atMost(5)); third.Left() != 1 {
 			t.Errorf("granted %d after the release, want 1", third.Left())
 		}
 	})
 	t.Run("releasing more than was reserved leaves zero", func(t *testing.T) {
 		s := populated()
-		other := s.Reserve("default", 1, nil)
-		r := s.Reserve("default", 2, nil)
+		other := s.Pools.Reserve("default", 1, nil)
+		r := s.Pools.Reserve("default", 2, nil)
 		r.Release(5)
 		r.Release(1)
 		r.Release(-1)
-		if got := s.Census("default").Reserved; got != other.Left() || r.Left() != 0 {
+		if got := s.Pools.Census("default").Reserved; got != other.Left() || r.Left() != 0 {
 			t.Errorf("%d reserved, want only the remaining one", got)
 		}
 	})
 	t.Run("a pool whose claims are all gone, or that never had any", func(t *testing.T) {
 		s := newStore()
 		s.UpdateNodeClaim(claim("a", "test://1"))
-		s.Reserve("never", 0, nil).Release(1)
-		r, never := s.Reserve("default", 2, nil), s.Reserve("never", 0, nil)
+		s.Pools.Reserve("never", 0, nil).Release(1)
+		r, never := s.Pools.Reserve("default", 2, nil), s.Pools.Reserve("never", 0, nil)
 		s.DeleteNodeClaim("a")
-		if got := s.Census("default"); got != (Census{Reserved: 2}) {
+		if got := s.Pools.Census("default"); got != (Census{Reserved: 2}) {
 			t.Errorf("%+v, want the reservation to outlive the last claim", got)
 		}
 		r.Release(2)
 		never.Release(1)
-		if got := s.Census("default"); got != (Census{}) {
+		if got := s.Pools.Census("default"); got != (Census{}) {
 			t.Errorf("%+v after the release", got)
 		}
 	})
@@ -224,7 +224,7 @@ func TestReservations(t *testing.T) {
 		var all sync.WaitGroup
 		for caller := range 20 {
 			all.Go(func() {
-				r := s.Reserve("default", 3, atMost(25))
+				r := s.Pools.Reserve("default", 3, atMost(25))
 				for i := range r.Left() {
 					s.Created(claim(fmt.Sprintf("c%d-%d", caller, i), ""), time.Now())
 					r.Release(1)
@@ -233,11 +233,11 @@ func TestReservations(t *testing.T) {
 		}
 		all.Wait()
 		// A claim and its reservation count twice for a moment, so that some callers may have been granted too little.
-		got := s.Census("default")
+		got := s.Pools.Census("default")
 		if got.Active > 25 || got.Reserved != 0 {
 			t.Errorf("counted %+v, want at most the limit of 25 and no reservation", got)
 		}
-		if rest := s.Reserve("default", 100, atMost(25)); got.Active+rest.Left() != 25 {
+		if rest := s.Pools.Reserve("default", 100, atMost(25)); got.Active+rest.Left() != 25 {
 			t.Errorf("%d active and %d more granted, want 25 together", got.Active, rest.Left())
 		}
 	})
@@ -246,7 +246,7 @@ func TestReservations(t *testing.T) {
 func TestListenersHearOfEveryChangeOfTheCensus(t *testing.T) {
 	s := newStore()
 	var heard []string
-	s.OnCensus(func(pool string) { heard = append(heard, pool) })
+	s.Pools.OnChange(func(pool string) { heard = append(heard, pool) })
 	for _, step := range []struct {
 		name string
 		do   func()
@@ -255,7 +255,7 @@ func TestListenersHearOfEveryChangeOfTheCensus(t *testing.T) {
 		{"a claim appears", func() { s.Created(claim("a", ""), time.Now()) }, 1},
 		{"the watch shows it", func() { s.UpdateNodeClaim(claim("a", "")) }, 0},
 		{"it gets a provider ID", func() { s.UpdateNodeClaim(claim("a", "test://1")) }, 0},
-		{"it is being replaced", func() { s.BeginReplacement("test://1") }, 1},
+		{"it is being replaced", func() { s.Pools.BeginReplacement("test://1") }, 1},
 		{"it is marked", func() { s.Mark("test://1") }, 1},
 		{"it is marked again", func() { s.Mark("test://1") }, 0},
 		{"the mark is taken back", func() { s.Unmark("test://1") }, 1},

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
 // daemon is a DaemonSet with its newest pod, which is the best estimate of the next one's requests.
@@ -20,27 +21,34 @@ func (d *daemon) owns(pod *corev1.Pod) bool {
 	return d.set != nil && pod != nil && metav1.IsControlledBy(pod, d.set)
 }
 
-// UpdateDaemonSet applies the current version of a DaemonSet.
-func (s *Store) UpdateDaemonSet(set *appsv1.DaemonSet) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d := s.daemon(set.Namespace, set.Name)
+// Daemons is the part of a Store that holds the DaemonSets.
+type Daemons struct {
+	store     *Store
+	daemons   map[string]*daemon
+	published model.Editor[*model.DaemonSet]
+}
+
+// Update applies the current version of a DaemonSet.
+func (ds *Daemons) Update(set *appsv1.DaemonSet) {
+	ds.store.mu.Lock()
+	defer ds.store.mu.Unlock()
+	d := ds.daemon(set.Namespace, set.Name)
 	d.set = set
-	s.publishDaemon(set.Namespace, set.Name)
+	ds.publish(set.Namespace, set.Name)
 }
 
-// DeleteDaemonSet removes a DaemonSet.
-func (s *Store) DeleteDaemonSet(namespace, name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// Delete removes a DaemonSet.
+func (ds *Daemons) Delete(namespace, name string) {
+	ds.store.mu.Lock()
+	defer ds.store.mu.Unlock()
 	id := namespace + "/" + name
-	delete(s.daemons, id)
-	s.daemonSets.Delete(id)
-	s.changed = true
+	delete(ds.daemons, id)
+	ds.published.Delete(id)
+	ds.store.changed = true
 }
 
-// ObserveDaemonPod records a DaemonSet's pod if it is newer than the recorded one.
-func (s *Store) ObserveDaemonPod(pod *corev1.Pod) {
+// Observe records a DaemonSet's pod if it is newer than the recorded one.
+func (ds *Daemons) Observe(pod *corev1.Pod) {
 	if !podrules.OwnedByDaemonSet(pod) {
 		return
 	}
@@ -48,30 +56,30 @@ func (s *Store) ObserveDaemonPod(pod *corev1.Pod) {
 	if owner == nil {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d := s.daemon(pod.Namespace, owner.Name)
+	ds.store.mu.Lock()
+	defer ds.store.mu.Unlock()
+	d := ds.daemon(pod.Namespace, owner.Name)
 	older := d.newest != nil && d.newest.UID != pod.UID && !d.newest.CreationTimestamp.Before(&pod.CreationTimestamp)
 	if older && (!d.owns(pod) || d.owns(d.newest)) {
 		return
 	}
 	d.newest = pod
-	s.publishDaemon(pod.Namespace, owner.Name)
+	ds.publish(pod.Namespace, owner.Name)
 }
 
-func (s *Store) daemon(namespace, name string) *daemon {
+func (ds *Daemons) daemon(namespace, name string) *daemon {
 	id := namespace + "/" + name
-	d, ok := s.daemons[id]
+	d, ok := ds.daemons[id]
 	if !ok {
 		d = &daemon{}
-		s.daemons[id] = d
+		ds.daemons[id] = d
 	}
 	return d
 }
 
-// publishDaemon translates a daemon, unless only a pod of it has been observed so far.
-func (s *Store) publishDaemon(namespace, name string) {
-	d := s.daemon(namespace, name)
+// publish translates a daemon, unless only a pod of it has been observed so far.
+func (ds *Daemons) publish(namespace, name string) {
+	d := ds.daemon(namespace, name)
 	if d.set == nil {
 		return
 	}
@@ -79,11 +87,11 @@ func (s *Store) publishDaemon(namespace, name string) {
 	if d.owns(d.newest) {
 		live = d.newest
 	}
-	next := s.translator.DaemonSet(namespace, name, d.set.Spec.Template.Spec, live)
+	next := ds.store.translator.DaemonSet(namespace, name, d.set.Spec.Template.Spec, live)
 	id := namespace + "/" + name
-	if before, ok := s.daemonSets.Get(id); ok && before.Shape == next.Shape && before.UsesDevices == next.UsesDevices {
+	if before, ok := ds.published.Get(id); ok && before.Shape == next.Shape && before.UsesDevices == next.UsesDevices {
 		return
 	}
-	s.daemonSets.Put(id, next)
-	s.changed = true
+	ds.published.Put(id, next)
+	ds.store.changed = true
 }

@@ -47,31 +47,31 @@ func TestNewestPodRepresentsItsDaemonSet(t *testing.T) {
 		feed func(*Store)
 		want int64 // in thousandths of a core
 	}{
-		{"no pod yet", func(s *Store) { s.UpdateDaemonSet(daemonSet("new", "1")) }, 1000},
+		{"no pod yet", func(s *Store) { s.Daemons.Update(daemonSet("new", "1")) }, 1000},
 		{"the newest of two", func(s *Store) {
-			s.UpdateDaemonSet(daemonSet("new", "1"))
-			s.ObserveDaemonPod(daemonPod("a", "new", "2", 5))
-			s.ObserveDaemonPod(daemonPod("b", "new", "3", 9))
+			s.Daemons.Update(daemonSet("new", "1"))
+			s.Daemons.Observe(daemonPod("a", "new", "2", 5))
+			s.Daemons.Observe(daemonPod("b", "new", "3", 9))
 		}, 2000},
 		{"pods before their set", func(s *Store) {
-			s.ObserveDaemonPod(daemonPod("a", "new", "2", 5))
-			s.UpdateDaemonSet(daemonSet("new", "1"))
+			s.Daemons.Observe(daemonPod("a", "new", "2", 5))
+			s.Daemons.Update(daemonSet("new", "1"))
 		}, 2000},
 		{"a former pod after its set was deleted", func(s *Store) {
-			s.UpdateDaemonSet(daemonSet("old", "4"))
-			s.DeleteDaemonSet("default", "agent")
-			s.ObserveDaemonPod(daemonPod("a", "old", "4", 5))
-			s.UpdateDaemonSet(daemonSet("new", "1"))
+			s.Daemons.Update(daemonSet("old", "4"))
+			s.Daemons.Delete("default", "agent")
+			s.Daemons.Observe(daemonPod("a", "old", "4", 5))
+			s.Daemons.Update(daemonSet("new", "1"))
 		}, 1000},
 		{"a former pod beside the set's own of the same second", func(s *Store) {
-			s.ObserveDaemonPod(daemonPod("a", "old", "4", 5))
-			s.UpdateDaemonSet(daemonSet("new", "1"))
-			s.ObserveDaemonPod(daemonPod("b", "new", "2", 5))
+			s.Daemons.Observe(daemonPod("a", "old", "4", 5))
+			s.Daemons.Update(daemonSet("new", "1"))
+			s.Daemons.Observe(daemonPod("b", "new", "2", 5))
 		}, 2000},
 		{"a set that takes the place of another at once", func(s *Store) {
-			s.UpdateDaemonSet(daemonSet("old", "4"))
-			s.ObserveDaemonPod(daemonPod("a", "old", "5", 5))
-			s.UpdateDaemonSet(daemonSet("new", "1"))
+			s.Daemons.Update(daemonSet("old", "4"))
+			s.Daemons.Observe(daemonPod("a", "old", "5", 5))
+			s.Daemons.Update(daemonSet("new", "1"))
 		}, 1000},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -91,18 +91,18 @@ func TestNewestPodRepresentsItsDaemonSet(t *testing.T) {
 func TestOnlyDaemonSetsThatExistAreKnown(t *testing.T) {
 	t.Attr("covers", "L387")
 	s := newStore()
-	s.ObserveDaemonPod(daemonPod("a", "set", "2", 5))
+	s.Daemons.Observe(daemonPod("a", "set", "2", 5))
 	if n := s.Snapshot().DaemonSets.Len(); n != 0 {
 		t.Errorf("a pod alone makes %d DaemonSets", n)
 	}
-	s.UpdateDaemonSet(daemonSet("set", "1"))
+	s.Daemons.Update(daemonSet("set", "1"))
 	other := daemonPod("b", "set", "7", 1)
 	other.OwnerReferences[0].Kind = "ReplicaSet"
-	s.ObserveDaemonPod(other)
+	s.Daemons.Observe(other)
 	if got := s.Snapshot().DaemonSets.Sorted()[0].Shape.Requests.At(coreresource.CPU); got != 2000 {
 		t.Errorf("it asks for %d: a pod of something else stands for it", got)
 	}
-	s.DeleteDaemonSet("default", "agent")
+	s.Daemons.Delete("default", "agent")
 	if n := s.Snapshot().DaemonSets.Len(); n != 0 {
 		t.Errorf("%d DaemonSets after it was deleted", n)
 	}
@@ -114,11 +114,11 @@ func TestADaemonSetWithABrokenSelectorIsStillCounted(t *testing.T) {
 	s := newStore()
 	broken := daemonSet("set", "1")
 	broken.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
-	s.UpdateDaemonSet(broken)
+	s.Daemons.Update(broken)
 	fine := daemonSet("fine", "3")
 	fine.Name = "fine"
-	s.UpdateDaemonSet(fine)
-	s.ObserveDaemonPod(daemonPod("a", "set", "2", 5))
+	s.Daemons.Update(fine)
+	s.Daemons.Observe(daemonPod("a", "set", "2", 5))
 	sets := s.Snapshot().DaemonSets.Sorted()
 	if len(sets) != 2 || sets[0].Shape.Requests.At(coreresource.CPU) != 2000 || sets[1].Shape.Requests.At(coreresource.CPU) != 3000 {
 		t.Errorf("DaemonSets %+v, want both, one as its pod says", sets)

@@ -12,11 +12,14 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// devices are the published devices, the resource claims and, by device, the claims that use it. It is nil while dynamic
-// resource allocation is ignored.
+// Devices is the part of a Store for dynamic resource allocation: the published devices, the resource claims and, by device, the
+// claims that use it. Without Track it ignores all events.
 //
 // Source: scheduling specification, allocated-device tracking.
-type devices struct {
+type Devices struct {
+	store   *Store
+	tracked bool
+
 	resourceClaims map[string]*resourcev1.ResourceClaim // by namespace/name
 	classes        map[string]*resourcev1.DeviceClass
 	// shares are the allocated shares of each claim, by device; users are the claims with a share of a device.
@@ -28,56 +31,58 @@ type devices struct {
 	usages model.Editor[*device.Usage]
 }
 
-// TrackDevices adds devices to the cluster state. It has to be called before any event is applied.
-func (s *Store) TrackDevices() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.devices = &devices{
+// Track adds devices to the cluster state. It has to be called before any event is applied.
+func (d *Devices) Track() {
+	d.store.mu.Lock()
+	defer d.store.mu.Unlock()
+	*d = Devices{
+		store:          d.store,
+		tracked:        true,
 		resourceClaims: map[string]*resourcev1.ResourceClaim{},
 		classes:        map[string]*resourcev1.DeviceClass{},
 		shares:         map[string]map[device.ID]device.Share{},
 		users:          map[device.ID]map[string]bool{},
 	}
-	s.changed = true
+	d.store.changed = true
 }
 
 // publish returns the current devices.
-func (d *devices) publish() *model.Devices {
-	if d == nil {
+func (d *Devices) publish() *model.Devices {
+	if !d.tracked {
 		return nil
 	}
 	return &model.Devices{Slices: d.slices.Publish(), Claims: d.claims.Publish(), Usages: d.usages.Publish()}
 }
 
-// changeDevices applies f to the devices, if they are tracked.
-func (s *Store) changeDevices(f func(d *devices)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.devices == nil {
+// change applies f to the devices, if they are tracked.
+func (d *Devices) change(f func()) {
+	d.store.mu.Lock()
+	defer d.store.mu.Unlock()
+	if !d.tracked {
 		return
 	}
-	f(s.devices)
-	s.changed = true
+	f()
+	d.store.changed = true
 }
 
 // UpdateResourceSlice applies the current version of a ResourceSlice.
-func (s *Store) UpdateResourceSlice(slice *resourcev1.ResourceSlice) {
-	s.changeDevices(func(d *devices) { d.slices.Put(slice.Name, s.translator.Slice(slice)) })
+func (d *Devices) UpdateResourceSlice(slice *resourcev1.ResourceSlice) {
+	d.change(func() { d.slices.Put(slice.Name, d.store.translator.Slice(slice)) })
 }
 
 // DeleteResourceSlice removes a ResourceSlice.
-func (s *Store) DeleteResourceSlice(name string) {
-	s.changeDevices(func(d *devices) { d.slices.Delete(name) })
+func (d *Devices) DeleteResourceSlice(name string) {
+	d.change(func() { d.slices.Delete(name) })
 }
 
 // UpdateDeviceClass applies the current version of a DeviceClass, and translates the claims that refer to it again.
-func (s *Store) UpdateDeviceClass(class *resourcev1.DeviceClass) { s.setClass(class.Name, class) }
+func (d *Devices) UpdateDeviceClass(class *resourcev1.DeviceClass) { d.setClass(class.Name, class) }
 
 // DeleteDeviceClass removes a DeviceClass.
-func (s *Store) DeleteDeviceClass(name string) { s.setClass(name, nil) }
+func (d *Devices) DeleteDeviceClass(name string) { d.setClass(name, nil) }
 
-func (s *Store) setClass(name string, class *resourcev1.DeviceClass) {
-	s.changeDevices(func(d *devices) {
+func (d *Devices) setClass(name string, class *resourcev1.DeviceClass) {
+	d.change(func() {
 		if class == nil {
 			delete(d.classes, name)
 		} else {
@@ -85,7 +90,7 @@ func (s *Store) setClass(name string, class *resourcev1.DeviceClass) {
 		}
 		for id, claim := range d.resourceClaims {
 			if asksFor(claim, name) {
-				d.claims.Put(id, s.translator.DeviceClaim(claim, d.class))
+				d.claims.Put(id, d.store.translator.DeviceClaim(claim, d.class))
 			}
 		}
 	})
@@ -99,21 +104,21 @@ func asksFor(claim *resourcev1.ResourceClaim, class string) bool {
 	})
 }
 
-func (d *devices) class(name string) *resourcev1.DeviceClass { return d.classes[name] }
+func (d *Devices) class(name string) *resourcev1.DeviceClass { return d.classes[name] }
 
 // UpdateResourceClaim applies the current version of a ResourceClaim.
-func (s *Store) UpdateResourceClaim(claim *resourcev1.ResourceClaim) {
-	s.changeDevices(func(d *devices) {
+func (d *Devices) UpdateResourceClaim(claim *resourcev1.ResourceClaim) {
+	d.change(func() {
 		id := claim.Namespace + "/" + claim.Name
 		d.resourceClaims[id] = claim
-		d.claims.Put(id, s.translator.DeviceClaim(claim, d.class))
+		d.claims.Put(id, d.store.translator.DeviceClaim(claim, d.class))
 		d.setShares(id, translate.DeviceShares(claim))
 	})
 }
 
 // DeleteResourceClaim removes a ResourceClaim.
-func (s *Store) DeleteResourceClaim(namespace, name string) {
-	s.changeDevices(func(d *devices) {
+func (d *Devices) DeleteResourceClaim(namespace, name string) {
+	d.change(func() {
 		id := namespace + "/" + name
 		delete(d.resourceClaims, id)
 		d.claims.Delete(id)
@@ -122,7 +127,7 @@ func (s *Store) DeleteResourceClaim(namespace, name string) {
 }
 
 // setShares sets the shares of a claim, and publishes the usage of the devices that it had or has.
-func (d *devices) setShares(claim string, shares map[device.ID]device.Share) {
+func (d *Devices) setShares(claim string, shares map[device.ID]device.Share) {
 	touched := slices.AppendSeq(slices.Collect(maps.Keys(d.shares[claim])), maps.Keys(shares))
 	for id := range d.shares[claim] {
 		delete(d.users[id], claim)
@@ -143,7 +148,7 @@ func (d *devices) setShares(claim string, shares map[device.ID]device.Share) {
 }
 
 // publishUsage publishes the shares of a device.
-func (d *devices) publishUsage(id device.ID) {
+func (d *Devices) publishUsage(id device.ID) {
 	if len(d.users[id]) == 0 {
 		delete(d.users, id)
 		d.usages.Delete(id.String())
@@ -157,11 +162,11 @@ func (d *devices) publishUsage(id device.ID) {
 	d.usages.Put(id.String(), usage)
 }
 
-// deviceKinds are the kinds of dynamic resource allocation.
-func (s *Store) deviceKinds() []kind {
+// kinds are the kinds of dynamic resource allocation.
+func (d *Devices) kinds() []kind {
 	return []kind{
-		{&resourcev1.DeviceClass{}, apply(s.UpdateDeviceClass), forget(func(c *resourcev1.DeviceClass) { s.DeleteDeviceClass(c.Name) })},
-		{&resourcev1.ResourceSlice{}, apply(s.UpdateResourceSlice), forget(func(r *resourcev1.ResourceSlice) { s.DeleteResourceSlice(r.Name) })},
-		{&resourcev1.ResourceClaim{}, apply(s.UpdateResourceClaim), forget(func(c *resourcev1.ResourceClaim) { s.DeleteResourceClaim(c.Namespace, c.Name) })},
+		{&resourcev1.DeviceClass{}, apply(d.UpdateDeviceClass), forget(func(c *resourcev1.DeviceClass) { d.DeleteDeviceClass(c.Name) })},
+		{&resourcev1.ResourceSlice{}, apply(d.UpdateResourceSlice), forget(func(r *resourcev1.ResourceSlice) { d.DeleteResourceSlice(r.Name) })},
+		{&resourcev1.ResourceClaim{}, apply(d.UpdateResourceClaim), forget(func(c *resourcev1.ResourceClaim) { d.DeleteResourceClaim(c.Namespace, c.Name) })},
 	}
 }

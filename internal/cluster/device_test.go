@@ -59,8 +59,10 @@ func uses(s *Store, name string) []string {
 
 func TestWhoUsesADevice(t *testing.T) {
 	t.Attr("covers", "L340")
-	update := func(c *resourcev1.ResourceClaim) func(*Store) { return func(s *Store) { s.UpdateResourceClaim(c) } }
-	remove := func(name string) func(*Store) { return func(s *Store) { s.DeleteResourceClaim("ns", name) } }
+	update := func(c *resourcev1.ResourceClaim) func(*Store) {
+		return func(s *Store) { s.Devices.UpdateResourceClaim(c) }
+	}
+	remove := func(name string) func(*Store) { return func(s *Store) { s.Devices.DeleteResourceClaim("ns", name) } }
 	one := map[string]string{"gpu": ""}
 	part := func(amount string) map[string]string { return map[string]string{"gpu": amount} }
 	for _, tc := range []struct {
@@ -85,7 +87,7 @@ func TestWhoUsesADevice(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newStore()
-			s.TrackDevices()
+			s.Devices.Track()
 			for _, step := range tc.steps {
 				step(s)
 				s.Snapshot() // publishing in between must not freeze anything
@@ -105,7 +107,7 @@ func TestDevicesAreAppliedBeforeTheWatcherIsReady(t *testing.T) {
 	if slices.Contains(namesOf(s.kinds()), "ResourceClaim") {
 		t.Errorf("without tracking, %v are waited for", namesOf(s.kinds()))
 	}
-	s.TrackDevices()
+	s.Devices.Track()
 	feed := NewWatcher(s)
 	for _, kind := range []string{"DeviceClass", "ResourceClaim", "ResourceSlice"} {
 		if !slices.Contains(feed.Missing(), kind) {
@@ -129,7 +131,7 @@ func namesOf(kinds []kind) []string {
 
 func TestClaimsFollowTheirClass(t *testing.T) {
 	s := newStore()
-	s.TrackDevices()
+	s.Devices.Track()
 	claim := allocated("a", []string{"p"}, nil)
 	claim.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu"}}}
 	problem := func() string {
@@ -139,15 +141,15 @@ func TestClaimsFollowTheirClass(t *testing.T) {
 		}
 		return c.Problem
 	}
-	s.UpdateResourceClaim(claim)
+	s.Devices.UpdateResourceClaim(claim)
 	if problem() == "" {
 		t.Error("a claim of a class that does not exist has no problem")
 	}
-	s.UpdateDeviceClass(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}})
+	s.Devices.UpdateDeviceClass(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}})
 	if got := problem(); got != "" {
 		t.Errorf("the class is there, and the problem still %q", got)
 	}
-	s.DeleteDeviceClass("gpu")
+	s.Devices.DeleteDeviceClass("gpu")
 	if problem() == "" {
 		t.Error("the class is gone, and there is no problem")
 	}
@@ -155,10 +157,10 @@ func TestClaimsFollowTheirClass(t *testing.T) {
 
 func TestSlicesComeAndGo(t *testing.T) {
 	s := newStore()
-	s.TrackDevices()
-	s.UpdateResourceSlice(&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{Driver: "d"}})
+	s.Devices.Track()
+	s.Devices.UpdateResourceSlice(&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{Driver: "d"}})
 	before := s.Snapshot()
-	s.DeleteResourceSlice("s")
+	s.Devices.DeleteResourceSlice("s")
 	if before.Devices.Slices.Len() != 1 || s.Snapshot().Devices.Slices.Len() != 0 {
 		t.Errorf("%d slices before and %d after the deletion", before.Devices.Slices.Len(), s.Snapshot().Devices.Slices.Len())
 	}
@@ -166,9 +168,9 @@ func TestSlicesComeAndGo(t *testing.T) {
 
 func TestDevicesAreIgnoredUnlessTracked(t *testing.T) {
 	s := newStore()
-	s.UpdateResourceClaim(allocated("a", nil, nil))
-	s.UpdateDeviceClass(&resourcev1.DeviceClass{})
-	s.DeleteResourceSlice("s")
+	s.Devices.UpdateResourceClaim(allocated("a", nil, nil))
+	s.Devices.UpdateDeviceClass(&resourcev1.DeviceClass{})
+	s.Devices.DeleteResourceSlice("s")
 	if got := s.Snapshot().Devices; got != (*model.Devices)(nil) {
 		t.Errorf("got %+v", got)
 	}

@@ -11,8 +11,9 @@ import (
 // Headroom is the number of virtual pods on one node, by the namespace/name of their capacity buffer.
 type Headroom map[string]int
 
-// headroom is the state of capacity buffers.
-type headroom struct {
+// Buffers is the part of a Store that holds the capacity buffers and the headroom of nodes.
+type Buffers struct {
+	store *Store
 	// virtual are the virtual pods of every buffer, by namespace/name.
 	virtual map[string][]*model.Pod
 	// all is virtual in one list, shared with the last Snapshot; nil if it is out of date.
@@ -21,76 +22,76 @@ type headroom struct {
 	unknown bool
 }
 
-// ExpectBuffers declares that there may be capacity buffers: until SetHeadroom is called, snapshots have HeadroomUnknown set.
-// Call it before the first Snapshot.
-func (s *Store) ExpectBuffers() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.headroom.unknown = true
+// Expect declares that there may be capacity buffers: until SetHeadroom is called, snapshots have HeadroomUnknown set. Call it
+// before the first Snapshot.
+func (b *Buffers) Expect() {
+	b.store.mu.Lock()
+	defer b.store.mu.Unlock()
+	b.unknown = true
 }
 
-// PutBuffer sets the virtual pods of a buffer, which must not be changed afterwards.
-func (s *Store) PutBuffer(buffer string, pods []*model.Pod) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if slices.Equal(s.headroom.virtual[buffer], pods) {
+// Put sets the virtual pods of a buffer, which must not be changed afterwards.
+func (b *Buffers) Put(buffer string, pods []*model.Pod) {
+	b.store.mu.Lock()
+	defer b.store.mu.Unlock()
+	if slices.Equal(b.virtual[buffer], pods) {
 		return
 	}
-	if s.headroom.virtual == nil {
-		s.headroom.virtual = map[string][]*model.Pod{}
+	if b.virtual == nil {
+		b.virtual = map[string][]*model.Pod{}
 	}
-	s.headroom.virtual[buffer] = pods
-	s.headroom.all, s.changed = nil, true
+	b.virtual[buffer] = pods
+	b.all, b.store.changed = nil, true
 }
 
-// DropBuffer removes a buffer and its headroom on all nodes.
-func (s *Store) DropBuffer(buffer string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.headroom.virtual[buffer]; known {
-		delete(s.headroom.virtual, buffer)
-		s.headroom.all, s.changed = nil, true
+// Drop removes a buffer and its headroom on all nodes.
+func (b *Buffers) Drop(buffer string) {
+	b.store.mu.Lock()
+	defer b.store.mu.Unlock()
+	if _, known := b.virtual[buffer]; known {
+		delete(b.virtual, buffer)
+		b.all, b.store.changed = nil, true
 	}
-	for id, e := range s.entries {
+	for id, e := range b.store.entries {
 		if e.headroom[buffer] > 0 {
 			rest := maps.Clone(e.headroom)
 			delete(rest, buffer)
-			s.setHeadroom(id, e, rest)
+			b.setHeadroom(id, e, rest)
 		}
 	}
 }
 
 // SetHeadroom replaces the headroom of all nodes, by the IDs that they have or had before their launch. A node that is not named
 // has none.
-func (s *Store) SetHeadroom(kept map[string]Headroom) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.headroom.unknown {
-		s.headroom.unknown, s.changed = false, true
+func (b *Buffers) SetHeadroom(kept map[string]Headroom) {
+	b.store.mu.Lock()
+	defer b.store.mu.Unlock()
+	if b.unknown {
+		b.unknown, b.store.changed = false, true
 	}
-	now := s.byCurrentID(kept)
-	for id, e := range s.entries {
-		s.setHeadroom(id, e, now[id])
+	now := b.byCurrentID(kept)
+	for id, e := range b.store.entries {
+		b.setHeadroom(id, e, now[id])
 	}
 }
 
 // AddHeadroom sets the headroom of the named nodes only.
-func (s *Store) AddHeadroom(kept map[string]Headroom) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, h := range s.byCurrentID(kept) {
-		if e, ok := s.entries[id]; ok {
-			s.setHeadroom(id, e, h)
+func (b *Buffers) AddHeadroom(kept map[string]Headroom) {
+	b.store.mu.Lock()
+	defer b.store.mu.Unlock()
+	for id, h := range b.byCurrentID(kept) {
+		if e, ok := b.store.entries[id]; ok {
+			b.setHeadroom(id, e, h)
 		}
 	}
 }
 
 // byCurrentID returns kept by the current IDs of the nodes.
-func (s *Store) byCurrentID(kept map[string]Headroom) map[string]Headroom {
+func (b *Buffers) byCurrentID(kept map[string]Headroom) map[string]Headroom {
 	out := make(map[string]Headroom, len(kept))
 	for id, h := range kept {
 		if name, unlaunched := strings.CutPrefix(id, claimPrefix); unlaunched {
-			id = s.claimEntry[name]
+			id = b.store.claimEntry[name]
 		}
 		out[id] = h
 	}
@@ -98,19 +99,19 @@ func (s *Store) byCurrentID(kept map[string]Headroom) map[string]Headroom {
 }
 
 // KeepHeadroom sets the headroom of the node that a NodeClaim requests.
-func (s *Store) KeepHeadroom(claim string, kept Headroom) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	id := s.claimEntry[claim]
-	if e, ok := s.entries[id]; ok {
-		s.setHeadroom(id, e, kept)
+func (b *Buffers) KeepHeadroom(claim string, kept Headroom) {
+	b.store.mu.Lock()
+	defer b.store.mu.Unlock()
+	id := b.store.claimEntry[claim]
+	if e, ok := b.store.entries[id]; ok {
+		b.setHeadroom(id, e, kept)
 	}
 }
 
-func (s *Store) setHeadroom(id string, e *entry, kept Headroom) {
+func (b *Buffers) setHeadroom(id string, e *entry, kept Headroom) {
 	if !maps.Equal(e.headroom, kept) {
 		e.headroom = kept
-		s.dirty[id] = true
+		b.store.dirty[id] = true
 	}
 }
 
@@ -124,11 +125,11 @@ func (h Headroom) sum() int {
 }
 
 // publish returns the virtual pods of all buffers, in the order of the buffers' names.
-func (h *headroom) publish() []*model.Pod {
-	if h.all == nil {
-		for _, buffer := range slices.Sorted(maps.Keys(h.virtual)) {
-			h.all = append(h.all, h.virtual[buffer]...)
+func (b *Buffers) publish() []*model.Pod {
+	if b.all == nil {
+		for _, buffer := range slices.Sorted(maps.Keys(b.virtual)) {
+			b.all = append(b.all, b.virtual[buffer]...)
 		}
 	}
-	return h.all
+	return b.all
 }

@@ -16,24 +16,24 @@ func TestHeadroomOfNodes(t *testing.T) {
 	}{
 		"the first counts": {func(*Store) {}, map[string]int{"test://1": 3, "test://2": 1}},
 		"an unknown node has none, now and when it appears": {func(s *Store) {
-			s.SetHeadroom(map[string]Headroom{"test://3": {"shop/a": 1}})
+			s.Buffers.SetHeadroom(map[string]Headroom{"test://3": {"shop/a": 1}})
 			s.UpdateNodeClaim(claim("c", "test://3"))
 		}, map[string]int{}},
 		"counts are replaced as a whole": {func(s *Store) {
-			s.SetHeadroom(map[string]Headroom{"test://2": {"shop/b": 2}})
+			s.Buffers.SetHeadroom(map[string]Headroom{"test://2": {"shop/b": 2}})
 		}, map[string]int{"test://2": 2}},
-		"and cleared": {func(s *Store) { s.SetHeadroom(nil) }, map[string]int{}},
+		"and cleared": {func(s *Store) { s.Buffers.SetHeadroom(nil) }, map[string]int{}},
 		"an incomplete result removes no headroom": {func(s *Store) {
-			s.AddHeadroom(map[string]Headroom{"test://2": {"shop/b": 2}, "test://3": {"shop/b": 2}})
+			s.Buffers.AddHeadroom(map[string]Headroom{"test://2": {"shop/b": 2}, "test://3": {"shop/b": 2}})
 		}, map[string]int{"test://1": 3, "test://2": 2}},
 		"a count of zero is none": {func(s *Store) {
-			s.SetHeadroom(map[string]Headroom{"test://1": {"shop/a": 0}})
+			s.Buffers.SetHeadroom(map[string]Headroom{"test://1": {"shop/a": 0}})
 		}, map[string]int{}},
-		"a buffer that is gone frees its places at once": {func(s *Store) { s.DropBuffer("shop/a") }, map[string]int{"test://1": 1}},
+		"a buffer that is gone frees its places at once": {func(s *Store) { s.Buffers.Drop("shop/a") }, map[string]int{"test://1": 1}},
 		"a created NodeClaim counts before and after its launch": {func(s *Store) {
 			s.Created(claim("c", ""), time.Now())
-			s.KeepHeadroom("c", Headroom{"shop/a": 4})
-			s.KeepHeadroom("no such claim", Headroom{"shop/a": 4})
+			s.Buffers.KeepHeadroom("c", Headroom{"shop/a": 4})
+			s.Buffers.KeepHeadroom("no such claim", Headroom{"shop/a": 4})
 			if n, _ := s.Snapshot().Nodes.Get("nodeclaim/c"); n.Headroom != 4 {
 				t.Errorf("before the launch %d", n.Headroom)
 			}
@@ -41,7 +41,7 @@ func TestHeadroomOfNodes(t *testing.T) {
 		}, map[string]int{"test://1": 3, "test://2": 1, "test://3": 4}},
 		"a NodeClaim that was launched while pods were placed": {func(s *Store) {
 			s.UpdateNodeClaim(claim("c", "test://3"))
-			s.SetHeadroom(map[string]Headroom{"nodeclaim/c": {"shop/a": 1}, "nodeclaim/gone": {"shop/a": 1}})
+			s.Buffers.SetHeadroom(map[string]Headroom{"nodeclaim/c": {"shop/a": 1}, "nodeclaim/gone": {"shop/a": 1}})
 		}, map[string]int{"test://3": 1}},
 		"a node that is gone and comes back has none": {func(s *Store) {
 			s.DeleteNodeClaim("a")
@@ -53,7 +53,7 @@ func TestHeadroomOfNodes(t *testing.T) {
 			s := newStore()
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.UpdateNodeClaim(claim("b", "test://2"))
-			s.SetHeadroom(map[string]Headroom{"test://1": {"shop/a": 2, "shop/b": 1}, "test://2": {"shop/a": 1}})
+			s.Buffers.SetHeadroom(map[string]Headroom{"test://1": {"shop/a": 2, "shop/b": 1}, "test://2": {"shop/a": 1}})
 			s.Snapshot() // publishing in between must not freeze anything
 			c.apply(s)
 			got := map[string]int{}
@@ -81,15 +81,15 @@ func TestHeadroomIsUnsettledUntilPodsWerePlaced(t *testing.T) {
 		t.Error("without buffers there is nothing to settle")
 	}
 	s = newStore()
-	s.ExpectBuffers()
+	s.Buffers.Expect()
 	if !s.Snapshot().HeadroomUnknown {
 		t.Error("settled before pods were placed")
 	}
-	s.AddHeadroom(nil)
+	s.Buffers.AddHeadroom(nil)
 	if !s.Snapshot().HeadroomUnknown {
 		t.Error("settled by an answer that is not complete")
 	}
-	s.SetHeadroom(nil)
+	s.Buffers.SetHeadroom(nil)
 	if s.Snapshot().HeadroomUnknown {
 		t.Error("unsettled although pods were placed")
 	}
@@ -98,8 +98,8 @@ func TestHeadroomIsUnsettledUntilPodsWerePlaced(t *testing.T) {
 func TestVirtualPodsAreInEveryQuestion(t *testing.T) {
 	s := newStore()
 	a, b := &model.Pod{UID: "a", Virtual: true}, &model.Pod{UID: "b", Virtual: true}
-	s.PutBuffer("shop/b", []*model.Pod{b})
-	s.PutBuffer("shop/a", []*model.Pod{a})
+	s.Buffers.Put("shop/b", []*model.Pod{b})
+	s.Buffers.Put("shop/a", []*model.Pod{a})
 	s.UpdatePod(boundPod("real", "n"))
 	ask := func() []*model.Pod {
 		in, err := problem.Builder{Translator: s.translator}.WithoutPools(t.Context(), s.Snapshot(), time.Time{})
@@ -112,15 +112,15 @@ func TestVirtualPodsAreInEveryQuestion(t *testing.T) {
 		t.Errorf("asked for %v, want the pods of both buffers in the order of their names", got)
 	}
 	version := s.Snapshot().Version
-	s.PutBuffer("shop/a", []*model.Pod{a})
+	s.Buffers.Put("shop/a", []*model.Pod{a})
 	if got := s.Snapshot().Version; got != version {
 		t.Error("the same pods again make another snapshot")
 	}
-	s.PutBuffer("shop/a", nil)
+	s.Buffers.Put("shop/a", nil)
 	if got := ask(); len(got) != 1 || got[0] != b {
 		t.Errorf("asked for %v after a buffer shrank to nothing", got)
 	}
-	s.DropBuffer("shop/b")
+	s.Buffers.Drop("shop/b")
 	if got := ask(); len(got) != 0 {
 		t.Errorf("asked for %v after the buffer was dropped", got)
 	}

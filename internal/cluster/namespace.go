@@ -6,39 +6,46 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// UpdateNamespace applies the current version of a namespace. Only its labels matter, for the namespace selectors of pod
-// affinity.
-func (s *Store) UpdateNamespace(namespace *corev1.Namespace) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before, known := s.namespaces[namespace.Name]
+// Namespaces is the part of a Store that holds the labels of namespaces.
+type Namespaces struct {
+	store *Store
+	// labels is shared with the last Snapshot while shared is set.
+	labels map[string]map[string]string
+	shared bool
+}
+
+// Update applies the current version of a namespace. Only its labels matter, for the namespace selectors of pod affinity.
+func (n *Namespaces) Update(namespace *corev1.Namespace) {
+	n.store.mu.Lock()
+	defer n.store.mu.Unlock()
+	before, known := n.labels[namespace.Name]
 	if known && maps.Equal(before, namespace.Labels) {
 		return
 	}
-	s.writableNamespaces()[namespace.Name] = maps.Clone(namespace.Labels)
-	s.changed = true
+	n.writable()[namespace.Name] = maps.Clone(namespace.Labels)
+	n.store.changed = true
 }
 
-// DeleteNamespace removes a namespace.
-func (s *Store) DeleteNamespace(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.namespaces[name]; !known {
+// Delete removes a namespace.
+func (n *Namespaces) Delete(name string) {
+	n.store.mu.Lock()
+	defer n.store.mu.Unlock()
+	if _, known := n.labels[name]; !known {
 		return
 	}
-	delete(s.writableNamespaces(), name)
-	s.changed = true
+	delete(n.writable(), name)
+	n.store.changed = true
 }
 
-func (s *Store) publishNamespaces() map[string]map[string]string {
-	s.namespacesShared = true
-	return s.namespaces
+func (n *Namespaces) publish() map[string]map[string]string {
+	n.shared = true
+	return n.labels
 }
 
-// writableNamespaces returns the map, copied first if a Snapshot shares it.
-func (s *Store) writableNamespaces() map[string]map[string]string {
-	if s.namespacesShared {
-		s.namespaces, s.namespacesShared = maps.Clone(s.namespaces), false
+// writable returns the map, copied first if a Snapshot shares it.
+func (n *Namespaces) writable() map[string]map[string]string {
+	if n.shared {
+		n.labels, n.shared = maps.Clone(n.labels), false
 	}
-	return s.namespaces
+	return n.labels
 }

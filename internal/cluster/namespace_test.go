@@ -15,12 +15,12 @@ func namespace(name string, labels map[string]string) *corev1.Namespace {
 func TestSnapshotsKeepTheNamespacesOfTheirTime(t *testing.T) {
 	s := newStore()
 	prod := namespace("shop", map[string]string{"env": "prod"})
-	s.UpdateNamespace(prod)
-	s.UpdateNamespace(namespace("bare", nil))
+	s.Namespaces.Update(prod)
+	s.Namespaces.Update(namespace("bare", nil))
 	first := s.Snapshot()
-	s.UpdateNamespace(namespace("shop", map[string]string{"env": "test"}))
+	s.Namespaces.Update(namespace("shop", map[string]string{"env": "test"}))
 	second := s.Snapshot()
-	s.DeleteNamespace("bare")
+	s.Namespaces.Delete("bare")
 	third := s.Snapshot()
 	for _, c := range []struct {
 		name string
@@ -35,8 +35,8 @@ func TestSnapshotsKeepTheNamespacesOfTheirTime(t *testing.T) {
 			t.Errorf("the %s snapshot (-want +got):\n%s", c.name, diff)
 		}
 	}
-	s.UpdateNamespace(namespace("shop", map[string]string{"env": "test"}))
-	s.DeleteNamespace("never-there")
+	s.Namespaces.Update(namespace("shop", map[string]string{"env": "test"}))
+	s.Namespaces.Delete("never-there")
 	if s.Snapshot() != third {
 		t.Error("news that change nothing make another snapshot")
 	}

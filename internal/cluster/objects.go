@@ -55,7 +55,7 @@ func (s *Store) putClaim(claim *v1.NodeClaim) {
 	if id == "" {
 		id = claimPrefix + claim.Name
 	}
-	was := s.phaseOf(claim.Name)
+	was := s.Pools.phaseOf(claim.Name)
 	if before, ok := s.claimEntry[claim.Name]; ok && before != id {
 		// The NodeClaim was launched: its state moves to the entry of the instance.
 		if from, ok := s.entries[before]; ok {
@@ -67,8 +67,8 @@ func (s *Store) putClaim(claim *v1.NodeClaim) {
 	s.entry(id).claim = claim
 	s.claimEntry[claim.Name] = id
 	s.dirty[id] = true
-	if s.phaseOf(claim.Name) != was {
-		s.notify(claim)
+	if s.Pools.phaseOf(claim.Name) != was {
+		s.Pools.notify(claim)
 	}
 }
 
@@ -77,8 +77,8 @@ func (s *Store) DeleteNodeClaim(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.written, name)
-	if claim := s.claimNamed(name); claim != nil {
-		s.notify(claim)
+	if claim := s.Pools.claimNamed(name); claim != nil {
+		s.Pools.notify(claim)
 	}
 	s.detachClaim(name)
 }

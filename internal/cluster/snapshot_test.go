@@ -222,11 +222,11 @@ func TestVolumesAndHostPortsSurviveUpdates(t *testing.T) {
 			t.Errorf("%s: pods %+v", when, n.Pods)
 		}
 	}
-	s.UpdateVolumeClaim(&corev1.PersistentVolumeClaim{
+	s.Volumes.UpdateVolumeClaim(&corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data"},
 		Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "pv"},
 	})
-	s.UpdateVolume(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: corev1.PersistentVolumeSpec{
+	s.Volumes.UpdateVolume(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: corev1.PersistentVolumeSpec{
 		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "csi.test"}},
 	}})
 	s.UpdatePod(pod)

@@ -17,12 +17,14 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// defaultSpread adds the cluster-default spread constraints to pods without their own.
+// DefaultSpread is the part of a Store that adds the cluster-default spread constraints to pods without their own.
 //
 // Problem: the selector of a default constraint depends on the Services and the controller of each pod, which change. Approach:
 // selectors are derived when a pod is translated; a later change marks the affected pods stale, and they are translated again
 // before the next Snapshot, once for all changes in between.
-type defaultSpread struct {
+type DefaultSpread struct {
+	store *Store
+	// constraints are empty without cluster-default spread constraints; all events are ignored then.
 	constraints []corev1.TopologySpreadConstraint
 	// services are the selectors of Services by namespace and name.
 	services map[string]map[string]map[string]string
@@ -46,14 +48,15 @@ type selectorKey struct {
 // maxSelectors limits the cached selectors, some of whose labels may no longer exist.
 const maxSelectors = 100_000
 
-// SetDefaultSpread sets the constraints of pods without their own. Call it before any event is applied.
-func (s *Store) SetDefaultSpread(constraints []corev1.TopologySpreadConstraint) {
+// Set sets the constraints of pods without their own. Call it before any event is applied.
+func (x *DefaultSpread) Set(constraints []corev1.TopologySpreadConstraint) {
 	if len(constraints) == 0 {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.defaultSpread = &defaultSpread{
+	x.store.mu.Lock()
+	defer x.store.mu.Unlock()
+	*x = DefaultSpread{
+		store:           x.store,
 		constraints:     constraints,
 		services:        map[string]map[string]map[string]string{},
 		owners:          map[types.UID]translate.Owner{},
@@ -65,23 +68,24 @@ func (s *Store) SetDefaultSpread(constraints []corev1.TopologySpreadConstraint) 
 	}
 }
 
-// spreadKinds are the kinds that default selectors are derived from.
-func (s *Store) spreadKinds() []kind {
-	forgetOwner := func(o client.Object) { s.DeleteOwner(o) }
+func (x *DefaultSpread) enabled() bool { return len(x.constraints) > 0 }
+
+// kinds are the kinds that default selectors are derived from.
+func (x *DefaultSpread) kinds() []kind {
+	forgetOwner := func(o client.Object) { x.DeleteOwner(o) }
 	return []kind{
-		{&corev1.Service{}, apply(s.UpdateService), forget(func(o *corev1.Service) { s.DeleteService(o.Namespace, o.Name) })},
-		{&appsv1.ReplicaSet{}, apply(func(o *appsv1.ReplicaSet) { s.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector}) }), forget(forgetOwner)},
-		{&appsv1.StatefulSet{}, apply(func(o *appsv1.StatefulSet) { s.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector}) }), forget(forgetOwner)},
-		{&corev1.ReplicationController{}, apply(func(o *corev1.ReplicationController) { s.UpdateOwner(o, translate.ReplicationController(o)) }), forget(forgetOwner)},
+		{&corev1.Service{}, apply(x.UpdateService), forget(func(o *corev1.Service) { x.DeleteService(o.Namespace, o.Name) })},
+		{&appsv1.ReplicaSet{}, apply(func(o *appsv1.ReplicaSet) { x.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector}) }), forget(forgetOwner)},
+		{&appsv1.StatefulSet{}, apply(func(o *appsv1.StatefulSet) { x.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector}) }), forget(forgetOwner)},
+		{&corev1.ReplicationController{}, apply(func(o *corev1.ReplicationController) { x.UpdateOwner(o, translate.ReplicationController(o)) }), forget(forgetOwner)},
 	}
 }
 
 // UpdateService applies the current version of a Service.
-func (s *Store) UpdateService(service *corev1.Service) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x := s.defaultSpread
-	if x == nil {
+func (x *DefaultSpread) UpdateService(service *corev1.Service) {
+	x.store.mu.Lock()
+	defer x.store.mu.Unlock()
+	if !x.enabled() {
 		return
 	}
 	before, known := x.services[service.Namespace][service.Name]
@@ -96,11 +100,10 @@ func (s *Store) UpdateService(service *corev1.Service) {
 }
 
 // DeleteService removes a Service.
-func (s *Store) DeleteService(namespace, name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x := s.defaultSpread
-	if x == nil {
+func (x *DefaultSpread) DeleteService(namespace, name string) {
+	x.store.mu.Lock()
+	defer x.store.mu.Unlock()
+	if !x.enabled() {
 		return
 	}
 	if _, known := x.services[namespace][name]; known {
@@ -110,11 +113,10 @@ func (s *Store) DeleteService(namespace, name string) {
 }
 
 // UpdateOwner applies the current version of a workload controller, with its selector.
-func (s *Store) UpdateOwner(o client.Object, says translate.Owner) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x := s.defaultSpread
-	if x == nil {
+func (x *DefaultSpread) UpdateOwner(o client.Object, says translate.Owner) {
+	x.store.mu.Lock()
+	defer x.store.mu.Unlock()
+	if !x.enabled() {
 		return
 	}
 	if before, known := x.owners[o.GetUID()]; known && sameOwner(before, says) {
@@ -125,11 +127,10 @@ func (s *Store) UpdateOwner(o client.Object, says translate.Owner) {
 }
 
 // DeleteOwner removes a workload controller.
-func (s *Store) DeleteOwner(o client.Object) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x := s.defaultSpread
-	if x == nil {
+func (x *DefaultSpread) DeleteOwner(o client.Object) {
+	x.store.mu.Lock()
+	defer x.store.mu.Unlock()
+	if !x.enabled() {
 		return
 	}
 	if _, known := x.owners[o.GetUID()]; known {
@@ -143,14 +144,14 @@ func sameOwner(a, b translate.Owner) bool {
 }
 
 // stale invalidates the selectors and pods of a namespace whose Services changed.
-func (x *defaultSpread) stale(namespace string) {
+func (x *DefaultSpread) stale(namespace string) {
 	if len(x.pods[namespace]) > 0 {
 		x.staleNamespaces[namespace] = true
 	}
 	clear(x.selectors)
 }
 
-func (x *defaultSpread) staleOwner(o client.Object) {
+func (x *DefaultSpread) staleOwner(o client.Object) {
 	if len(x.pods[o.GetNamespace()]) > 0 {
 		x.staleOwners[o.GetUID()] = o.GetNamespace()
 	}
@@ -158,8 +159,8 @@ func (x *defaultSpread) staleOwner(o client.Object) {
 }
 
 // track records whether a pod gets the default constraints; a nil pod removes the UID.
-func (x *defaultSpread) track(uid string, pod *corev1.Pod) {
-	if x == nil {
+func (x *DefaultSpread) track(uid string, pod *corev1.Pod) {
+	if !x.enabled() {
 		return
 	}
 	if pod == nil || !wantsDefault(pod) {
@@ -183,19 +184,18 @@ func wantsDefault(pod *corev1.Pod) bool {
 }
 
 // spread returns p, the translation of pod, with the default constraints if it has none. It must be called under the lock.
-func (s *Store) spread(p *model.Pod, pod *corev1.Pod) *model.Pod {
-	x := s.defaultSpread
-	if x == nil || !wantsDefault(pod) {
+func (x *DefaultSpread) spread(p *model.Pod, pod *corev1.Pod) *model.Pod {
+	if !x.enabled() || !wantsDefault(pod) {
 		return p
 	}
-	selector := x.selector(s.translator, p.Labels, controllerOf(pod))
+	selector := x.selector(x.store.translator, p.Labels, controllerOf(pod))
 	if selector == nil {
 		return p
 	}
-	return s.translator.Spread(p, x.constraints, selector)
+	return x.store.translator.Spread(p, x.constraints, selector)
 }
 
-func (x *defaultSpread) selector(t *translate.Translator, labels *model.Labels, uid types.UID) *topology.Selector {
+func (x *DefaultSpread) selector(t *translate.Translator, labels *model.Labels, uid types.UID) *topology.Selector {
 	asked := selectorKey{weak.Make(labels), uid}
 	if selector, ok := x.selectors[asked]; ok {
 		return selector
@@ -225,9 +225,8 @@ func controllerOf(pod *corev1.Pod) types.UID {
 }
 
 // retranslateStale translates stale pods again.
-func (s *Store) retranslateStale() {
-	x := s.defaultSpread
-	if x == nil || len(x.staleNamespaces)+len(x.staleOwners) == 0 {
+func (x *DefaultSpread) retranslateStale() {
+	if !x.enabled() || len(x.staleNamespaces)+len(x.staleOwners) == 0 {
 		return
 	}
 	for _, namespace := range x.staleOwners {
@@ -240,8 +239,8 @@ func (s *Store) retranslateStale() {
 			if _, concerned := x.staleOwners[controllerOf(pod)]; !all && !concerned {
 				continue
 			}
-			if p, known := s.translate(pod), s.podByUID(uid); known != nil && known.Shape != p.Shape {
-				s.putPod(p, podrules.Provisionable(pod))
+			if p, known := x.store.translate(pod), x.store.podByUID(uid); known != nil && known.Shape != p.Shape {
+				x.store.putPod(p, podrules.Provisionable(pod))
 			}
 		}
 	}

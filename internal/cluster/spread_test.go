@@ -16,7 +16,7 @@ import (
 // spreadingStore spreads pods over zones by default.
 func spreadingStore() *Store {
 	s := newStore()
-	s.SetDefaultSpread([]corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule}})
+	s.DefaultSpread.Set([]corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule}})
 	return s
 }
 
@@ -46,7 +46,7 @@ func replicaSet(namespace string, uid types.UID, selects map[string]string) *app
 }
 
 func (s *Store) applyReplicaSet(rs *appsv1.ReplicaSet) {
-	s.UpdateOwner(rs, translate.Owner{Selector: rs.Spec.Selector})
+	s.DefaultSpread.UpdateOwner(rs, translate.Owner{Selector: rs.Spec.Selector})
 }
 
 // spreadBy returns the label sets that a pod of the snapshot is spread with; "-" is a pod that is not spread.
@@ -94,18 +94,18 @@ func TestDefaultSpreadFollowsServicesAndOwners(t *testing.T) {
 	for name, steps := range map[string][]step{
 		"Services come, change and go": {
 			{"none", func(*Store) {}, byNothing},
-			{"one comes", func(s *Store) { s.UpdateService(service("default", "a", web)) }, byApp},
-			{"another comes", func(s *Store) { s.UpdateService(service("default", "b", rev)) }, byBoth},
-			{"the first means nothing now", func(s *Store) { s.UpdateService(service("default", "a", nil)) }, byRev},
-			{"one of another namespace comes", func(s *Store) { s.UpdateService(service("other", "a", web)) }, byRev},
-			{"the second goes", func(s *Store) { s.DeleteService("default", "b") }, byNothing},
+			{"one comes", func(s *Store) { s.DefaultSpread.UpdateService(service("default", "a", web)) }, byApp},
+			{"another comes", func(s *Store) { s.DefaultSpread.UpdateService(service("default", "b", rev)) }, byBoth},
+			{"the first means nothing now", func(s *Store) { s.DefaultSpread.UpdateService(service("default", "a", nil)) }, byRev},
+			{"one of another namespace comes", func(s *Store) { s.DefaultSpread.UpdateService(service("other", "a", web)) }, byRev},
+			{"the second goes", func(s *Store) { s.DefaultSpread.DeleteService("default", "b") }, byNothing},
 		},
 		"owners come, change and go": {
 			{"not there", func(*Store) {}, byNothing},
 			{"there", func(s *Store) { s.applyReplicaSet(replicaSet("default", "owner", web)) }, byApp},
 			{"changed", func(s *Store) { s.applyReplicaSet(replicaSet("default", "owner", rev)) }, byRev},
 			{"another of its kind", func(s *Store) { s.applyReplicaSet(replicaSet("default", "stranger", web)) }, byRev},
-			{"gone", func(s *Store) { s.DeleteOwner(replicaSet("default", "owner", nil)) }, byNothing},
+			{"gone", func(s *Store) { s.DefaultSpread.DeleteOwner(replicaSet("default", "owner", nil)) }, byNothing},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestDefaultSpreadFollowsServicesAndOwners(t *testing.T) {
 				}
 			}
 			before := s.Snapshot()
-			s.UpdateService(service("other", "a", web))
+			s.DefaultSpread.UpdateService(service("other", "a", web))
 			s.applyReplicaSet(replicaSet("other", "unrelated", web))
 			if s.Snapshot() != before {
 				t.Error("news that concern no pod make another snapshot")
@@ -134,7 +134,7 @@ func TestDefaultSpreadIsDeducedApart(t *testing.T) {
 	t.Attr("covers", "L258")
 	s := spreadingStore()
 	web := map[string]string{"app": "web"}
-	s.UpdateService(service("default", "a", web))
+	s.DefaultSpread.UpdateService(service("default", "a", web))
 	s.applyReplicaSet(replicaSet("default", "owner", map[string]string{"rev": "1"}))
 	relabelled := func(pod *corev1.Pod) { pod.Labels["app"] = "api" }
 	for _, c := range []struct {
@@ -195,7 +195,7 @@ func TestPodsOnNodesAreSpreadAnewToo(t *testing.T) {
 	s.UpdateNode(node("node-1", ""))
 	s.UpdatePod(owned("default", "pod", "", func(pod *corev1.Pod) { pod.Spec.NodeName = "node-1" }))
 	s.Snapshot()
-	s.UpdateService(service("default", "a", map[string]string{"app": "web"}))
+	s.DefaultSpread.UpdateService(service("default", "a", map[string]string{"app": "web"}))
 	n, ok := s.Snapshot().Nodes.Get("node/node-1")
 	if !ok || len(n.Pods) != 1 || spreadsOf(n.Pods[0]) != byApp {
 		t.Errorf("the node has %+v", n)
@@ -207,8 +207,8 @@ func TestPodsThatAreGoneAreNotSpread(t *testing.T) {
 	pod := owned("default", "pod", "")
 	s.UpdatePod(pod)
 	s.DeletePod(string(pod.UID))
-	s.UpdateService(service("default", "a", map[string]string{"app": "web"}))
-	if n := s.Snapshot().Pending.Len(); n != 0 || len(s.defaultSpread.pods) != 0 || len(s.defaultSpread.namespaceOf) != 0 {
-		t.Errorf("%d pods wait, %d are remembered", n, len(s.defaultSpread.namespaceOf))
+	s.DefaultSpread.UpdateService(service("default", "a", map[string]string{"app": "web"}))
+	if n := s.Snapshot().Pending.Len(); n != 0 || len(s.DefaultSpread.pods) != 0 || len(s.DefaultSpread.namespaceOf) != 0 {
+		t.Errorf("%d pods wait, %d are remembered", n, len(s.DefaultSpread.namespaceOf))
 	}
 }

@@ -105,76 +105,83 @@ func className(claim *corev1.PersistentVolumeClaim) string {
 	return *claim.Spec.StorageClassName
 }
 
+// Volumes is the part of a Store that determines the volumes of pods: PersistentVolumeClaims, PersistentVolumes, StorageClasses
+// and CSINodes.
+type Volumes struct {
+	store   *Store
+	storage *storage
+}
+
 // UpdateVolumeClaim applies the current version of a PersistentVolumeClaim.
-func (s *Store) UpdateVolumeClaim(claim *corev1.PersistentVolumeClaim) {
-	s.setClaim(claim.Namespace+"/"+claim.Name, claim)
+func (v *Volumes) UpdateVolumeClaim(claim *corev1.PersistentVolumeClaim) {
+	v.setClaim(claim.Namespace+"/"+claim.Name, claim)
 }
 
 // DeleteVolumeClaim removes a PersistentVolumeClaim.
-func (s *Store) DeleteVolumeClaim(namespace, name string) { s.setClaim(namespace+"/"+name, nil) }
+func (v *Volumes) DeleteVolumeClaim(namespace, name string) { v.setClaim(namespace+"/"+name, nil) }
 
-func (s *Store) setClaim(id string, claim *corev1.PersistentVolumeClaim) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.storage.put(id, claim)
-	s.retranslate(map[string]bool{id: true})
+func (v *Volumes) setClaim(id string, claim *corev1.PersistentVolumeClaim) {
+	v.store.mu.Lock()
+	defer v.store.mu.Unlock()
+	v.storage.put(id, claim)
+	v.retranslate(map[string]bool{id: true})
 }
 
 // UpdateVolume applies the current version of a PersistentVolume.
-func (s *Store) UpdateVolume(volume *corev1.PersistentVolume) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.storage.volumes[volume.Name] = volume
-	s.retranslate(s.storage.byVolume[volume.Name])
+func (v *Volumes) UpdateVolume(volume *corev1.PersistentVolume) {
+	v.store.mu.Lock()
+	defer v.store.mu.Unlock()
+	v.storage.volumes[volume.Name] = volume
+	v.retranslate(v.storage.byVolume[volume.Name])
 }
 
 // DeleteVolume removes a PersistentVolume.
-func (s *Store) DeleteVolume(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.storage.volumes, name)
-	s.retranslate(s.storage.byVolume[name])
+func (v *Volumes) DeleteVolume(name string) {
+	v.store.mu.Lock()
+	defer v.store.mu.Unlock()
+	delete(v.storage.volumes, name)
+	v.retranslate(v.storage.byVolume[name])
 }
 
 // UpdateStorageClass applies the current version of a StorageClass.
-func (s *Store) UpdateStorageClass(class *storagev1.StorageClass) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.storage.classes[class.Name] = class
-	s.retranslate(s.storage.byClass[class.Name])
+func (v *Volumes) UpdateStorageClass(class *storagev1.StorageClass) {
+	v.store.mu.Lock()
+	defer v.store.mu.Unlock()
+	v.storage.classes[class.Name] = class
+	v.retranslate(v.storage.byClass[class.Name])
 }
 
 // DeleteStorageClass removes a StorageClass.
-func (s *Store) DeleteStorageClass(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.storage.classes, name)
-	s.retranslate(s.storage.byClass[name])
+func (v *Volumes) DeleteStorageClass(name string) {
+	v.store.mu.Lock()
+	defer v.store.mu.Unlock()
+	delete(v.storage.classes, name)
+	v.retranslate(v.storage.byClass[name])
 }
 
 // UpdateCSINode applies the current version of a CSINode, which has the name of its Node.
-func (s *Store) UpdateCSINode(node *storagev1.CSINode) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.storage.nodes[node.Name] = node
-	s.markDirty(node.Name)
+func (v *Volumes) UpdateCSINode(node *storagev1.CSINode) {
+	v.store.mu.Lock()
+	defer v.store.mu.Unlock()
+	v.storage.nodes[node.Name] = node
+	v.store.markDirty(node.Name)
 }
 
 // DeleteCSINode removes a CSINode.
-func (s *Store) DeleteCSINode(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.storage.nodes, name)
-	s.markDirty(name)
+func (v *Volumes) DeleteCSINode(name string) {
+	v.store.mu.Lock()
+	defer v.store.mu.Unlock()
+	delete(v.storage.nodes, name)
+	v.store.markDirty(name)
 }
 
 // retranslate translates the pods of claims again.
-func (s *Store) retranslate(claims map[string]bool) {
+func (v *Volumes) retranslate(claims map[string]bool) {
 	for id := range claims {
-		for uid := range s.storage.users[id] {
-			pod := s.storage.claimants[uid]
-			if p := s.translate(pod); !sameVolumes(s.podByUID(uid), p) {
-				s.putPod(p, podrules.Provisionable(pod))
+		for uid := range v.storage.users[id] {
+			pod := v.storage.claimants[uid]
+			if p := v.store.translate(pod); !sameVolumes(v.store.podByUID(uid), p) {
+				v.store.putPod(p, podrules.Provisionable(pod))
 			}
 		}
 	}
@@ -189,8 +196,8 @@ func (s *Store) Translate(pod *corev1.Pod) *model.Pod {
 
 // translate must be called under the lock, so that no later change of a volume is missed.
 func (s *Store) translate(pod *corev1.Pod) *model.Pod {
-	return s.spread(s.translator.PodWith(pod, translate.Storage{
-		Volumes:                 s.storage,
+	return s.DefaultSpread.spread(s.translator.PodWith(pod, translate.Storage{
+		Volumes:                 s.Volumes.storage,
 		UnsupportedProvisioners: s.cloud.UnsupportedProvisioners,
 		UnsupportedTopologyKeys: s.cloud.UnsupportedTopologyKeys,
 	}), pod)

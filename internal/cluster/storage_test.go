@@ -90,14 +90,14 @@ func TestPodsFollowTheObjectsOfTheirVolumes(t *testing.T) {
 		want string
 	}{
 		{"no claim", func() {}, "[] [] persistentvolumeclaim not found (PersistentVolumeClaim=default/data)"},
-		{"a claim", func() { s.UpdateVolumeClaim(volumeClaim("data", "fast", "")) }, "[] [] failed to validate pvc, failed to get storage class, storageclass not found (PersistentVolumeClaim=default/data, StorageClass=fast)"},
-		{"its class", func() { s.UpdateStorageClass(storageClass("fast", "a", "b")) }, "[topology.kubernetes.io/zone In [a b]] [{disk.example.com default/data}]"},
-		{"the class changes", func() { s.UpdateStorageClass(storageClass("fast")) }, "[] [{disk.example.com default/data}]"},
-		{"the claim is bound", func() { s.UpdateVolumeClaim(volumeClaim("data", "fast", "v")) }, "[] [] failed to validate pvc, persistentvolume not found (PersistentVolume=v, PersistentVolumeClaim=default/data)"},
-		{"to a volume", func() { s.UpdateVolume(zonalVolume("v", "c")) }, "[topology.kubernetes.io/zone In [c]] [{disk.example.com default/data}]"},
-		{"the class goes", func() { s.DeleteStorageClass("fast") }, "[topology.kubernetes.io/zone In [c]] [{disk.example.com default/data}]"},
-		{"the volume goes", func() { s.DeleteVolume("v") }, "[] [] failed to validate pvc, persistentvolume not found (PersistentVolume=v, PersistentVolumeClaim=default/data)"},
-		{"the claim goes", func() { s.DeleteVolumeClaim("default", "data") }, "[] [] persistentvolumeclaim not found (PersistentVolumeClaim=default/data)"},
+		{"a claim", func() { s.Volumes.UpdateVolumeClaim(volumeClaim("data", "fast", "")) }, "[] [] failed to validate pvc, failed to get storage class, storageclass not found (PersistentVolumeClaim=default/data, StorageClass=fast)"},
+		{"its class", func() { s.Volumes.UpdateStorageClass(storageClass("fast", "a", "b")) }, "[topology.kubernetes.io/zone In [a b]] [{disk.example.com default/data}]"},
+		{"the class changes", func() { s.Volumes.UpdateStorageClass(storageClass("fast")) }, "[] [{disk.example.com default/data}]"},
+		{"the claim is bound", func() { s.Volumes.UpdateVolumeClaim(volumeClaim("data", "fast", "v")) }, "[] [] failed to validate pvc, persistentvolume not found (PersistentVolume=v, PersistentVolumeClaim=default/data)"},
+		{"to a volume", func() { s.Volumes.UpdateVolume(zonalVolume("v", "c")) }, "[topology.kubernetes.io/zone In [c]] [{disk.example.com default/data}]"},
+		{"the class goes", func() { s.Volumes.DeleteStorageClass("fast") }, "[topology.kubernetes.io/zone In [c]] [{disk.example.com default/data}]"},
+		{"the volume goes", func() { s.Volumes.DeleteVolume("v") }, "[] [] failed to validate pvc, persistentvolume not found (PersistentVolume=v, PersistentVolumeClaim=default/data)"},
+		{"the claim goes", func() { s.Volumes.DeleteVolumeClaim("default", "data") }, "[] [] persistentvolumeclaim not found (PersistentVolumeClaim=default/data)"},
 	} {
 		step.do()
 		if got := volumesOf(t, s, "p"); got != step.want {
@@ -108,8 +108,8 @@ func TestPodsFollowTheObjectsOfTheirVolumes(t *testing.T) {
 
 func TestStorageMayArriveInAnyOrder(t *testing.T) {
 	steps := []func(*Store){
-		func(s *Store) { s.UpdateVolumeClaim(volumeClaim("data", "", "v")) },
-		func(s *Store) { s.UpdateVolume(zonalVolume("v", "c")) },
+		func(s *Store) { s.Volumes.UpdateVolumeClaim(volumeClaim("data", "", "v")) },
+		func(s *Store) { s.Volumes.UpdateVolume(zonalVolume("v", "c")) },
 		func(s *Store) { s.UpdatePod(using(waitingPod("p"), "data")) },
 	}
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
@@ -127,12 +127,12 @@ func TestStorageMayArriveInAnyOrder(t *testing.T) {
 // TestChangesOfStorageConcernOnlyItsPods checks that the cost of a change depends on the pods that use the object, not on the cluster.
 func TestChangesOfStorageConcernOnlyItsPods(t *testing.T) {
 	s := newStore()
-	s.UpdateStorageClass(storageClass("fast", "a"))
+	s.Volumes.UpdateStorageClass(storageClass("fast", "a"))
 	for i := range 3 {
 		name := fmt.Sprint("claim-", i)
 		s.UpdateNode(node(fmt.Sprint("n", i), ""))
-		s.UpdateVolumeClaim(volumeClaim(name, "fast", fmt.Sprint("v", i)))
-		s.UpdateVolume(zonalVolume(fmt.Sprint("v", i), "a"))
+		s.Volumes.UpdateVolumeClaim(volumeClaim(name, "fast", fmt.Sprint("v", i)))
+		s.Volumes.UpdateVolume(zonalVolume(fmt.Sprint("v", i), "a"))
 		s.UpdatePod(using(boundPod(fmt.Sprint("p", i), fmt.Sprint("n", i)), name))
 	}
 	before := s.Snapshot()
@@ -154,15 +154,15 @@ func TestChangesOfStorageConcernOnlyItsPods(t *testing.T) {
 		do   func()
 		want []string
 	}{
-		{"a volume moves", func() { s.UpdateVolume(zonalVolume("v1", "b")) }, []string{"node/n1"}},
-		{"a volume is as before", func() { s.UpdateVolume(zonalVolume("v1", "b")) }, nil},
-		{"the class of bound claims", func() { s.UpdateStorageClass(storageClass("fast", "z")) }, nil},
-		{"a claim is bound elsewhere", func() { s.UpdateVolumeClaim(volumeClaim("claim-2", "fast", "v1")) }, []string{"node/n2"}},
-		{"a volume of two claims", func() { s.UpdateVolume(zonalVolume("v1", "c")) }, []string{"node/n1", "node/n2"}},
-		{"a volume that is no longer used", func() { s.UpdateVolume(zonalVolume("v2", "c")) }, nil},
-		{"a node's drivers", func() { s.UpdateCSINode(csiNode("n0", 5)) }, []string{"node/n0"}},
+		{"a volume moves", func() { s.Volumes.UpdateVolume(zonalVolume("v1", "b")) }, []string{"node/n1"}},
+		{"a volume is as before", func() { s.Volumes.UpdateVolume(zonalVolume("v1", "b")) }, nil},
+		{"the class of bound claims", func() { s.Volumes.UpdateStorageClass(storageClass("fast", "z")) }, nil},
+		{"a claim is bound elsewhere", func() { s.Volumes.UpdateVolumeClaim(volumeClaim("claim-2", "fast", "v1")) }, []string{"node/n2"}},
+		{"a volume of two claims", func() { s.Volumes.UpdateVolume(zonalVolume("v1", "c")) }, []string{"node/n1", "node/n2"}},
+		{"a volume that is no longer used", func() { s.Volumes.UpdateVolume(zonalVolume("v2", "c")) }, nil},
+		{"a node's drivers", func() { s.Volumes.UpdateCSINode(csiNode("n0", 5)) }, []string{"node/n0"}},
 		{"a pod stops using its claim", func() { s.DeletePod("p1"); changedNodes() }, nil},
-		{"its volume changes after that", func() { s.UpdateVolume(zonalVolume("v1", "d")) }, []string{"node/n2"}},
+		{"its volume changes after that", func() { s.Volumes.UpdateVolume(zonalVolume("v1", "d")) }, []string{"node/n2"}},
 	} {
 		step.do()
 		if diff := cmp.Diff(step.want, changedNodes()); diff != "" {
@@ -173,7 +173,7 @@ func TestChangesOfStorageConcernOnlyItsPods(t *testing.T) {
 
 func TestDriversSayWhatANodeCanAttach(t *testing.T) {
 	s := newStore()
-	s.UpdateCSINode(csiNode("n", 3)) // before its Node
+	s.Volumes.UpdateCSINode(csiNode("n", 3)) // before its Node
 	s.UpdateNode(node("n", "test://1"))
 	attachable := func() volume.Limits {
 		n, _ := s.Snapshot().Nodes.Get("test://1")
@@ -182,7 +182,7 @@ func TestDriversSayWhatANodeCanAttach(t *testing.T) {
 	if diff := cmp.Diff(volume.Limits{testDriver: 3}, attachable()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	s.UpdateCSINode(csiNode("n", 7))
+	s.Volumes.UpdateCSINode(csiNode("n", 7))
 	if got := attachable()[testDriver]; got != 7 {
 		t.Errorf("the limit is %d, want that of the last update, 7", got)
 	}
@@ -191,7 +191,7 @@ func TestDriversSayWhatANodeCanAttach(t *testing.T) {
 	if got := attachable()[testDriver]; got != 7 {
 		t.Errorf("the limit is %d after updates of Node and NodeClaim, want 7", got)
 	}
-	s.DeleteCSINode("n")
+	s.Volumes.DeleteCSINode("n")
 	if got := attachable(); got != nil {
 		t.Errorf("limits %v without a CSINode", got)
 	}
@@ -201,8 +201,8 @@ func TestDriversSayWhatANodeCanAttach(t *testing.T) {
 func TestUsageOfVolumesAndPorts(t *testing.T) {
 	t.Attr("covers", "L386")
 	s := newStore()
-	s.UpdateVolumeClaim(volumeClaim("data", "", "v"))
-	s.UpdateVolume(zonalVolume("v", "c"))
+	s.Volumes.UpdateVolumeClaim(volumeClaim("data", "", "v"))
+	s.Volumes.UpdateVolume(zonalVolume("v", "c"))
 	pod := using(boundPod("p", "n"), "data")
 	pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
 	s.UpdatePod(pod)
@@ -229,12 +229,12 @@ func TestDeletedStorageBreaksNothing(t *testing.T) {
 	t.Attr("covers", "L292")
 	s := newStore()
 	s.UpdateNode(node("n", ""))
-	s.UpdateStorageClass(storageClass("fast"))
-	s.UpdateVolumeClaim(volumeClaim("data", "fast", ""))
+	s.Volumes.UpdateStorageClass(storageClass("fast"))
+	s.Volumes.UpdateVolumeClaim(volumeClaim("data", "fast", ""))
 	s.UpdatePod(using(boundPod("p", "n"), "data"))
 	for _, remove := range []func(){
-		func() { s.DeleteStorageClass("fast") },
-		func() { s.DeleteVolumeClaim("default", "data") },
+		func() { s.Volumes.DeleteStorageClass("fast") },
+		func() { s.Volumes.DeleteVolumeClaim("default", "data") },
 		func() { s.UpdatePod(using(boundPod("p", "n"), "data")) },
 		func() { s.UpdateNode(node("n", "")) },
 	} {
@@ -252,15 +252,15 @@ func TestDeletedStorageBreaksNothing(t *testing.T) {
 // TestDeletedPodsAreRemovedFromIndexes checks the index from claims to pods.
 func TestDeletedPodsAreRemovedFromIndexes(t *testing.T) {
 	s := newStore()
-	s.UpdateVolumeClaim(volumeClaim("data", "fast", ""))
+	s.Volumes.UpdateVolumeClaim(volumeClaim("data", "fast", ""))
 	s.UpdatePod(using(boundPod("p", "n"), "data"))
 	s.DeletePod("p")
 	done := using(boundPod("q", "n"), "data")
 	s.UpdatePod(done.DeepCopy())
 	done.Status.Phase = corev1.PodSucceeded
 	s.UpdatePod(done)
-	s.DeleteVolumeClaim("default", "data")
-	if n := len(s.storage.claimants) + len(s.storage.users) + len(s.storage.byClass) + len(s.storage.byVolume); n != 0 {
-		t.Errorf("%d entries are left: %+v", n, s.storage)
+	s.Volumes.DeleteVolumeClaim("default", "data")
+	if n := len(s.Volumes.storage.claimants) + len(s.Volumes.storage.users) + len(s.Volumes.storage.byClass) + len(s.Volumes.storage.byVolume); n != 0 {
+		t.Errorf("%d entries are left: %+v", n, s.Volumes.storage)
 	}
 }

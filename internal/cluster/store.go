@@ -26,7 +26,19 @@ import (
 )
 
 // Store is the mutable cluster state. It is safe for concurrent use.
+//
+// Its own methods apply Nodes, NodeClaims and pods; its parts apply everything else. All parts share its lock, and a Snapshot
+// includes all of them.
 type Store struct {
+	// The parts are set by NewStore and never replaced.
+	Namespaces    *Namespaces
+	Daemons       *Daemons
+	Volumes       *Volumes
+	Devices       *Devices
+	DefaultSpread *DefaultSpread
+	Pools         *Pools
+	Buffers       *Buffers
+
 	cloud      cloud.Cloud
 	translator *translate.Translator
 
@@ -39,24 +51,10 @@ type Store struct {
 	podsOn  map[string]map[string]*model.Pod
 	// written are NodeClaims that this process created and the watch has not delivered yet.
 	written map[string]time.Time
-	daemons map[string]*daemon
-	// reserved is the number of NodeClaims that holders of reservations may still create, by pool.
-	reserved map[string]int
-	// listeners are called with pools whose census changes.
-	listeners []func(pool string)
-	headroom  headroom
-	storage   *storage
-	devices   *devices
-	// defaultSpread is nil without cluster-default spread constraints.
-	defaultSpread *defaultSpread
 
-	dirty      map[string]bool
-	nodes      model.Editor[*model.Node]
-	pending    model.Editor[*model.Pod]
-	daemonSets model.Editor[*model.DaemonSet]
-	// namespaces is shared with the last Snapshot while namespacesShared is set.
-	namespaces       map[string]map[string]string
-	namespacesShared bool
+	dirty   map[string]bool
+	nodes   model.Editor[*model.Node]
+	pending model.Editor[*model.Pod]
 
 	published     *model.Snapshot
 	changed       bool
@@ -77,7 +75,7 @@ type entry struct {
 
 // NewStore returns an empty Store for one cloud.
 func NewStore(c cloud.Cloud, t *translate.Translator) *Store {
-	return &Store{
+	s := &Store{
 		cloud:      c,
 		translator: t,
 		entries:    map[string]*entry{},
@@ -86,19 +84,23 @@ func NewStore(c cloud.Cloud, t *translate.Translator) *Store {
 		podNode:    map[string]string{},
 		podsOn:     map[string]map[string]*model.Pod{},
 		written:    map[string]time.Time{},
-		daemons:    map[string]*daemon{},
-		reserved:   map[string]int{},
-		storage:    newStorage(),
 		dirty:      map[string]bool{},
-		namespaces: map[string]map[string]string{},
 	}
+	s.Namespaces = &Namespaces{store: s, labels: map[string]map[string]string{}}
+	s.Daemons = &Daemons{store: s, daemons: map[string]*daemon{}}
+	s.Volumes = &Volumes{store: s, storage: newStorage()}
+	s.Devices = &Devices{store: s}
+	s.DefaultSpread = &DefaultSpread{store: s}
+	s.Pools = &Pools{store: s, reserved: map[string]int{}}
+	s.Buffers = &Buffers{store: s}
+	return s
 }
 
 // Snapshot returns the current state. It is never changed afterwards.
 func (s *Store) Snapshot() *model.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.retranslateStale()
+	s.DefaultSpread.retranslateStale()
 	if s.published != nil && !s.changed && len(s.dirty) == 0 {
 		return s.published
 	}
@@ -116,11 +118,11 @@ func (s *Store) Snapshot() *model.Snapshot {
 		Resources:       s.translator.Resources(),
 		Nodes:           s.nodes.Publish(),
 		Pending:         s.pending.Publish(),
-		DaemonSets:      s.daemonSets.Publish(),
-		Namespaces:      s.publishNamespaces(),
-		Virtual:         s.headroom.publish(),
-		HeadroomUnknown: s.headroom.unknown,
-		Devices:         s.devices.publish(),
+		DaemonSets:      s.Daemons.published.Publish(),
+		Namespaces:      s.Namespaces.publish(),
+		Virtual:         s.Buffers.publish(),
+		HeadroomUnknown: s.Buffers.unknown,
+		Devices:         s.Devices.publish(),
 	}
 	return s.published
 }
@@ -145,7 +147,7 @@ func (s *Store) rebuild(id string) {
 	}
 	if n.NodeName != "" {
 		translate.AddPods(n, sortedPods(s.podsOn[n.NodeName]))
-		n.Attachable = translate.Attachable(s.storage.nodes[n.NodeName])
+		n.Attachable = translate.Attachable(s.Volumes.storage.nodes[n.NodeName])
 	}
 	s.nodes.Put(id, n)
 	s.consolidation.recordChange(!known || before.Initialized != n.Initialized || before.Deleting != n.Deleting ||
@@ -190,7 +192,7 @@ func (s *Store) setMark(marked bool, ids []string) {
 			e.marked = marked
 			s.dirty[id] = true
 			if e.claim != nil {
-				s.notify(e.claim)
+				s.Pools.notify(e.claim)
 			}
 		}
 	}
@@ -248,12 +250,12 @@ func (s *Store) UpdatePods(pods []*corev1.Pod) {
 // applyLivePod applies a live pod. p is its translation, or nil if that depends on the volumes in the Store.
 func (s *Store) applyLivePod(pod *corev1.Pod, p *model.Pod) {
 	uid := string(pod.UID)
-	s.storage.track(uid, pod)
-	s.defaultSpread.track(uid, pod)
+	s.Volumes.storage.track(uid, pod)
+	s.DefaultSpread.track(uid, pod)
 	if p == nil {
 		p = s.translate(pod)
 	} else {
-		p = s.spread(p, pod)
+		p = s.DefaultSpread.spread(p, pod)
 	}
 	s.putPod(p, podrules.Provisionable(pod))
 }
@@ -287,8 +289,8 @@ func (s *Store) DeletePod(uid string) {
 
 // dropPod forgets a pod and reports whether it was known.
 func (s *Store) dropPod(uid string) (known bool) {
-	s.storage.track(uid, nil)
-	s.defaultSpread.track(uid, nil)
+	s.Volumes.storage.track(uid, nil)
+	s.DefaultSpread.track(uid, nil)
 	_, bound := s.podNode[uid]
 	s.unbind(uid)
 	_, waiting := s.pending.Get(uid)

@@ -97,19 +97,19 @@ func (s *Store) kinds() []kind {
 	kinds := []kind{
 		{&v1.NodeClaim{}, apply(s.UpdateNodeClaim), forget(func(c *v1.NodeClaim) { s.DeleteNodeClaim(c.Name) })},
 		{&corev1.Node{}, apply(s.UpdateNode), forget(func(n *corev1.Node) { s.DeleteNode(n.Name) })},
-		{&corev1.Namespace{}, apply(s.UpdateNamespace), forget(func(n *corev1.Namespace) { s.DeleteNamespace(n.Name) })},
-		{&appsv1.DaemonSet{}, apply(s.UpdateDaemonSet), forget(func(d *appsv1.DaemonSet) { s.DeleteDaemonSet(d.Namespace, d.Name) })},
-		{&storagev1.StorageClass{}, apply(s.UpdateStorageClass), forget(func(c *storagev1.StorageClass) { s.DeleteStorageClass(c.Name) })},
-		{&storagev1.CSINode{}, apply(s.UpdateCSINode), forget(func(n *storagev1.CSINode) { s.DeleteCSINode(n.Name) })},
-		{&corev1.PersistentVolume{}, apply(s.UpdateVolume), forget(func(v *corev1.PersistentVolume) { s.DeleteVolume(v.Name) })},
-		{&corev1.PersistentVolumeClaim{}, apply(s.UpdateVolumeClaim), forget(func(c *corev1.PersistentVolumeClaim) { s.DeleteVolumeClaim(c.Namespace, c.Name) })},
+		{&corev1.Namespace{}, apply(s.Namespaces.Update), forget(func(n *corev1.Namespace) { s.Namespaces.Delete(n.Name) })},
+		{&appsv1.DaemonSet{}, apply(s.Daemons.Update), forget(func(d *appsv1.DaemonSet) { s.Daemons.Delete(d.Namespace, d.Name) })},
+		{&storagev1.StorageClass{}, apply(s.Volumes.UpdateStorageClass), forget(func(c *storagev1.StorageClass) { s.Volumes.DeleteStorageClass(c.Name) })},
+		{&storagev1.CSINode{}, apply(s.Volumes.UpdateCSINode), forget(func(n *storagev1.CSINode) { s.Volumes.DeleteCSINode(n.Name) })},
+		{&corev1.PersistentVolume{}, apply(s.Volumes.UpdateVolume), forget(func(v *corev1.PersistentVolume) { s.Volumes.DeleteVolume(v.Name) })},
+		{&corev1.PersistentVolumeClaim{}, apply(s.Volumes.UpdateVolumeClaim), forget(func(c *corev1.PersistentVolumeClaim) { s.Volumes.DeleteVolumeClaim(c.Namespace, c.Name) })},
 		{&corev1.Pod{}, apply(s.applyPod), forget(func(p *corev1.Pod) { s.DeletePod(string(p.UID)) })},
 	}
-	if s.devices != nil {
-		kinds = append(kinds, s.deviceKinds()...)
+	if s.Devices.tracked {
+		kinds = append(kinds, s.Devices.kinds()...)
 	}
-	if s.defaultSpread != nil {
-		kinds = append(kinds, s.spreadKinds()...)
+	if s.DefaultSpread.enabled() {
+		kinds = append(kinds, s.DefaultSpread.kinds()...)
 	}
 	return kinds
 }
@@ -186,7 +186,7 @@ func (f *Watcher) checkUnconfirmed(ctx context.Context, now time.Time) {
 }
 
 func (s *Store) applyPod(pod *corev1.Pod) {
-	s.ObserveDaemonPod(pod)
+	s.Daemons.Observe(pod)
 	s.UpdatePod(pod)
 }
 

@@ -42,7 +42,7 @@ func newWatches(t *testing.T, stored ...client.Object) *watches {
 	w := &watches{t: t, by: map[string]*controllertest.FakeInformer{}}
 	w.cache = &informertest.FakeInformers{Scheme: apiserver.Scheme(), InformersByGVK: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{}}
 	w.reader = apiserver.New().WithObjects(stored...).Build()
-	for _, k := range (&Store{}).kinds() {
+	for _, k := range newStore().kinds() {
 		gvks, _, err := apiserver.Scheme().ObjectKinds(k.object)
 		if err != nil {
 			t.Fatal(err)

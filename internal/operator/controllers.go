@@ -70,11 +70,11 @@ func Controllers(p Parts) ([]Controller, error) {
 	gated = append(gated, meters(shared, p, waits)...)
 	translator := translate.NewWith(p.Cloud.Labels, p.Options.Scheduling.PreferencePolicy != options.PreferenceIgnore)
 	store := cluster.NewStore(p.Cloud, translator)
-	store.SetDefaultSpread(p.Options.Scheduling.Config.DefaultConstraints())
+	store.DefaultSpread.Set(p.Options.Scheduling.Config.DefaultConstraints())
 	health := nodepool.NewRegistrationHealth(shared)
 	lifecycle := nodeclaim.NewLifecycle(shared, health)
 	if !p.Options.Scheduling.IgnoreDRARequests {
-		store.TrackDevices()
+		store.Devices.Track()
 		lifecycle.AwaitDrivers()
 	}
 	feed := cluster.NewWatcher(store)

@@ -81,7 +81,7 @@ func (w *clusterObjects) resolveBuffers(ctx context.Context) (kept []ResolvedBuf
 			continue
 		}
 		pods := buffer.Pods(w.translator, b, first, replicas)
-		w.store.PutBuffer(owner.Namespace+"/"+owner.Name, pods)
+		w.store.Buffers.Put(owner.Namespace+"/"+owner.Name, pods)
 		kept = append(kept, ResolvedBuffer{Owner: owner, Pods: pods, first: first})
 	}
 	return kept, unkept

@@ -68,7 +68,7 @@ func ViewForDisruption(ctx context.Context, objects []client.Object, c cloud.Clo
 		if types, err := provider.InstanceTypes(ctx, pool); err == nil {
 			f.Prices[name] = problem.PricesOf(types)
 		}
-		f.Surplus[name] = pool.Spec.Replicas != nil && w.store.Census(name).Exceeds(*pool.Spec.Replicas)
+		f.Surplus[name] = pool.Spec.Replicas != nil && w.store.Pools.Census(name).Exceeds(*pool.Spec.Replicas)
 	}
 	return f, nil
 }
@@ -88,5 +88,5 @@ func (w *clusterObjects) nominate(plan solve.Plan, now time.Time) {
 			kept[at.Node.ID][buffer.Of(p).String()]++
 		}
 	}
-	w.store.SetHeadroom(kept)
+	w.store.Buffers.SetHeadroom(kept)
 }

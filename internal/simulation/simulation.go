@@ -157,8 +157,8 @@ type clusterObjects struct {
 func gather(objects []client.Object, c cloud.Cloud, opts Options) *clusterObjects {
 	t := translate.NewWith(c.Labels, !opts.IgnorePreferences)
 	store := cluster.NewStore(c, t)
-	store.TrackDevices()
-	store.SetDefaultSpread(opts.DefaultSpread)
+	store.Devices.Track()
+	store.DefaultSpread.Set(opts.DefaultSpread)
 	w := &clusterObjects{
 		cloud:       c,
 		translator:  t,
@@ -178,7 +178,7 @@ func gather(objects []client.Object, c cloud.Cloud, opts Options) *clusterObject
 	}
 	w.store.UpdatePods(w.pods)
 	for _, pod := range w.pods {
-		w.store.ObserveDaemonPod(pod)
+		w.store.Daemons.Observe(pod)
 		if pod.Spec.NodeName != "" {
 			w.podsOn[pod.Spec.NodeName] = append(w.podsOn[pod.Spec.NodeName], pod)
 		}
@@ -218,38 +218,38 @@ func (w *clusterObjects) add(o client.Object) {
 	case *corev1.Pod:
 		w.pods = append(w.pods, o)
 	case *corev1.Namespace:
-		w.store.UpdateNamespace(o)
+		w.store.Namespaces.Update(o)
 	case *corev1.PersistentVolumeClaim:
-		w.store.UpdateVolumeClaim(o)
+		w.store.Volumes.UpdateVolumeClaim(o)
 	case *corev1.PersistentVolume:
-		w.store.UpdateVolume(o)
+		w.store.Volumes.UpdateVolume(o)
 	case *storagev1.StorageClass:
-		w.store.UpdateStorageClass(o)
+		w.store.Volumes.UpdateStorageClass(o)
 	case *storagev1.CSINode:
-		w.store.UpdateCSINode(o)
+		w.store.Volumes.UpdateCSINode(o)
 	case *resourcev1.DeviceClass:
-		w.store.UpdateDeviceClass(o)
+		w.store.Devices.UpdateDeviceClass(o)
 	case *resourcev1.ResourceSlice:
-		w.store.UpdateResourceSlice(o)
+		w.store.Devices.UpdateResourceSlice(o)
 	case *resourcev1.ResourceClaim:
-		w.store.UpdateResourceClaim(o)
+		w.store.Devices.UpdateResourceClaim(o)
 	case *appsv1.Deployment:
 		w.deployments[o.UID] = true
 		w.referenced.add(o)
 		// Its pods were expanded without a ReplicaSet.
-		w.store.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector})
+		w.store.DefaultSpread.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector})
 	case *appsv1.ReplicaSet:
 		w.referenced.add(o)
-		w.store.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector})
+		w.store.DefaultSpread.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector})
 	case *appsv1.StatefulSet:
 		w.referenced.add(o)
-		w.store.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector})
+		w.store.DefaultSpread.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector})
 	case *corev1.ReplicationController:
-		w.store.UpdateOwner(o, translate.ReplicationController(o))
+		w.store.DefaultSpread.UpdateOwner(o, translate.ReplicationController(o))
 	case *corev1.Service:
-		w.store.UpdateService(o)
+		w.store.DefaultSpread.UpdateService(o)
 	case *appsv1.DaemonSet:
-		w.store.UpdateDaemonSet(o)
+		w.store.Daemons.Update(o)
 	case *policyv1.PodDisruptionBudget:
 		w.budgets = append(w.budgets, *o)
 	case cloud.NodeClassObject:

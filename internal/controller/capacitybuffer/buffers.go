@@ -58,7 +58,7 @@ type demand struct {
 // NewBuffers returns Buffers without virtual pods, and marks the headroom as unknown: no node counts as empty until virtual pods
 // have been placed.
 func NewBuffers(d Deps) *Buffers {
-	d.Store.ExpectBuffers()
+	d.Store.Buffers.Expect()
 	d.Log = d.Log.With("controller", name)
 	return &Buffers{Deps: d, known: map[string]podSource{}}
 }
@@ -87,7 +87,7 @@ func (s *Buffers) fill(b *v1beta1.CapacityBuffer, want demand) {
 		return
 	}
 	s.known[key] = now
-	s.Store.PutBuffer(key, buffer.Pods(s.Translator, b, want.first, want.replicas))
+	s.Store.Buffers.Put(key, buffer.Pods(s.Translator, b, want.first, want.replicas))
 }
 
 // same reports whether both give the same virtual pods; when they were built does not matter.
@@ -102,7 +102,7 @@ func (s *Buffers) drop(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.known, key)
-	s.Store.DropBuffer(key)
+	s.Store.Buffers.Drop(key)
 }
 
 // Hydrate adds, once, the virtual pods of buffers that were ready when this process started. Other and new buffers are left to

@@ -79,7 +79,7 @@ func TestBuffersThatCannotBeResolved(t *testing.T) {
 			w := newHarness(t, b, podTemplate("web", "1"))
 			// The virtual pods of the last success are removed.
 			good := bufferOf("b", ofTemplate("web", 1))
-			w.store.SetHeadroom(nil)
+			w.store.Buffers.SetHeadroom(nil)
 			fakecluster.Change(w.Cluster, b, func(b *v1beta1.CapacityBuffer) { b.Spec = good.Spec })
 			w.look(b, 30*time.Second)
 			w.wantVirtual(1000, "b-1")
@@ -175,7 +175,7 @@ func TestTriggersAndTheirPods(t *testing.T) {
 	})
 	t.Run("the virtual pods and headroom of a deleted buffer are removed", func(t *testing.T) {
 		w.store.UpdateNodeClaim(w.LaunchedClaim("a"))
-		w.store.SetHeadroom(map[string]cluster.Headroom{"test://a": {"shop/b": 1}})
+		w.store.Buffers.SetHeadroom(map[string]cluster.Headroom{"test://a": {"shop/b": 1}})
 		w.Delete(b)
 		w.look(b, 0)
 		w.wantTriggers()

@@ -48,7 +48,7 @@ func (c *Controller) carryOut(ctx context.Context, cmd command) {
 		}
 	}
 	if cmd.plan.Static {
-		c.Store.BeginReplacement(cmd.plan.IDs()...)
+		c.Store.Pools.BeginReplacement(cmd.plan.IDs()...)
 	}
 	var err error
 	if cmd.launched, err = c.launch(ctx, cmd); err != nil {
@@ -203,7 +203,7 @@ func (c *Controller) giveUp(ctx context.Context, cmd command, left []disrupt.Can
 	c.Metrics.Disruption.QueueFailures.WithLabelValues(cmd.plan.Decision(), observe.SnakeCase(string(cmd.method.Reason)), cmd.method.Type).
 		Add(float64(unready))
 	c.Store.Unmark(ids...)
-	c.Store.EndReplacement(ids...)
+	c.Store.Pools.EndReplacement(ids...)
 	errs := forEach(ctx, c, nodes, func(n *model.Node) error { return c.unmark(ctx, n) })
 	c.backOff(cmd.plan.Candidates)
 	c.Log.Error("failed to disrupt nodes", "command", cmd.plan.Text(cmd.id), "command-id", cmd.id,

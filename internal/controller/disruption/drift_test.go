@@ -232,14 +232,14 @@ func TestStaticDrift(t *testing.T) {
 		defer w.run()()
 		for range 120 {
 			w.pass(time.Second)
-			if census := w.store.Census("pool"); census.Active+census.PendingDisruption+census.Deleting > 4 {
+			if census := w.store.Pools.Census("pool"); census.Active+census.PendingDisruption+census.Deleting > 4 {
 				w.Fatalf("after %s: %+v", w.age(), census)
 			}
 		}
 		l.wantInstanceTypes("x1 x1 x1")
 		w.wantMetric("karpenter_nodeclaims_created_total", 3, "reason=drifted")
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 3, "reason=drifted")
-		if left := w.store.Reserve("pool", 9, new(int64(4))); left.Left() != 1 {
+		if left := w.store.Pools.Reserve("pool", 9, new(int64(4))); left.Left() != 1 {
 			w.Errorf("%d places are left under the limit, want 1: a reservation leaked", left.Left())
 		}
 	})
@@ -266,7 +266,7 @@ func TestStaticDrift(t *testing.T) {
 		if n := w.alive(); n != 3 {
 			w.Fatalf("%d NodeClaims, want 3", n)
 		}
-		if left := w.store.Reserve("pool", 9, new(int64(4))); left.Left() != 1 {
+		if left := w.store.Pools.Reserve("pool", 9, new(int64(4))); left.Left() != 1 {
 			w.Errorf("%d places are left under the limit, want 1", left.Left())
 		}
 	})
@@ -283,10 +283,10 @@ func TestStaticDrift(t *testing.T) {
 		})
 		defer w.run()()
 		w.pass(10 * time.Second)
-		if left := w.store.Reserve("pool", 9, new(int64(2))); left.Left() != 1 {
+		if left := w.store.Pools.Reserve("pool", 9, new(int64(2))); left.Left() != 1 {
 			w.Errorf("%d places are left under the limit, want 1", left.Left())
 		}
-		if census := w.store.Census("pool"); census.Active != 1 || census.PendingDisruption != 0 {
+		if census := w.store.Pools.Census("pool"); census.Active != 1 || census.PendingDisruption != 0 {
 			w.Errorf("census %+v", census)
 		}
 	})

@@ -148,7 +148,7 @@ func (c *Controller) countStatic(v view) {
 		if pool.Spec.Replicas == nil {
 			continue
 		}
-		v.surplus[name] = c.Store.Census(name).Exceeds(*pool.Spec.Replicas)
+		v.surplus[name] = c.Store.Pools.Census(name).Exceeds(*pool.Spec.Replicas)
 		if nodes, ok := pool.Spec.Limits[nodesResource]; ok {
 			c.limits[name] = nodes.Value()
 		}

@@ -219,7 +219,7 @@ func (c *Controller) grant(pool string, wanted int) int {
 	if nodes, ok := c.limits[pool]; ok {
 		limit = &nodes
 	}
-	reservation := c.Store.Reserve(pool, wanted, limit)
+	reservation := c.Store.Pools.Reserve(pool, wanted, limit)
 	c.grants[pool] = &grant{reservation: reservation}
 	return reservation.Left()
 }

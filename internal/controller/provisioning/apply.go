@@ -100,7 +100,7 @@ func (p *Provisioner) create(ctx context.Context, in input, c solve.NodeClaim, u
 		return "", err
 	}
 	if h := headroomOf(c.Pods); len(h) > 0 {
-		p.Store.KeepHeadroom(claim.Name, h)
+		p.Store.Buffers.KeepHeadroom(claim.Name, h)
 	}
 	p.Log.Info("created nodeclaim", "NodePool", c.Pool, "NodeClaim", claim.Name,
 		"requests", resource.Describe(c.Requests, in.problem.Resources), "instance-types", listing(c.InstanceTypes[:min(len(c.InstanceTypes), maxListed)], len(c.InstanceTypes)))

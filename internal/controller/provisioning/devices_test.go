@@ -68,9 +68,9 @@ func TestPodsKeepTheirDevicesDuringLaunch(t *testing.T) {
 	t.Attr("covers", "L316")
 	w := newHarness(t, readyPool("default"))
 	w.Provider.Types = append(w.Provider.Types, gpuType())
-	w.store.TrackDevices()
-	w.store.UpdateDeviceClass(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}})
-	w.store.UpdateResourceClaim(oneGPU("c"))
+	w.store.Devices.Track()
+	w.store.Devices.UpdateDeviceClass(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}})
+	w.store.Devices.UpdateResourceClaim(oneGPU("c"))
 	w.see(pendingPod("a", claiming("c")))
 	w.decide()
 	claims := w.claims()
@@ -81,7 +81,7 @@ func TestPodsKeepTheirDevicesDuringLaunch(t *testing.T) {
 	if got := len(w.claims()); got != 1 {
 		t.Fatalf("%d nodeclaims after a second pass", got)
 	}
-	w.store.UpdateResourceClaim(oneGPU("d"))
+	w.store.Devices.UpdateResourceClaim(oneGPU("d"))
 	w.see(pendingPod("b", claiming("d")))
 	w.decide()
 	if got := len(w.claims()); got != 2 {

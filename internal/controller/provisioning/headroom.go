@@ -35,10 +35,10 @@ func (p *Provisioner) updateHeadroom(in input, plan solve.Plan) {
 		}
 	}
 	if slices.ContainsFunc(plan.Undecided, func(pod *model.Pod) bool { return pod.Virtual }) {
-		p.Store.AddHeadroom(kept)
+		p.Store.Buffers.AddHeadroom(kept)
 		return
 	}
-	p.Store.SetHeadroom(kept)
+	p.Store.Buffers.SetHeadroom(kept)
 }
 
 // reportHeadroom updates the status of the buffers. It runs last, so that no launch waits for it.

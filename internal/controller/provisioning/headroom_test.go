@@ -35,7 +35,7 @@ func withBuffers(t *testing.T) (*harness, *listener) {
 	t.Helper()
 	w, l := newHarness(t, readyPool("default")), &listener{}
 	w.p.Buffers = l
-	w.store.ExpectBuffers()
+	w.store.Buffers.Expect()
 	n := w.Node("a")
 	n.Spec.ProviderID, n.Spec.Taints = "", nil
 	n.Status.Allocatable = fakecluster.Resources("cpu", "2", "pods", "10")
@@ -48,7 +48,7 @@ func (w *harness) keep(name string, chunks int32, cpu string) {
 	b := &v1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: "uid"}}
 	template := &corev1.PodTemplateSpec{Spec: pendingPod("chunk").Spec}
 	template.Spec.Containers[0].Resources.Requests = fakecluster.Resources("cpu", cpu)
-	w.store.PutBuffer("shop/"+name, buffer.Pods(w.p.Translator, b, buffer.Pod(b, template, w.Time.Now()), chunks))
+	w.store.Buffers.Put("shop/"+name, buffer.Pods(w.p.Translator, b, buffer.Pod(b, template, w.Time.Now()), chunks))
 }
 
 // wantHeadroom checks the headroom of every node; NodeClaims are named in the order of their creation.
@@ -158,7 +158,7 @@ func TestHeadroomFollowsThePasses(t *testing.T) {
 		if w.store.Snapshot().HeadroomUnknown {
 			t.Error("unsettled after a pass")
 		}
-		w.store.SetHeadroom(map[string]cluster.Headroom{"node/a": {"shop/gone": 1}})
+		w.store.Buffers.SetHeadroom(map[string]cluster.Headroom{"node/a": {"shop/gone": 1}})
 		w.decide()
 		w.wantHeadroom(map[string]int{})
 		if len(l.plans) != 2 {
@@ -204,7 +204,7 @@ func TestHeadroomFollowsThePasses(t *testing.T) {
 	})
 	t.Run("a pass that was cut short takes nothing away", func(t *testing.T) {
 		w, _ := withBuffers(t)
-		w.store.SetHeadroom(map[string]cluster.Headroom{"node/a": {"shop/reserve": 1}})
+		w.store.Buffers.SetHeadroom(map[string]cluster.Headroom{"node/a": {"shop/reserve": 1}})
 		w.p.updateHeadroom(input{}, solve.Plan{Undecided: []*model.Pod{{Virtual: true}}})
 		w.wantHeadroom(map[string]int{"node/a": 1})
 		w.p.updateHeadroom(input{}, solve.Plan{Undecided: []*model.Pod{{}}})

@@ -51,7 +51,7 @@ func (d *Deprovisioning) Reconcile(ctx context.Context, request reconcile.Reques
 		return requeue.After(unready), nil
 	}
 	var active []cluster.PoolNodeClaim
-	for _, claim := range d.Store.Claims(pool.Name) {
+	for _, claim := range d.Store.Pools.Claims(pool.Name) {
 		if claim.Phase == cluster.Active {
 			active = append(active, claim)
 		}

@@ -44,7 +44,7 @@ func TestDeprovisioningCountsActiveClaimsOnly(t *testing.T) {
 	t.Run("not those that are being replaced", func(t *testing.T) {
 		w := newHarness(t, pool(2))
 		w.launched("a", "b", "c")
-		w.deps.Store.BeginReplacement("test://a")
+		w.deps.Store.Pools.BeginReplacement("test://a")
 		result, err := w.down()
 		w.want(time.Minute, 3, result, err)
 	})
@@ -124,7 +124,7 @@ func TestAClaimThatIsGoneNeedsNoDeletion(t *testing.T) {
 	if _, err := w.down(); err != nil {
 		t.Error(err)
 	}
-	if got := w.deps.Store.Census("pool").Active; got != 0 {
+	if got := w.deps.Store.Pools.Census("pool").Active; got != 0 {
 		t.Errorf("%d active, want none", got)
 	}
 }

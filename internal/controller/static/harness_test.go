@@ -50,7 +50,7 @@ func (w *harness) sync() {
 		present[c.Name] = true
 		w.deps.Store.UpdateNodeClaim(&c)
 	}
-	for _, c := range w.deps.Store.Claims("pool") {
+	for _, c := range w.deps.Store.Pools.Claims("pool") {
 		if !present[c.Claim.Name] {
 			w.deps.Store.DeleteNodeClaim(c.Claim.Name)
 		}

@@ -94,15 +94,15 @@ func (p *Provisioning) Reconcile(ctx context.Context, request reconcile.Request)
 	if !p.Ready() {
 		return requeue.After(unready), nil
 	}
-	have := p.Store.Census(pool.Name)
+	have := p.Store.Pools.Census(pool.Name)
 	missing := int(*pool.Spec.Replicas) - have.Active - have.PendingDisruption
 	if missing <= 0 {
 		return requeue.After(satisfied), nil
 	}
-	if wait := p.failures.wait(pool.Name, p.Store.Claims(pool.Name), p.Clock.Now()); wait > 0 {
+	if wait := p.failures.wait(pool.Name, p.Store.Pools.Claims(pool.Name), p.Clock.Now()); wait > 0 {
 		return requeue.After(wait), nil
 	}
-	places := p.Store.Reserve(pool.Name, min(missing, stride), nodeLimit(pool))
+	places := p.Store.Pools.Reserve(pool.Name, min(missing, stride), nodeLimit(pool))
 	if places.Left() == 0 {
 		observe.Log(ctx).Info("nodepool node limit reached", "limit", *nodeLimit(pool))
 		return requeue.After(limited), nil

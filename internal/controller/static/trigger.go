@@ -53,7 +53,7 @@ func onPool(matters func(was, is *v1.NodePool) bool) predicate.Predicate {
 // server, so that the reconcile counts the change.
 func onCensusChange(store *cluster.Store) source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		store.OnCensus(func(pool string) {
+		store.Pools.OnChange(func(pool string) {
 			if pool != "" {
 				queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: pool}})
 			}
