@@ -3,6 +3,8 @@ package podrules
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -69,6 +71,10 @@ func NewBudgets(list []policyv1.PodDisruptionBudget) (Budgets, error) {
 			full:          neverAllows(pdb),
 			sparesUnready: policy != nil && *policy == policyv1.AlwaysAllow,
 		})
+	}
+	// Lists come from caches in any order; what is said of a pod must not change with it.
+	for _, list := range out.byNamespace {
+		slices.SortFunc(list, func(a, b budget) int { return strings.Compare(a.key.Name, b.key.Name) })
 	}
 	return out, errors.Join(errs...)
 }

@@ -95,7 +95,7 @@ func TestBudgetsBlocked(t *testing.T) {
 }
 
 func TestBlockNamesPodAndBudgets(t *testing.T) {
-	budgets, err := podrules.NewBudgets([]policyv1.PodDisruptionBudget{pdb("a"), pdb("b")})
+	budgets, err := podrules.NewBudgets([]policyv1.PodDisruptionBudget{pdb("b"), pdb("a")}) // caches list in any order
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,10 +130,27 @@ func (f *fleet) applyNodes(text string) {
 			live := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
 			change(f.harness, live, func(o *corev1.Node) { o.Annotations[v1.DoNotDisruptAnnotationKey] = "true" })
 		}
+	}
+	// kwok starts the pods of nodes that it knows; a pod that comes before its node may be missed.
+	f.awaitNodesReady()
+	for _, n := range nodes {
 		for _, p := range n.Pods {
 			f.apply(p.Object(time.Now()))
 		}
 	}
+}
+
+// awaitNodesReady waits until kwok has made all nodes ready.
+func (f *fleet) awaitNodesReady() {
+	f.t.Helper()
+	f.await("nodes are ready", patience, func() string {
+		for _, node := range f.harness.nodes() {
+			if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady }) {
+				return fmt.Sprintf("node %q is not ready", node.Name)
+			}
+		}
+		return ""
+	})
 }
 
 func (f *fleet) addNode(n scenariorun.Node) {
@@ -151,15 +168,10 @@ func (f *fleet) addNode(n scenariorun.Node) {
 	f.nodes = append(f.nodes, n.Name)
 }
 
-// awaitStaged waits until nodes take pods, pods run and PodDisruptionBudgets are counted.
+// awaitStaged waits until pods run and PodDisruptionBudgets are counted.
 func (f *fleet) awaitStaged() {
 	f.t.Helper()
-	f.await("nodes are ready and pods run", patience, func() string {
-		for _, node := range f.harness.nodes() {
-			if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady }) {
-				return fmt.Sprintf("node %q is not ready", node.Name)
-			}
-		}
+	f.await("pods run", patience, func() string {
 		pods := f.pods()
 		for _, pod := range pods {
 			if pod.Status.Phase != corev1.PodRunning {
