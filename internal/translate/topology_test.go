@@ -349,14 +349,14 @@ func TestPodsThatAreBeingDeletedSayOn(t *testing.T) {
 func TestNodesListRequiredAntiAffinity(t *testing.T) {
 	translator := translate.New(v1.CoreLabelRules())
 	term := corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{}}
-	guard, wish, friend := workloadPod(1, 1), workloadPod(2, 1), workloadPod(3, 1)
+	guard, preferred, friend := workloadPod(1, 1), workloadPod(2, 1), workloadPod(3, 1)
 	guard.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}}
-	wish.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+	preferred.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: term}},
 	}}
 	friend.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}}
 	var n model.Node
-	translate.AddPods(&n, []*model.Pod{translator.Pod(wish), translator.Pod(guard), translator.Pod(friend)})
+	translate.AddPods(&n, []*model.Pod{translator.Pod(preferred), translator.Pod(guard), translator.Pod(friend)})
 	if len(n.AntiAffinityPods) != 1 || n.AntiAffinityPods[0].Name != guard.Name {
 		t.Errorf("guarded by %v, want %s alone", n.AntiAffinityPods, guard.Name)
 	}
