@@ -21,6 +21,9 @@ type backoffs struct {
 	known map[string]backoff
 }
 
+// backoffSet has the backoffs of nodes, those of nodes in commands for several nodes, and those of pools.
+type backoffSet struct{ nodes, groups, pools *backoffs }
+
 type backoff struct {
 	delays wait.Backoff
 	until  time.Time

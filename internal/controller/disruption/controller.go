@@ -1,10 +1,10 @@
 // Package disruption removes and replaces nodes voluntarily: it computes commands, waits until pods that are being scheduled are
 // bound, validates the commands, and carries them out.
 //
-// One loop decides. It runs a pass soon after a change, and every ten seconds in any case: gather (snapshot, pools, budgets),
-// decide (package disrupt, pure), propose. A proposed command waits in a queue to be validated, without blocking the loop. A
-// command that passes is carried out by a dedicated goroutine, which owns it by its ID until it has ended: no object has to
-// exist, and no other command has to proceed, for it to end.
+// One loop decides (Controller). It runs a pass soon after a change, and every ten seconds in any case: gather (gatherer: snapshot,
+// pools, budgets), decide (package disrupt, pure), propose (planner). A proposed command waits in a queue to be validated
+// (validator), without blocking the loop. A command that passes is carried out by a dedicated goroutine (executor), which owns it by
+// its ID until it has ended: no object has to exist, and no other command has to proceed, for it to end.
 //
 // Only marks on objects outlive the process. Every pass removes marks that no command holds.
 //
@@ -16,7 +16,6 @@ import (
 	"errors"
 	"log/slog"
 	"math"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -68,58 +67,53 @@ type Deps struct {
 type Controller struct {
 	Deps
 	cache cache.Cache
-	// signal holds at most one notification of a change.
-	signal  chan struct{}
-	queue   *queue
-	running sync.WaitGroup
-	// turns limits concurrent writes to nodes.
-	turns  *semaphore.Weighted
-	prices *prices
-	// perPool are the budget gauges, which are deleted with their pool.
-	perPool  *observe.GaugeStore
-	catalogs *translate.Catalogs
-	// nodeBackoffs are those of nodes, groupBackoffs those of nodes in commands for several nodes, poolBackoffs those of pools.
-	nodeBackoffs, groupBackoffs, poolBackoffs *backoffs
-	// warned has the warnings that were logged within warnInterval.
-	warned *ttlcache.Cache[string, bool]
+	// wake ends the loop's wait for the next pass.
+	wake      signal
+	queue     *queue
+	planner   *planner
+	validator *validator
+	executor  *executor
 	// Obstacles has the reasons why nodes are not disrupted.
 	Obstacles *Obstacles
 
 	// Only the loop accesses the following fields. retry has the delays after failed passes and is nil after a pass that succeeded;
-	// lastSurvey is when the pods of nodes that no method takes were last inspected, lastPass when the last pass began.
-	retry                *wait.Backoff
-	lastSurvey, lastPass time.Time
-	// changed is when the change that triggers the next pass was observed; zero when there is none.
-	changed time.Time
-	// nominationEnds is when the first nomination ends of those that the last pass found; zero when it found none.
-	nominationEnds time.Time
-	// nothingFound is the cluster state in which a memoized method found no command, by method; unvisitedPools are the pools that
-	// single-node consolidation did not reach.
-	nothingFound   map[string]string
-	unvisitedPools map[string]bool
-	// limits are the node limits of static pools, grants what this pass reserved within them.
-	limits map[string]int64
-	grants map[string]*grant
+	// lastPass is when the last pass began.
+	retry    *wait.Backoff
+	lastPass time.Time
+}
+
+// signal holds at most one notification.
+type signal chan struct{}
+
+// send notifies the receiver.
+func (s signal) send() {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
 }
 
 // New returns a controller that is not running yet.
 func New(deps Deps) *Controller {
 	deps.Log = deps.Log.With("controller", name)
+	wake, waiting, obstacles := make(signal, 1), newQueue(), newObstacles()
+	backoffs := &backoffSet{nodes: newBackoffs(), groups: newBackoffs(), pools: newBackoffs()}
+	reports := &reporter{recorder: deps.Recorder, metrics: deps.Metrics, log: deps.Log, perPool: observe.NewGaugeStore()}
+	marks := &marker{client: deps.Client, clock: deps.Clock, log: deps.Log, turns: semaphore.NewWeighted(writers)}
+	reads := &gatherer{
+		Deps: deps, queue: waiting, backoffs: backoffs, prices: newPrices(deps.Cloud.Provider, deps.Log),
+		catalogs: translate.NewCatalogs(deps.Translator), warned: ttlcache.New[string, bool](deps.Clock, warnInterval),
+	}
+	exec := &executor{Deps: deps, queue: waiting, backoffs: backoffs, marks: marks, reports: reports, wake: wake}
 	return &Controller{
-		Deps:    deps,
-		signal:  make(chan struct{}, 1),
-		queue:   newQueue(),
-		turns:   semaphore.NewWeighted(writers),
-		prices:  newPrices(deps.Cloud.Provider, deps.Log),
-		perPool: observe.NewGaugeStore(),
-
-		catalogs:     translate.NewCatalogs(deps.Translator),
-		nodeBackoffs: newBackoffs(), groupBackoffs: newBackoffs(), poolBackoffs: newBackoffs(),
-		Obstacles:    newObstacles(),
-		warned:       ttlcache.New[string, bool](deps.Clock, warnInterval),
-		nothingFound: map[string]string{},
-		limits:       map[string]int64{},
-		grants:       map[string]*grant{},
+		Deps: deps, wake: wake, queue: waiting, executor: exec, Obstacles: obstacles,
+		planner: &planner{
+			Deps: deps, reads: reads, queue: waiting, exec: exec, marks: marks, reports: reports, obstacles: obstacles,
+			nothingFound: map[string]string{},
+		},
+		validator: &validator{
+			reads: reads, queue: waiting, backoffs: backoffs, exec: exec, reports: reports, wake: wake, clock: deps.Clock, log: deps.Log,
+		},
 	}
 }
 
@@ -141,7 +135,7 @@ func (c *Controller) Start(ctx context.Context) error {
 	if err := c.subscribe(ctx); err != nil {
 		return err
 	}
-	defer c.running.Wait()
+	defer c.executor.running.Wait()
 	c.lastPass = c.Clock.Now()
 	next := c.lastPass
 	for {
@@ -149,41 +143,33 @@ func (c *Controller) Start(ctx context.Context) error {
 		if due, ok := c.queue.nextDue(); ok && due.Before(wake) {
 			wake = due
 		}
-		if !c.nominationEnds.IsZero() && c.nominationEnds.Before(wake) {
-			wake = c.nominationEnds
+		if !c.planner.nominationEnds.IsZero() && c.planner.nominationEnds.Before(wake) {
+			wake = c.planner.nominationEnds
 		}
 		timer := c.Clock.NewTimer(wake.Sub(c.Clock.Now()))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return nil
-		case <-c.signal:
+		case <-c.wake:
 			timer.Stop()
 			if now := c.Clock.Now(); now.Add(quietPeriod).Before(next) && c.retry == nil {
-				next, c.changed = now.Add(quietPeriod), now
+				next, c.planner.changed = now.Add(quietPeriod), now
 			}
 			continue
 		case <-timer.C():
 		}
-		c.validateDue(ctx)
-		if now := c.Clock.Now(); !now.Before(next) || !c.nominationEnds.IsZero() && !now.Before(c.nominationEnds) {
+		c.validator.validateDue(ctx)
+		if now := c.Clock.Now(); !now.Before(next) || !c.planner.nominationEnds.IsZero() && !now.Before(c.planner.nominationEnds) {
 			next = now.Add(c.run(ctx))
 		}
-	}
-}
-
-// wake signals a change to the loop.
-func (c *Controller) wake() {
-	select {
-	case c.signal <- struct{}{}:
-	default:
 	}
 }
 
 // run makes one pass, if the caches are synced, and returns how long to wait for the next one.
 func (c *Controller) run(ctx context.Context) time.Duration {
 	now := c.Clock.Now()
-	c.nominationEnds = time.Time{} // also when the pass fails: the retry delay applies
+	c.planner.nominationEnds = time.Time{} // also when the pass fails: the retry delay applies
 	if since := now.Sub(c.lastPass); since > overdueAfter {
 		c.Log.Debug("disruption has not run for a while", "duration", since.String())
 	}
@@ -191,7 +177,7 @@ func (c *Controller) run(ctx context.Context) time.Duration {
 		return syncRetry
 	}
 	c.lastPass = now
-	acted, err := c.pass(ctx)
+	acted, err := c.planner.pass(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return passInterval

@@ -117,7 +117,7 @@ func TestCrash(t *testing.T) {
 		w.addNode("pool", "a", func(m *nodeAndClaim) { m.node.Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()} })
 		before, _ := w.store.Snapshot().Nodes.Get("test://a")
 		w.remove(w.claim("a"))
-		if err := New(w.deps).unmark(w.Context(), before); err != nil {
+		if err := New(w.deps).planner.marks.unmark(w.Context(), before); err != nil {
 			w.Error(err)
 		}
 		if !disrupted(w.node("a")) {

@@ -17,6 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/translate"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 // view is the state of the cluster at one moment. The objects are shared with the cache and must not be changed.
@@ -50,21 +51,35 @@ type view struct {
 	poolBackoff map[string]bool
 	// surplus are static pools with more nodes than replicas.
 	surplus map[string]bool
+	// limits are the node limits of static pools that have one.
+	limits map[string]int64
 }
 
-func (c *Controller) gather(ctx context.Context) (view, error) {
+// gatherer reads what decisions need: the state of the cluster, the pods of nodes, prices, the input of simulations. Only the loop
+// uses it.
+type gatherer struct {
+	Deps
+	queue    *queue
+	backoffs *backoffSet
+	prices   *prices
+	catalogs *translate.Catalogs
+	// warned has the warnings that were logged within warnInterval.
+	warned *ttlcache.Cache[string, bool]
+}
+
+func (g *gatherer) gather(ctx context.Context) (view, error) {
 	v := view{
-		now: c.Clock.Now(), running: c.queue.running(), inCommand: c.queue.nodes(""), underway: c.queue.underway(),
-		unevictable: map[string]bool{}, surplus: map[string]bool{}, drainRounds: map[string]int{},
+		now: g.Clock.Now(), running: g.queue.running(), inCommand: g.queue.nodes(""), underway: g.queue.underway(),
+		unevictable: map[string]bool{}, surplus: map[string]bool{}, limits: map[string]int64{}, drainRounds: map[string]int{},
 	}
-	v.nodeBackoff, v.groupBackoff, v.poolBackoff = c.nodeBackoffs.active(v.now), c.groupBackoffs.active(v.now), c.poolBackoffs.active(v.now)
-	v.snapshot = c.Store.Snapshot()
+	v.nodeBackoff, v.groupBackoff, v.poolBackoff = g.backoffs.nodes.active(v.now), g.backoffs.groups.active(v.now), g.backoffs.pools.active(v.now)
+	v.snapshot = g.Store.Snapshot()
 	var pools v1.NodePoolList
 	var claims v1.NodeClaimList
 	var nodes corev1.NodeList
 	var budgets policyv1.PodDisruptionBudgetList
 	for _, list := range []client.ObjectList{&pools, &claims, &nodes, &budgets} {
-		if err := c.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		if err := g.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return view{}, fmt.Errorf("listing %T: %w", list, err)
 		}
 	}
@@ -72,15 +87,15 @@ func (c *Controller) gather(ctx context.Context) (view, error) {
 	v.nodes = byName(nodes.Items, func(node *corev1.Node) string { return node.Name })
 	v.pools = byName(pools.Items, func(pool *v1.NodePool) string { return pool.Name })
 	for name, pool := range v.pools {
-		if !managed.Is(c.Cloud, pool) {
+		if !managed.Is(g.Cloud, pool) {
 			delete(v.pools, name)
 		}
 	}
-	c.countStatic(v)
+	g.countStatic(v)
 	v.queues = translate.NewEvictionQueues(budgets.Items)
 	var err error
 	if v.budgets, err = podrules.NewBudgets(budgets.Items); err != nil {
-		c.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", err)
+		g.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", err)
 	}
 	return v, nil
 }
@@ -102,8 +117,8 @@ func (v view) qualifyInput(busy map[string]bool) disrupt.QualifyInput {
 
 // pledged returns the IDs of the nodes in all commands except one: commands that are in the queue now, and commands that were in it
 // when the view was gathered. The nodes of a command that has ended since then are being deleted, which the snapshot may not show.
-func (c *Controller) pledged(v view, except command) map[string]bool {
-	out := c.queue.nodes(except.id)
+func (g *gatherer) pledged(v view, except command) map[string]bool {
+	out := g.queue.nodes(except.id)
 	maps.Copy(out, v.inCommand)
 	for _, id := range except.plan.IDs() {
 		delete(out, id)
@@ -141,16 +156,14 @@ func remaining(allowances map[string]allowance) disrupt.Budgets {
 }
 
 // countStatic records which static pools have more nodes than replicas, and their limits.
-func (c *Controller) countStatic(v view) {
-	clear(c.limits)
-	clear(c.grants)
+func (g *gatherer) countStatic(v view) {
 	for name, pool := range v.pools {
 		if pool.Spec.Replicas == nil {
 			continue
 		}
-		v.surplus[name] = c.Store.Pools.Census(name).Exceeds(*pool.Spec.Replicas)
+		v.surplus[name] = g.Store.Pools.Census(name).Exceeds(*pool.Spec.Replicas)
 		if nodes, ok := pool.Spec.Limits[nodesResource]; ok {
-			c.limits[name] = nodes.Value()
+			v.limits[name] = nodes.Value()
 		}
 	}
 }

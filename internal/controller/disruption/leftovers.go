@@ -11,10 +11,11 @@ import (
 )
 
 // clean removes marks from nodes that no command holds and that are not being deleted. Such marks are left by a process that ended
-// during a command, or by a command that abandoned nodes; this makes both safe.
+// during a command, or by a command that abandoned nodes; this makes both safe. held are the nodes of commands that are being carried
+// out at the time of the call.
 //
 // Source: disruption specification, the loop, clean up leftovers.
-func (c *Controller) clean(ctx context.Context, v view) error {
+func (m *marker) clean(ctx context.Context, v view, held func() map[string]bool) error {
 	var stray []*model.Node
 	for _, n := range v.snapshot.Nodes.Sorted() {
 		if n.Managed && n.NodeName != "" && !n.Deleting && !v.running[n.ID] && v.marked(n) {
@@ -24,12 +25,12 @@ func (c *Controller) clean(ctx context.Context, v view) error {
 	if len(stray) == 0 {
 		return nil
 	}
-	errs := forEach(ctx, c, stray, func(n *model.Node) error {
-		if c.queue.running()[n.ID] {
+	errs := forEach(ctx, m.turns, stray, func(n *model.Node) error {
+		if held()[n.ID] {
 			return nil
 		}
-		c.Log.Info("removing leftover disruption marks", "Node", n.NodeName, "NodeClaim", n.ClaimName)
-		return c.unmark(ctx, n)
+		m.log.Info("removing leftover disruption marks", "Node", n.NodeName, "NodeClaim", n.ClaimName)
+		return m.unmark(ctx, n)
 	})
 	return errors.Join(errs...)
 }

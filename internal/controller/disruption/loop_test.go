@@ -76,7 +76,7 @@ func TestMethodsInOrder(t *testing.T) {
 		w.drift("static", "empty", "old")
 		c := New(w.deps)
 		ctx, cancel := context.WithCancel(w.Context())
-		defer c.running.Wait()
+		defer c.executor.running.Wait()
 		defer cancel()
 		var ways []string
 		for i := range 6 {
@@ -84,7 +84,7 @@ func TestMethodsInOrder(t *testing.T) {
 				large("alone")
 			}
 			from := len(w.logs.String())
-			acted, err := c.pass(ctx)
+			acted, err := c.planner.pass(ctx)
 			if err != nil {
 				w.Fatal(err)
 			}

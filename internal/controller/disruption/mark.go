@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
@@ -27,22 +30,31 @@ const (
 	firstPause = 50 * time.Millisecond
 )
 
+// marker marks the nodes of commands, and removes the marks.
+type marker struct {
+	client client.Client
+	clock  clock.Clock
+	log    *slog.Logger
+	// turns limits concurrent writes to nodes.
+	turns *semaphore.Weighted
+}
+
 // forEach calls f for every item, at most writers at a time, and returns their errors in the order of the items. Writes run in the
 // order of their requests, so that a command does not wait until all others have finished.
-func forEach[T any](ctx context.Context, c *Controller, items []T, f func(T) error) []error {
+func forEach[T any](ctx context.Context, turns *semaphore.Weighted, items []T, f func(T) error) []error {
 	return parallel.ForEach(items, len(items), func(item T) error {
-		if err := c.turns.Acquire(ctx, 1); err != nil {
+		if err := turns.Acquire(ctx, 1); err != nil {
 			return err
 		}
-		defer c.turns.Release(1)
+		defer turns.Release(1)
 		return f(item)
 	})
 }
 
 // mark taints a node against new pods and sets the reason for its disruption on the NodeClaim. Objects that no longer exist count
 // as marked.
-func (c *Controller) mark(ctx context.Context, n *model.Node, reason disrupt.Reason) error {
-	err := c.patchNode(ctx, n.NodeName, func(node *corev1.Node) bool {
+func (m *marker) mark(ctx context.Context, n *model.Node, reason disrupt.Reason) error {
+	err := m.patchNode(ctx, n.NodeName, func(node *corev1.Node) bool {
 		if disrupted(node) {
 			return false
 		}
@@ -52,8 +64,8 @@ func (c *Controller) mark(ctx context.Context, n *model.Node, reason disrupt.Rea
 	if err != nil {
 		return fmt.Errorf("tainting node %q: %w", n.NodeName, err)
 	}
-	err = c.patchClaimStatus(ctx, n.ClaimName, func(claim *v1.NodeClaim) bool {
-		return condition.For(claim, c.Clock.Now()).TrueWithReason(v1.ConditionTypeDisruptionReason, string(reason), string(reason))
+	err = m.patchClaimStatus(ctx, n.ClaimName, func(claim *v1.NodeClaim) bool {
+		return condition.For(claim, m.clock.Now()).TrueWithReason(v1.ConditionTypeDisruptionReason, string(reason), string(reason))
 	})
 	if err != nil {
 		return fmt.Errorf("setting the disruption reason of nodeclaim %q: %w", n.ClaimName, err)
@@ -63,13 +75,13 @@ func (c *Controller) mark(ctx context.Context, n *model.Node, reason disrupt.Rea
 
 // unmark reverts mark. Nodes that are being deleted keep their marks, and the condition of nodes that are not initialized is not
 // changed.
-func (c *Controller) unmark(ctx context.Context, n *model.Node) error {
+func (m *marker) unmark(ctx context.Context, n *model.Node) error {
 	claim := &v1.NodeClaim{}
-	err := c.Client.Get(ctx, client.ObjectKey{Name: n.ClaimName}, claim)
+	err := m.client.Get(ctx, client.ObjectKey{Name: n.ClaimName}, claim)
 	if err != nil || !claim.DeletionTimestamp.IsZero() {
 		return client.IgnoreNotFound(err)
 	}
-	err = c.patchNode(ctx, n.NodeName, func(node *corev1.Node) bool {
+	err = m.patchNode(ctx, n.NodeName, func(node *corev1.Node) bool {
 		if !node.DeletionTimestamp.IsZero() || !disrupted(node) {
 			return false
 		}
@@ -83,8 +95,8 @@ func (c *Controller) unmark(ctx context.Context, n *model.Node) error {
 	if !n.Initialized {
 		return nil
 	}
-	err = c.patchClaimStatus(ctx, n.ClaimName, func(claim *v1.NodeClaim) bool {
-		return claim.DeletionTimestamp.IsZero() && condition.For(claim, c.Clock.Now()).Clear(v1.ConditionTypeDisruptionReason)
+	err = m.patchClaimStatus(ctx, n.ClaimName, func(claim *v1.NodeClaim) bool {
+		return claim.DeletionTimestamp.IsZero() && condition.For(claim, m.clock.Now()).Clear(v1.ConditionTypeDisruptionReason)
 	})
 	if err != nil {
 		return fmt.Errorf("clearing the disruption reason of nodeclaim %q: %w", n.ClaimName, err)
@@ -92,31 +104,31 @@ func (c *Controller) unmark(ctx context.Context, n *model.Node) error {
 	return nil
 }
 
-func (c *Controller) patchNode(ctx context.Context, name string, change func(*corev1.Node) bool) error {
-	return c.persist(ctx, func() error {
+func (m *marker) patchNode(ctx context.Context, name string, change func(*corev1.Node) bool) error {
+	return m.persist(ctx, func() error {
 		node := &corev1.Node{}
-		if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+		if err := m.client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
 			return err
 		}
 		stored := node.DeepCopy()
 		if !change(node) {
 			return nil
 		}
-		return c.Client.Patch(ctx, node, optimistic(stored))
+		return m.client.Patch(ctx, node, optimistic(stored))
 	})
 }
 
-func (c *Controller) patchClaimStatus(ctx context.Context, name string, change func(*v1.NodeClaim) bool) error {
-	return c.persist(ctx, func() error {
+func (m *marker) patchClaimStatus(ctx context.Context, name string, change func(*v1.NodeClaim) bool) error {
+	return m.persist(ctx, func() error {
 		claim := &v1.NodeClaim{}
-		if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, claim); err != nil {
+		if err := m.client.Get(ctx, client.ObjectKey{Name: name}, claim); err != nil {
 			return err
 		}
 		stored := claim.DeepCopy()
 		if !change(claim) {
 			return nil
 		}
-		return c.Client.Status().Patch(ctx, claim, optimistic(stored))
+		return m.client.Status().Patch(ctx, claim, optimistic(stored))
 	})
 }
 
@@ -126,22 +138,22 @@ func optimistic(stored client.Object) client.Patch {
 }
 
 // persist retries a write. An object that no longer exists needs no write.
-func (c *Controller) persist(ctx context.Context, write func() error) error {
+func (m *marker) persist(ctx context.Context, write func() error) error {
 	delays := wait.Backoff{Duration: firstPause, Factor: 2, Steps: attempts}
 	for attempt := 1; ; attempt++ {
 		err := write()
 		if err == nil || apierrors.IsNotFound(err) {
 			return nil
 		}
-		if attempt == attempts || !c.sleep(ctx, delays.Step()) {
+		if attempt == attempts || !sleep(ctx, m.clock, delays.Step()) {
 			return err
 		}
 	}
 }
 
 // sleep waits for d and reports whether ctx has not ended.
-func (c *Controller) sleep(ctx context.Context, d time.Duration) bool {
-	timer := c.Clock.NewTimer(d)
+func sleep(ctx context.Context, clk clock.Clock, d time.Duration) bool {
+	timer := clk.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

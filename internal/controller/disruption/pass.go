@@ -19,6 +19,29 @@ import (
 // from the change that triggered the pass. Minus quietPeriod it is still longer than the ten seconds in which pod events are deduplicated.
 const validationDelay = 15 * time.Second
 
+// planner decides: a pass evaluates the methods and queues the commands that they compose. Only the loop uses it.
+type planner struct {
+	Deps
+	reads   *gatherer
+	queue   *queue
+	exec    *executor
+	marks   *marker
+	reports *reporter
+	// obstacles has the reasons why nodes are not disrupted.
+	obstacles *Obstacles
+
+	// lastSurvey is when the pods of nodes that no method takes were last inspected.
+	lastSurvey time.Time
+	// changed is when the change that triggers the next pass was observed; zero when there is none.
+	changed time.Time
+	// nominationEnds is when the first nomination ends of those that the last pass found; zero when it found none.
+	nominationEnds time.Time
+	// nothingFound is the cluster state in which a memoized method found no command, by method; unvisitedPools are the pools that
+	// single-node consolidation did not reach.
+	nothingFound   map[string]string
+	unvisitedPools map[string]bool
+}
+
 // pass is what the methods of one pass share.
 type pass struct {
 	view
@@ -34,43 +57,46 @@ type pass struct {
 	stateRevision uint64
 	// survey makes the pass inspect the pods of all candidates, to report their obstacles.
 	survey bool
+	// grants are what the pass reserved within the node limits of static pools, by pool.
+	grants map[string]*grant
 }
 
 // pass removes leftover marks, then tries one method after the other until one proposes commands. An error in one step does not
 // prevent the others. acted reports that commands were proposed: another pass may find more immediately.
-func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
-	moves := c.Store.ConsolidationState(c.Clock.Now())
-	v, err := c.gather(ctx)
+func (pl *planner) pass(ctx context.Context) (acted bool, err error) {
+	moves := pl.Store.ConsolidationState(pl.Clock.Now())
+	v, err := pl.reads.gather(ctx)
 	if err != nil {
 		return false, err
 	}
 	p := pass{
 		view: v, stateRevision: moves, changed: v.now,
 		blocks: map[string]disrupt.Obstacle{}, notes: map[string]disrupt.Obstacle{}, inspected: map[string]bool{},
+		grants: map[string]*grant{},
 	}
-	if !c.changed.IsZero() {
-		p.changed = v.now.Add(-min(v.now.Sub(c.changed), quietPeriod))
+	if !pl.changed.IsZero() {
+		p.changed = v.now.Add(-min(v.now.Sub(pl.changed), quietPeriod))
 	}
-	c.changed = time.Time{}
-	defer c.publishObstacles(&p)
-	if p.survey = v.now.Sub(c.lastSurvey) >= passInterval; p.survey {
-		c.lastSurvey = v.now
-		c.logBudgetErrors(v)
+	pl.changed = time.Time{}
+	defer pl.reports.obstacles(&p, pl.Store.Snapshot)
+	if p.survey = v.now.Sub(pl.lastSurvey) >= passInterval; p.survey {
+		pl.lastSurvey = v.now
+		pl.reports.budgetErrors(v)
 	}
-	err = c.clean(ctx, v)
+	err = pl.marks.clean(ctx, v, pl.queue.running)
 	var obstacles []disrupt.Obstacle
 	p.candidates, obstacles = disrupt.Qualify(v.qualifyInput(v.inCommand))
-	c.prices.set(ctx, v.pools, p.candidates)
+	pl.reads.prices.set(ctx, v.pools, p.candidates)
 	p.note(obstacles)
-	c.nominationEnds = firstNominationEnd(obstacles)
-	c.Obstacles.put("", obstacles)
-	c.reportBudgets(v)
+	pl.nominationEnds = firstNominationEnd(obstacles)
+	pl.obstacles.put("", obstacles)
+	pl.reports.budgets(v)
 	for _, m := range disrupt.Methods() {
-		if c.propose(ctx, &p, m) {
+		if pl.propose(ctx, &p, m) {
 			return true, err
 		}
 	}
-	c.Obstacles.log(ctx, c.Log, v.snapshot.Nodes)
+	pl.obstacles.log(ctx, pl.Log, v.snapshot.Nodes)
 	return false, err
 }
 
@@ -94,36 +120,36 @@ func firstNominationEnd(obstacles []disrupt.Obstacle) time.Time {
 //
 // The pods of the nodes that the method takes are inspected. A survey inspects those of all candidates, only to report their
 // obstacles; it runs once per passInterval, however often passes are triggered.
-func (c *Controller) propose(ctx context.Context, p *pass, m disrupt.Method) bool {
-	started := c.Clock.Now()
-	fit, obstacles := c.fit(ctx, p, m)
-	budgets := remaining(p.budgetsFor(m.Reason, c.pledged(p.view, command{})))
+func (pl *planner) propose(ctx context.Context, p *pass, m disrupt.Method) bool {
+	started := pl.Clock.Now()
+	fit, obstacles := pl.fit(ctx, p, m)
+	budgets := remaining(p.budgetsFor(m.Reason, pl.reads.pledged(p.view, command{})))
 	var d disrupt.Decision
 	switch {
 	case m.Simulates == disrupt.NoSimulation:
-		d = m.Decide(disrupt.Session{Budgets: budgets, Grant: c.grant}, fit)
+		d = m.Decide(disrupt.Session{Budgets: budgets, Grant: p.granter(pl.Store.Pools)}, fit)
 	case len(fit) > 0:
 		var known bool
-		if d, known = c.decide(ctx, p, m, fit, budgets); known {
-			c.Obstacles.refresh(m.Name, obstacles, fit)
+		if d, known = pl.decide(ctx, p, m, fit, budgets); known {
+			pl.obstacles.refresh(m.Name, obstacles, fit)
 			return false
 		}
 	}
 	p.note(d.Obstacles)
-	c.Obstacles.put(m.Name, append(obstacles, d.Obstacles...))
-	c.reportJudged(p.view, m, d.Scored)
+	pl.obstacles.put(m.Name, append(obstacles, d.Obstacles...))
+	pl.reports.judged(p.view, m, d.Scored)
 	for _, work := range d.Commands {
-		c.enqueue(ctx, p, m, work)
+		pl.enqueue(ctx, p, m, work)
 	}
 	if m.ReportsEvaluation {
-		c.Metrics.Disruption.EligibleNodes.WithLabelValues(label(m.Reason)).Set(float64(len(fit)))
-		c.Metrics.Disruption.EvaluationDuration.WithLabelValues(label(m.Reason), m.Type).Observe(c.Clock.Since(started).Seconds())
+		pl.Metrics.Disruption.EligibleNodes.WithLabelValues(label(m.Reason)).Set(float64(len(fit)))
+		pl.Metrics.Disruption.EvaluationDuration.WithLabelValues(label(m.Reason), m.Type).Observe(pl.Clock.Since(started).Seconds())
 	}
 	return len(d.Commands) > 0
 }
 
 // fit returns the candidates that a method takes and whose pods may be evicted, and the obstacles of the others.
-func (c *Controller) fit(ctx context.Context, p *pass, m disrupt.Method) ([]disrupt.Candidate, []disrupt.Obstacle) {
+func (pl *planner) fit(ctx context.Context, p *pass, m disrupt.Method) ([]disrupt.Candidate, []disrupt.Obstacle) {
 	wanted, refused := m.FilterNodes(p.candidates)
 	p.note(refused)
 	look := wanted
@@ -137,7 +163,7 @@ func (c *Controller) fit(ctx context.Context, p *pass, m disrupt.Method) ([]disr
 			fresh = append(fresh, candidate)
 		}
 	}
-	for id, o := range c.podBlocks(ctx, p.view, fresh) {
+	for id, o := range pl.reads.podBlocks(ctx, p.view, fresh) {
 		p.blocks[id] = o
 		p.note([]disrupt.Obstacle{o})
 	}
@@ -147,30 +173,30 @@ func (c *Controller) fit(ctx context.Context, p *pass, m disrupt.Method) ([]disr
 }
 
 // decide lets a method simulate. known reports that nothing has changed since it last found no command.
-func (c *Controller) decide(ctx context.Context, p *pass, m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) (d disrupt.Decision, known bool) {
-	about := fmt.Sprintf("%d %x %s %v", p.stateRevision, digest(fit), c.prices.digest(), slices.Sorted(maps.Keys(p.poolBackoff)))
-	if m.Memoized && c.nothingFound[m.Name] == about {
+func (pl *planner) decide(ctx context.Context, p *pass, m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) (d disrupt.Decision, known bool) {
+	about := fmt.Sprintf("%d %x %s %v", p.stateRevision, digest(fit), pl.reads.prices.digest(), slices.Sorted(maps.Keys(p.poolBackoff)))
+	if m.Memoized && pl.nothingFound[m.Name] == about {
 		return disrupt.Decision{}, true
 	}
 	if p.sim == nil {
 		var err error
-		if p.sim, err = c.simContext(ctx, p.view, p.candidates, p.underway); err != nil {
-			c.Log.Error("cannot simulate, leaving the nodes alone", "reason", label(m.Reason), "error", err)
+		if p.sim, err = pl.reads.simContext(ctx, p.view, p.candidates, p.underway); err != nil {
+			pl.Log.Error("cannot simulate, leaving the nodes alone", "reason", label(m.Reason), "error", err)
 			return disrupt.Decision{Obstacles: disrupt.NotReachedObstacles(fit)}, false
 		}
 	}
-	session := p.sim.session(c, m, budgets, c.Clock.Now().Add(m.Timeout))
-	session.FirstPools = c.unvisitedPools
+	session := p.sim.session(pl.Clock, m, budgets, pl.Clock.Now().Add(m.Timeout))
+	session.FirstPools = pl.unvisitedPools
 	d = m.Decide(session, fit)
 	if d.TimedOut && m.Type != "" {
-		c.Metrics.Disruption.ConsolidationTimeouts.WithLabelValues(m.Type).Inc()
-		c.Log.Debug("consolidation ran out of time", "type", m.Type, "commands", len(d.Commands))
+		pl.Metrics.Disruption.ConsolidationTimeouts.WithLabelValues(m.Type).Inc()
+		pl.Log.Debug("consolidation ran out of time", "type", m.Type, "commands", len(d.Commands))
 	}
 	if m.Search == disrupt.EachCandidate {
-		c.unvisitedPools = d.Unvisited
+		pl.unvisitedPools = d.Unvisited
 	}
 	if m.Memoized && len(d.Commands) == 0 && !d.Suppressed && !d.TimedOut {
-		c.nothingFound[m.Name] = about
+		pl.nothingFound[m.Name] = about
 	}
 	return d, false
 }
@@ -187,16 +213,16 @@ func digest(list []disrupt.Candidate) uint64 {
 }
 
 // enqueue adds a command to the queue, or starts it if its method is not validated.
-func (c *Controller) enqueue(ctx context.Context, p *pass, m disrupt.Method, work disrupt.Command) {
+func (pl *planner) enqueue(ctx context.Context, p *pass, m disrupt.Method, work disrupt.Command) {
 	cmd := command{id: string(uuid.NewUUID()), method: m, plan: work, due: p.now}
 	if m.Queued {
 		cmd.due = p.changed.Add(validationDelay)
 	}
 	if work.Static {
-		cmd.reservation = c.grants[work.Candidates[0].Node.Pool]
+		cmd.reservation = p.grants[work.Candidates[0].Node.Pool]
 	}
 	if m.Reason == disrupt.Underutilized && work.Decision() == disrupt.Replace {
-		c.reportCandidates(p.view, work)
+		pl.reports.candidates(p.view, work)
 	}
 	args := []any{
 		"command", work.Text(cmd.id), "command-id", cmd.id, "method", m.Name, "disrupted-nodes", describeNodes(work), "check-at", cmd.due,
@@ -204,24 +230,26 @@ func (c *Controller) enqueue(ctx context.Context, p *pass, m disrupt.Method, wor
 	if replacements := describeReplacements(work); len(replacements) > 0 {
 		args = append(args, "replacement-nodes", replacements)
 	}
-	c.Log.Debug("proposing disruption", args...)
+	pl.Log.Debug("proposing disruption", args...)
 	if m.Queued {
-		c.queue.put(cmd)
+		pl.queue.put(cmd)
 		return
 	}
 	cmd.started = p.now
-	c.startCommand(ctx, cmd)
+	pl.exec.start(ctx, cmd)
 }
 
-// grant reserves the right to create NodeClaims of a static pool within its limit.
-func (c *Controller) grant(pool string, wanted int) int {
-	var limit *int64
-	if nodes, ok := c.limits[pool]; ok {
-		limit = &nodes
+// granter returns a function that reserves the right to create NodeClaims of a static pool within its limit.
+func (p *pass) granter(pools *cluster.Pools) func(pool string, wanted int) int {
+	return func(pool string, wanted int) int {
+		var limit *int64
+		if nodes, ok := p.limits[pool]; ok {
+			limit = &nodes
+		}
+		reservation := pools.Reserve(pool, wanted, limit)
+		p.grants[pool] = &grant{reservation: reservation}
+		return reservation.Left()
 	}
-	reservation := c.Store.Pools.Reserve(pool, wanted, limit)
-	c.grants[pool] = &grant{reservation: reservation}
-	return reservation.Left()
 }
 
 // grant is a reservation for NodeClaims of a pool. Each command that shares it releases one.
@@ -232,16 +260,6 @@ func (g *grant) giveBack() {
 	if g != nil {
 		g.reservation.Release(1)
 	}
-}
-
-// startCommand starts a command in a goroutine that owns it until it has ended.
-func (c *Controller) startCommand(ctx context.Context, cmd command) {
-	c.queue.put(cmd)
-	c.running.Go(func() {
-		defer c.wake()
-		defer c.queue.drop(cmd.id)
-		c.carryOut(ctx, cmd)
-	})
 }
 
 // among returns the candidates that belong to the command.

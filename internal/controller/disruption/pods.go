@@ -17,10 +17,10 @@ import (
 
 // podBlocks inspects the pods of the candidates and returns the obstacles among them, by node ID. Failing to list the pods of a node
 // is an obstacle for that node only.
-func (c *Controller) podBlocks(ctx context.Context, v view, candidates []disrupt.Candidate) map[string]disrupt.Obstacle {
+func (g *gatherer) podBlocks(ctx context.Context, v view, candidates []disrupt.Candidate) map[string]disrupt.Obstacle {
 	blocks := map[string]disrupt.Obstacle{}
 	for _, candidate := range candidates {
-		if o, blocked := c.podBlock(ctx, v, candidate.Node); blocked {
+		if o, blocked := g.podBlock(ctx, v, candidate.Node); blocked {
 			blocks[candidate.Node.ID] = o
 		}
 	}
@@ -35,10 +35,10 @@ func (v view) setDrainRounds(fit []disrupt.Candidate) {
 }
 
 // podBlock is the first obstacle among the pods of a node: annotations before budgets.
-func (c *Controller) podBlock(ctx context.Context, v view, n *model.Node) (disrupt.Obstacle, bool) {
+func (g *gatherer) podBlock(ctx context.Context, v view, n *model.Node) (disrupt.Obstacle, bool) {
 	var list corev1.PodList
-	if err := c.Client.List(ctx, &list, client.MatchingFields{nodelookup.PodNode: n.NodeName}, client.UnsafeDisableDeepCopy); err != nil {
-		c.Log.Error("cannot list the pods of a node, leaving it alone", "Node", n.NodeName, "error", err)
+	if err := g.Client.List(ctx, &list, client.MatchingFields{nodelookup.PodNode: n.NodeName}, client.UnsafeDisableDeepCopy); err != nil {
+		g.Log.Error("cannot list the pods of a node, leaving it alone", "Node", n.NodeName, "error", err)
 		return disrupt.Obstacle{Code: disrupt.PodsUnknown, Node: n, Cause: err.Error()}, true
 	}
 	pods := make([]*corev1.Pod, len(list.Items))
@@ -47,15 +47,15 @@ func (c *Controller) podBlock(ctx context.Context, v view, n *model.Node) (disru
 	}
 	found := problem.InspectPods(n, pods, v.budgets, v.queues, v.now)
 	v.drainRounds[n.ID] = found.DrainRounds()
-	c.warnOfBudgets(found.Queues)
+	g.warnOfBudgets(found.Queues)
 	for _, uid := range found.Unevictable {
 		v.unevictable[uid] = true
 	}
 	for _, pod := range pods {
 		if podrules.Active(pod) {
-			c.Recorder.Publish(observe.Protection(pod, v.now)...)
+			g.Recorder.Publish(observe.Protection(pod, v.now)...)
 		}
-		c.warnOfCost(pod)
+		g.warnOfCost(pod)
 		if !podrules.Disruptable(pod, v.now) {
 			break
 		}
@@ -64,28 +64,28 @@ func (c *Controller) podBlock(ctx context.Context, v view, n *model.Node) (disru
 }
 
 // warnOfBudgets logs budgets that never allow a disruption, each once per warnInterval.
-func (c *Controller) warnOfBudgets(queues []translate.EvictionQueue) {
+func (g *gatherer) warnOfBudgets(queues []translate.EvictionQueue) {
 	for _, q := range queues {
 		if !q.Never {
 			continue
 		}
-		if _, said := c.warned.Get(q.Budget); !said {
-			c.warned.Set(q.Budget, true)
-			c.Log.Warn("a pod disruption budget wants as many healthy pods as there are and can never allow a disruption",
+		if _, said := g.warned.Get(q.Budget); !said {
+			g.warned.Set(q.Budget, true)
+			g.Log.Warn("a pod disruption budget wants as many healthy pods as there are and can never allow a disruption",
 				"PodDisruptionBudget", q.Budget)
 		}
 	}
 }
 
 // warnOfCost logs a deletion cost that cannot be parsed, once per warnInterval.
-func (c *Controller) warnOfCost(pod *corev1.Pod) {
+func (g *gatherer) warnOfCost(pod *corev1.Pod) {
 	_, err := translate.DeletionCost(pod)
 	if err == nil {
 		return
 	}
 	key := string(pod.UID) + err.Error()
-	if _, said := c.warned.Get(key); !said {
-		c.warned.Set(key, true)
-		c.Log.Error("ignoring the deletion cost of a pod", "Pod", pod.Namespace+"/"+pod.Name, "error", err)
+	if _, said := g.warned.Get(key); !said {
+		g.warned.Set(key, true)
+		g.Log.Error("ignoring the deletion cost of a pod", "Pod", pod.Namespace+"/"+pod.Name, "error", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,7 +22,7 @@ import (
 )
 
 // launch creates the replacement NodeClaims, all or none, and returns their names. The store includes them immediately.
-func (c *Controller) launch(ctx context.Context, cmd command) ([]string, error) {
+func (e *executor) launch(ctx context.Context, cmd command) ([]string, error) {
 	claims := cmd.plan.Replacements
 	if cmd.plan.Static {
 		claims = []solve.NodeClaim{{Pool: cmd.plan.Candidates[0].Node.Pool}}
@@ -33,9 +32,9 @@ func (c *Controller) launch(ctx context.Context, cmd command) ([]string, error) 
 	for i := range claims {
 		indexes[i] = i
 	}
-	err := errors.Join(forEach(ctx, c, indexes, func(i int) error {
+	err := errors.Join(forEach(ctx, e.marks.turns, indexes, func(i int) error {
 		var err error
-		names[i], err = c.create(ctx, cmd, claims[i])
+		names[i], err = e.create(ctx, cmd, claims[i])
 		return err
 	})...)
 	var created []string
@@ -45,49 +44,49 @@ func (c *Controller) launch(ctx context.Context, cmd command) ([]string, error) 
 		}
 	}
 	if err != nil {
-		c.withdraw(ctx, created)
+		e.withdraw(ctx, created)
 		return nil, err
 	}
 	return created, nil
 }
 
 // create creates one NodeClaim and returns its name, also after an error if the NodeClaim may exist nevertheless.
-func (c *Controller) create(ctx context.Context, cmd command, planned solve.NodeClaim) (string, error) {
+func (e *executor) create(ctx context.Context, cmd command, planned solve.NodeClaim) (string, error) {
 	pool := &v1.NodePool{}
-	if err := c.Client.Get(ctx, client.ObjectKey{Name: planned.Pool}, pool); err != nil {
+	if err := e.Client.Get(ctx, client.ObjectKey{Name: planned.Pool}, pool); err != nil {
 		return "", fmt.Errorf("reading nodepool %q: %w", planned.Pool, err)
 	}
 	var claim *v1.NodeClaim
 	if cmd.plan.Static {
-		claim = c.Translator.StaticNodeClaim(pool, c.defaultGracePeriod())
+		claim = e.Translator.StaticNodeClaim(pool, e.defaultGracePeriod())
 	} else {
-		claim = c.Translator.NodeClaim(pool, planned, c.defaultGracePeriod())
+		claim = e.Translator.NodeClaim(pool, planned, e.defaultGracePeriod())
 	}
-	switch err := create.NodeClaim(ctx, c.Client, claim); {
+	switch err := create.NodeClaim(ctx, e.Client, claim); {
 	case create.OutcomeUnknown(err):
 		// If it exists, it is withdrawn.
-		c.Store.Created(claim, c.Clock.Now())
+		e.Store.Created(claim, e.Clock.Now())
 		return claim.Name, fmt.Errorf("creating a replacement: %w", err)
 	case err != nil:
 		return "", fmt.Errorf("creating a replacement: %w", err)
 	}
-	c.Store.Created(claim, c.Clock.Now())
-	c.Log.Info("created nodeclaim", "NodePool", planned.Pool, "NodeClaim", claim.Name, "command-id", cmd.id)
+	e.Store.Created(claim, e.Clock.Now())
+	e.Log.Info("created nodeclaim", "NodePool", planned.Pool, "NodeClaim", claim.Name, "command-id", cmd.id)
 	relaxed := claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey]
-	c.Metrics.NodeClaims.Created.WithLabelValues(label(cmd.method.Reason), planned.Pool, relaxed).Inc()
+	e.Metrics.NodeClaims.Created.WithLabelValues(label(cmd.method.Reason), planned.Pool, relaxed).Inc()
 	return claim.Name, nil
 }
 
 // withinLimits checks the limits before anything is changed: since the command was computed, limits may have been lowered, or other
 // nodes may have used the capacity within them. Limits on nodes of static pools are enforced by reservations.
-func (c *Controller) withinLimits(ctx context.Context, cmd command) error {
+func (e *executor) withinLimits(ctx context.Context, cmd command) error {
 	if cmd.plan.Static {
 		return nil
 	}
-	usage := cluster.NewUsage(c.Store, c.Feed)
+	usage := cluster.NewUsage(e.Store, e.Feed)
 	for _, name := range cmd.launchesFrom() {
 		pool := &v1.NodePool{}
-		if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, pool); err != nil {
+		if err := e.Client.Get(ctx, client.ObjectKey{Name: name}, pool); err != nil {
 			return fmt.Errorf("reading nodepool %q: %w", name, err)
 		}
 		used, _ := usage.PoolUsage(name)
@@ -99,52 +98,52 @@ func (c *Controller) withinLimits(ctx context.Context, cmd command) error {
 	return nil
 }
 
-func (c *Controller) defaultGracePeriod() *metav1.Duration {
-	if c.Cloud.DefaultTerminationGracePeriod == nil {
+func (e *executor) defaultGracePeriod() *metav1.Duration {
+	if e.Cloud.DefaultTerminationGracePeriod == nil {
 		return nil
 	}
-	return &metav1.Duration{Duration: *c.Cloud.DefaultTerminationGracePeriod}
+	return &metav1.Duration{Duration: *e.Cloud.DefaultTerminationGracePeriod}
 }
 
 // withdraw deletes the replacements that never became ready, and returns their number. Replacements that pods are bound to or that
 // are ready are kept: consolidation removes them if they are not needed.
-func (c *Controller) withdraw(ctx context.Context, names []string) int {
+func (e *executor) withdraw(ctx context.Context, names []string) int {
 	unready := 0
 	for _, name := range names {
 		claim := &v1.NodeClaim{}
-		err := c.Client.Get(ctx, client.ObjectKey{Name: name}, claim)
+		err := e.Client.Get(ctx, client.ObjectKey{Name: name}, claim)
 		switch {
 		case apierrors.IsNotFound(err):
-			if !c.exists(name) {
+			if !e.exists(name) {
 				unready++
 				continue
 			}
 			// The cache does not have it yet.
 			claim.Name = name
 		case err != nil:
-			c.Log.Error("cannot read a replacement, leaving it to consolidation", "NodeClaim", name, "error", err)
+			e.Log.Error("cannot read a replacement, leaving it to consolidation", "NodeClaim", name, "error", err)
 			continue
 		case condition.Status(claim, v1.ConditionTypeInitialized) == "True":
 			continue
 		}
 		unready++
-		if c.carriesPods(name) {
+		if e.carriesPods(name) {
 			continue
 		}
-		switch err := c.Client.Delete(ctx, claim); {
+		switch err := e.Client.Delete(ctx, claim); {
 		case apierrors.IsNotFound(err):
 			// There is no watch event for a NodeClaim that was never written.
-			c.Store.DeleteNodeClaim(name)
+			e.Store.DeleteNodeClaim(name)
 		case err != nil:
-			c.Log.Error("cannot delete a replacement, leaving it to consolidation", "NodeClaim", name, "error", err)
+			e.Log.Error("cannot delete a replacement, leaving it to consolidation", "NodeClaim", name, "error", err)
 		}
 	}
 	return unready
 }
 
 // nodeOf is the node of a NodeClaim in the snapshot; nil if there is none.
-func (c *Controller) nodeOf(claim string) *model.Node {
-	for _, n := range c.Store.Snapshot().Nodes.All() {
+func (e *executor) nodeOf(claim string) *model.Node {
+	for _, n := range e.Store.Snapshot().Nodes.All() {
 		if n.ClaimName == claim {
 			return n
 		}
@@ -152,10 +151,10 @@ func (c *Controller) nodeOf(claim string) *model.Node {
 	return nil
 }
 
-func (c *Controller) exists(claim string) bool { return c.nodeOf(claim) != nil }
+func (e *executor) exists(claim string) bool { return e.nodeOf(claim) != nil }
 
-func (c *Controller) carriesPods(claim string) bool {
-	n := c.nodeOf(claim)
+func (e *executor) carriesPods(claim string) bool {
+	n := e.nodeOf(claim)
 	if n == nil {
 		return false
 	}
@@ -171,44 +170,44 @@ func (c *Controller) carriesPods(claim string) bool {
 var errReplacementGone = errors.New("replacement was deleted")
 
 // await waits until every replacement has been initialized, and reports whether it has. A command that cannot succeed fails.
-func (c *Controller) await(ctx context.Context, cmd command) bool {
+func (e *executor) await(ctx context.Context, cmd command) bool {
 	ready := map[string]bool{}
 	for {
-		c.protect(cmd.plan)
-		waiting, err := c.countWaiting(ctx, cmd, ready)
+		e.protect(cmd.plan)
+		waiting, err := e.countWaiting(ctx, cmd, ready)
 		switch {
 		case err == nil && waiting == 0:
 			return true
 		case errors.Is(err, errReplacementGone):
-			c.giveUp(ctx, cmd, cmd.plan.Candidates, err)
+			e.giveUp(ctx, cmd, cmd.plan.Candidates, err)
 			return false
-		case c.timedOut(cmd):
-			c.giveUp(ctx, cmd, cmd.plan.Candidates, errors.Join(errTimeout, err))
+		case e.timedOut(cmd):
+			e.giveUp(ctx, cmd, cmd.plan.Candidates, errors.Join(errTimeout, err))
 			return false
 		}
-		if !c.sleep(ctx, pollInterval) {
+		if !sleep(ctx, e.Clock, pollInterval) {
 			return false
 		}
 	}
 }
 
 // countWaiting records which replacements are ready and returns the number of others.
-func (c *Controller) countWaiting(ctx context.Context, cmd command, ready map[string]bool) (waiting int, err error) {
+func (e *executor) countWaiting(ctx context.Context, cmd command, ready map[string]bool) (waiting int, err error) {
 	for _, name := range cmd.launched {
 		if ready[name] {
 			continue
 		}
 		claim := &v1.NodeClaim{}
-		switch err := c.Client.Get(ctx, client.ObjectKey{Name: name}, claim); {
-		case apierrors.IsNotFound(err) && !c.exists(name):
+		switch err := e.Client.Get(ctx, client.ObjectKey{Name: name}, claim); {
+		case apierrors.IsNotFound(err) && !e.exists(name):
 			return waiting, fmt.Errorf("nodeclaim %q: %w", name, errReplacementGone)
 		case err != nil:
 			waiting++
 			continue
 		}
-		c.Recorder.Publish(observe.DisruptionLaunching(claim, string(cmd.method.Reason)))
+		e.Recorder.Publish(observe.DisruptionLaunching(claim, string(cmd.method.Reason)))
 		if condition.Status(claim, v1.ConditionTypeInitialized) != "True" {
-			c.Recorder.Publish(observe.DisruptionWaitingReadiness(claim))
+			e.Recorder.Publish(observe.DisruptionWaitingReadiness(claim))
 			waiting++
 			continue
 		}
@@ -218,42 +217,20 @@ func (c *Controller) countWaiting(ctx context.Context, cmd command, ready map[st
 }
 
 // nominate protects the target nodes of the command's pods, and publishes events for the pods.
-func (c *Controller) nominate(work disrupt.Command) {
-	c.protect(work)
+func (e *executor) nominate(work disrupt.Command) {
+	e.protect(work)
 	for _, at := range work.Placements {
 		for _, p := range at.Pods {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)}}
-			c.Recorder.Publish(observe.Nominated(pod, at.Node.ClaimName, at.Node.NodeName))
+			e.Recorder.Publish(observe.Nominated(pod, at.Node.ClaimName, at.Node.NodeName))
 		}
 	}
 }
 
 // protect nominates the target nodes of the command's pods, so that they are not disrupted themselves.
-func (c *Controller) protect(work disrupt.Command) {
-	until := c.Clock.Now().Add(c.Scheduling.NominationWindow())
+func (e *executor) protect(work disrupt.Command) {
+	until := e.Clock.Now().Add(e.Scheduling.NominationWindow())
 	for _, at := range work.Placements {
-		c.Store.Nominate(until, at.Node.ID)
+		e.Store.Nominate(until, at.Node.ID)
 	}
-}
-
-// describeReplacements returns the replacements as log fields.
-func describeReplacements(work disrupt.Command) []map[string]string {
-	out := make([]map[string]string, len(work.Replacements))
-	for i, claim := range work.Replacements {
-		out[i] = map[string]string{"capacity-type": strings.Join(claim.Requirements.Get(v1.CapacityTypeLabelKey).Values(), ",")}
-		if len(work.Replacements) == 1 {
-			out[i]["instance-types"] = shorten(claim.InstanceTypes)
-		}
-	}
-	return out
-}
-
-// shown is the number of names that a log line lists before it counts the rest.
-const shown = 5
-
-func shorten(list []string) string {
-	if len(list) <= shown {
-		return strings.Join(list, ", ")
-	}
-	return fmt.Sprintf("%s and %d other(s)", strings.Join(list[:shown], ", "), len(list)-shown)
 }

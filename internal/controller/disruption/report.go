@@ -2,14 +2,24 @@ package disruption
 
 import (
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 
-	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
-	"github.com/karpenter-anew/karpenter/internal/observe"
-
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
+
+// reporter publishes what passes decide and commands do, as events, metrics and logs.
+type reporter struct {
+	recorder *observe.Recorder
+	metrics  *observe.Metrics
+	log      *slog.Logger
+	// perPool are the budget gauges, which are deleted with their pool.
+	perPool *observe.GaugeStore
+}
 
 // note records the obstacle to publish for each node: the first obstacle to all methods, or else the first one that a method
 // found.
@@ -24,9 +34,9 @@ func (p *pass) note(obstacles []disrupt.Obstacle) {
 	}
 }
 
-// publishObstacles publishes the obstacles to disrupting nodes: one for each node, however many methods considered it.
-func (c *Controller) publishObstacles(p *pass) {
-	now := c.Store.Snapshot().Nodes
+// obstacles publishes the obstacles to disrupting nodes: one for each node, however many methods considered it.
+func (r *reporter) obstacles(p *pass, snapshot func() *model.Snapshot) {
+	now := snapshot().Nodes
 	for _, id := range slices.Sorted(maps.Keys(p.notes)) {
 		o := p.notes[id]
 		if n, ok := now.Get(id); !ok || n.Deleting && !o.Node.Deleting {
@@ -35,56 +45,56 @@ func (c *Controller) publishObstacles(p *pass) {
 		node, claim := p.nodes[o.Node.NodeName], p.claims[o.Node.ClaimName]
 		switch o.Code.Event() {
 		case disrupt.DisruptionBlocked:
-			c.Recorder.Publish(observe.DisruptionBlocked(node, claim, string(o.Code), o.String())...)
+			r.recorder.Publish(observe.DisruptionBlocked(node, claim, string(o.Code), o.String())...)
 		case disrupt.Unconsolidatable:
-			c.Recorder.Publish(observe.Unconsolidatable(node, claim, o.String())...)
+			r.recorder.Publish(observe.Unconsolidatable(node, claim, o.String())...)
 		case disrupt.NoEvent:
 		}
 	}
 }
 
-// reportBudgets exports what the budgets of every pool allow.
-func (c *Controller) reportBudgets(v view) {
+// budgets exports what the budgets of every pool allow.
+func (r *reporter) budgets(v view) {
 	gauges := map[string][]observe.Sample{}
 	for _, reason := range disrupt.Reasons() {
 		for name, a := range v.budgetsFor(reason, nil) {
 			gauges[string(reason)+"/"+name] = []observe.Sample{
-				{Gauge: c.Metrics.NodePools.AllowedDisruptions, Labels: []string{name, string(reason)}, Value: float64(a.allowed)},
-				{Gauge: c.Metrics.NodePools.NodesConsumingBudgets, Labels: []string{name, string(reason)}, Value: float64(a.usage.Disrupting)},
+				{Gauge: r.metrics.NodePools.AllowedDisruptions, Labels: []string{name, string(reason)}, Value: float64(a.allowed)},
+				{Gauge: r.metrics.NodePools.NodesConsumingBudgets, Labels: []string{name, string(reason)}, Value: float64(a.usage.Disrupting)},
 			}
 			if a.usage.Nodes > 0 && a.allowed == 0 {
-				c.Recorder.Publish(observe.NodePoolDisruptionBlocked(v.pools[name], string(reason)))
+				r.recorder.Publish(observe.NodePoolDisruptionBlocked(v.pools[name], string(reason)))
 			}
 		}
 	}
-	c.perPool.ReplaceAll(gauges)
+	r.perPool.ReplaceAll(gauges)
 }
 
-// reportCandidates publishes which nodes could replace the nodes of a command.
-func (c *Controller) reportCandidates(v view, work disrupt.Command) {
+// candidates publishes which nodes could replace the nodes of a command.
+func (r *reporter) candidates(v view, work disrupt.Command) {
 	for _, candidate := range work.Candidates {
 		n := candidate.Node
-		c.Recorder.Publish(observe.ConsolidationCandidate(v.nodes[n.NodeName], v.claims[n.ClaimName], work.TextFor(n.Name), work.Savings())...)
+		r.recorder.Publish(observe.ConsolidationCandidate(v.nodes[n.NodeName], v.claims[n.ClaimName], work.TextFor(n.Name), work.Savings())...)
 	}
 }
 
-// reportJudged counts scored commands by decision, and publishes approvals by pools with the policy Balanced: on the node for
+// judged counts scored commands by decision, and publishes approvals by pools with the policy Balanced: on the node for
 // commands for one node, on the pool for commands for several.
-func (c *Controller) reportJudged(v view, m disrupt.Method, judged []disrupt.ScoredCommand) {
+func (r *reporter) judged(v view, m disrupt.Method, list []disrupt.ScoredCommand) {
 	decision := func(approved bool) string {
 		if approved {
 			return "approved"
 		}
 		return "rejected"
 	}
-	for _, j := range judged {
+	for _, j := range list {
 		for _, score := range j.Scoring.Scores {
-			c.Metrics.Disruption.ConsolidationMoves.WithLabelValues(decision(j.Scoring.Approved), score.Pool, score.Policy).Inc()
+			r.metrics.Disruption.ConsolidationMoves.WithLabelValues(decision(j.Scoring.Approved), score.Pool, score.Policy).Inc()
 			if !score.Scored {
 				continue
 			}
-			c.Metrics.Disruption.ConsolidationScore.WithLabelValues(decision(score.Approved), score.Pool, score.Policy).Observe(score.Value)
-			c.Log.Debug("consolidation score", "NodePool", score.Pool, "score", score.Value, "decision", decision(score.Approved),
+			r.metrics.Disruption.ConsolidationScore.WithLabelValues(decision(score.Approved), score.Pool, score.Policy).Observe(score.Value)
+			r.log.Debug("consolidation score", "NodePool", score.Pool, "score", score.Value, "decision", decision(score.Approved),
 				"savings", score.Savings, "disruption", score.Disruption)
 			if !score.Approved {
 				continue
@@ -94,9 +104,9 @@ func (c *Controller) reportJudged(v view, m disrupt.Method, judged []disrupt.Sco
 			}
 			if m.Search == disrupt.EachCandidate {
 				n := j.Command.Candidates[0].Node
-				c.Recorder.Publish(observe.ConsolidationApproved(v.nodes[n.NodeName], v.claims[n.ClaimName], told)...)
+				r.recorder.Publish(observe.ConsolidationApproved(v.nodes[n.NodeName], v.claims[n.ClaimName], told)...)
 			} else if pool := v.pools[score.Pool]; pool != nil {
-				c.Recorder.Publish(observe.NodePoolConsolidationApproved(pool, told))
+				r.recorder.Publish(observe.NodePoolConsolidationApproved(pool, told))
 			}
 		}
 	}
@@ -105,8 +115,8 @@ func (c *Controller) reportJudged(v view, m disrupt.Method, judged []disrupt.Sco
 // sampleNodes is the number of nodes that budgets are evaluated with when only their errors matter.
 const sampleNodes = 100
 
-// logBudgetErrors logs the pools whose budgets cannot be evaluated.
-func (c *Controller) logBudgetErrors(v view) {
+// budgetErrors logs the pools whose budgets cannot be evaluated.
+func (r *reporter) budgetErrors(v view) {
 	var errs []error
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(v.pools)) {
@@ -115,6 +125,6 @@ func (c *Controller) logBudgetErrors(v view) {
 		}
 	}
 	if len(errs) > 0 {
-		c.Log.Error("detected disruption budget errors", "NodePools", names, "error", errors.Join(errs...))
+		r.log.Error("detected disruption budget errors", "NodePools", names, "error", errors.Join(errs...))
 	}
 }

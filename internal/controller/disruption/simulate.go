@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/karpenter-anew/karpenter/internal/controller/policy"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -25,32 +27,32 @@ type simContext struct {
 	simulators map[disrupt.Simulation][]*disrupt.Simulator
 }
 
-func (c *Controller) builder() problem.Builder {
+func (g *gatherer) builder() problem.Builder {
 	return problem.Builder{
-		Reader: problem.ClientReader{Client: c.Client}, Pods: c.Store, Cloud: c.Cloud, Translator: c.Translator, Catalogs: c.catalogs,
-		Policy: policy.Of(c.Scheduling, c.Gates), Predictions: c.Predictions,
+		Reader: problem.ClientReader{Client: g.Client}, Pods: g.Store, Cloud: g.Cloud, Translator: g.Translator, Catalogs: g.catalogs,
+		Policy: policy.Of(g.Scheduling, g.Gates), Predictions: g.Predictions,
 	}
 }
 
 // simContext builds the context for simulations of the candidates. underway are commands that are assumed to be complete.
-func (c *Controller) simContext(ctx context.Context, v view, candidates []disrupt.Candidate, underway []disrupt.Command) (*simContext, error) {
-	input, ignored, err := c.builder().Disruption(ctx, problem.Disruption{
+func (g *gatherer) simContext(ctx context.Context, v view, candidates []disrupt.Candidate, underway []disrupt.Command) (*simContext, error) {
+	input, ignored, err := g.builder().Disruption(ctx, problem.Disruption{
 		Snapshot: v.snapshot, Now: v.now, Pools: v.qualifyInput(nil).Pools, Candidates: candidates,
 		Budgets: v.budgets, Unevictable: v.unevictable, Underway: underway,
-		PriceOf: func(n *model.Node) float64 { return c.prices.of(v.pools, n) },
+		PriceOf: func(n *model.Node) float64 { return g.prices.of(v.pools, n) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	if len(ignored) > 0 {
-		c.Log.Debug("simulating without pods that cannot be considered", "pods", len(ignored))
+		g.Log.Debug("simulating without pods that cannot be considered", "pods", len(ignored))
 	}
 	return &simContext{input: input, candidates: candidates, simulators: map[disrupt.Simulation][]*disrupt.Simulator{}}, nil
 }
 
 // session returns the input of a method. Consolidation has as many simulators as there are processors, since one of its methods
 // considers candidates in parallel.
-func (s *simContext) session(c *Controller, m disrupt.Method, budgets disrupt.Budgets, until time.Time) disrupt.Session {
+func (s *simContext) session(clk clock.Clock, m disrupt.Method, budgets disrupt.Budgets, until time.Time) disrupt.Session {
 	want := 1
 	if m.Simulates == disrupt.ForConsolidation {
 		want = min(max(runtime.GOMAXPROCS(0), 1), maxWorkers)
@@ -71,7 +73,7 @@ func (s *simContext) session(c *Controller, m disrupt.Method, budgets disrupt.Bu
 	return disrupt.Session{
 		Input: s.input, Budgets: budgets, Simulators: sims,
 		Each:    func(n int, do func(*disrupt.Simulator, int)) { each(sims, n, do) },
-		Expired: func() bool { return !c.Clock.Now().Before(until) },
+		Expired: func() bool { return !clk.Now().Before(until) },
 	}
 }
 

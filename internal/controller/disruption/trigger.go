@@ -41,7 +41,7 @@ func onChange[T client.Object](c *Controller, matters func(before, now T) bool) 
 	wake := func(o any) {
 		object, ok := o.(T)
 		if !ok || managed.Is(c.Cloud, object) {
-			c.wake()
+			c.wake.send()
 		}
 	}
 	return toolscache.ResourceEventHandlerFuncs{
