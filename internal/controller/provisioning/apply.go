@@ -18,9 +18,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/create"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -209,8 +209,8 @@ func (p *Provisioner) reportZones(zones []solve.ZoneCount) {
 }
 
 // refusalLevel is the log level of a refusal: ignoring devices is a setting, not an error.
-func refusalLevel(reasons reason.Obstacles) slog.Level {
-	if len(reasons) > 0 && reasons[0].Code == reason.DevicesIgnored {
+func refusalLevel(reasons unschedulable.Reasons) slog.Level {
+	if len(reasons) > 0 && reasons[0].Code == unschedulable.DevicesIgnored {
 		return slog.LevelInfo
 	}
 	return slog.LevelError
@@ -253,7 +253,7 @@ func listing(first []string, count int) string {
 	return fmt.Sprintf("%s and %d other(s)", strings.Join(first, ", "), count-len(first))
 }
 
-func codes(reasons reason.Obstacles) []string {
+func codes(reasons unschedulable.Reasons) []string {
 	out := make([]string, len(reasons))
 	for i, r := range reasons {
 		out[i] = string(r.Code)

@@ -24,7 +24,7 @@ func TestWhatEveryPassFindsAgainIsLoggedOnceInAWhile(t *testing.T) {
 	if got := step("pod a"); got != slog.LevelDebug {
 		t.Errorf("again: %v", got)
 	}
-	if got := step("pod a, another obstacle"); got != slog.LevelError {
+	if got := step("pod a, another reason"); got != slog.LevelError {
 		t.Errorf("something else: %v", got)
 	}
 	clk.Step(repeatAfter)

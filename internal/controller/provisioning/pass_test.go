@@ -23,8 +23,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/writegate"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -318,20 +318,20 @@ func TestPodsThatArePutOffAreNoFailures(t *testing.T) {
 		return &model.Pod{Namespace: "default", Name: name, UID: name, Shape: &model.Shape{}}
 	}
 	plan := solve.Plan{
-		Unschedulable: []solve.UnschedulablePods{{Pods: []*model.Pod{of("a"), of("b")}, Reasons: reason.Obstacles{{Code: reason.NoPools}}}},
+		Unschedulable: []solve.UnschedulablePods{{Pods: []*model.Pod{of("a"), of("b")}, Reasons: unschedulable.Reasons{{Code: unschedulable.NoPools}}}},
 		Deferred:      []*model.Pod{of("later")},
 	}
-	unschedulable := func() float64 {
+	gauge := func() float64 {
 		return testutil.ToFloat64(w.Metrics.Scheduler.UnschedulablePods.WithLabelValues("provisioner"))
 	}
-	if err := w.p.apply(t.Context(), input{}, plan); err != nil || unschedulable() != 2 {
-		t.Errorf("error %v, %v pods are unschedulable, want 2", err, unschedulable())
+	if err := w.p.apply(t.Context(), input{}, plan); err != nil || gauge() != 2 {
+		t.Errorf("error %v, %v pods are unschedulable, want 2", err, gauge())
 	}
 	if got := w.Events(); len(got) != 2 || slices.ContainsFunc(got, func(e string) bool { return strings.Contains(e, "later") }) {
 		t.Errorf("events %q, want those of the two", got)
 	}
 	w.decide() // no pod waits any more
-	if got := unschedulable(); got != 0 {
+	if got := gauge(); got != 0 {
 		t.Errorf("%v pods are unschedulable, want none", got)
 	}
 }
@@ -393,7 +393,7 @@ func TestARefusalSpeaksForEveryPool(t *testing.T) {
 	events := w.eventsOf("FailedScheduling")
 	if len(events) != 1 || !strings.Contains(events[0], "did not tolerate taint (taint=dedicated=gpu:NoSchedule)") ||
 		!strings.Contains(events[0], "all available instance types exceed limits for nodepool (NodePool=limited)") {
-		t.Errorf("events %q, want one with both obstacles", events)
+		t.Errorf("events %q, want one with both reasons", events)
 	}
 }
 

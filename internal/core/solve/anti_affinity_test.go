@@ -7,9 +7,9 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
 
 func TestDifferentDemandsGetDifferentNodes(t *testing.T) {
@@ -63,7 +63,7 @@ func TestResourcesOfDifferentTypes(t *testing.T) {
 	if slices.Sort(types); !slices.Equal(types, []string{"f", "g"}) || len(plan.NodeClaims) != 2 {
 		t.Errorf("%d claims of %v, want one of each kind", len(plan.NodeClaims), types)
 	}
-	if plan := solve(pods(1, wanting(gpu, fpga))); len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.NoInstanceType {
+	if plan := solve(pods(1, wanting(gpu, fpga))); len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != unschedulable.NoInstanceType {
 		t.Errorf("both at once: %d claims, unschedulable %v", len(plan.NodeClaims), plan.Unschedulable)
 	}
 }
@@ -87,7 +87,7 @@ func TestLimitsOfEveryResourceHold(t *testing.T) {
 		p.Limits = limits
 		in := problem(pods(1, s), p)
 		in.Resources = names
-		if plan := Solve(in); len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.LimitsExceeded {
+		if plan := Solve(in); len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != unschedulable.LimitsExceeded {
 			t.Errorf("%s: %d claims, unschedulable %v; want the limit", name, len(plan.NodeClaims), plan.Unschedulable)
 		}
 		for i := range limits {
@@ -150,7 +150,7 @@ func TestHintsForLabelsThatLookLikeKnownOnes(t *testing.T) {
 				t.Fatal("it was placed")
 			}
 			why := plan.Unschedulable[0].Reasons[0]
-			if why.Code != reason.LabelUndefined || why.Hint != c.want {
+			if why.Code != unschedulable.LabelUndefined || why.Hint != c.want {
 				t.Errorf("%s with hint %q, want %q", why.Code, why.Hint, c.want)
 			}
 		})

@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
 
 const gpuDriver = "gpu.example.com"
@@ -469,11 +469,11 @@ func TestDiagnosesForDevicesHaveTheirCodes(t *testing.T) {
 	p := problem([]*model.Pod{user("a", "c")}, pool("default", instanceType("plain", 4, 16, 1)))
 	for _, tc := range []struct {
 		devices *model.Devices
-		want    reason.Code
+		want    unschedulable.Code
 	}{
-		{nil, reason.DevicesIgnored},
-		{known(nil), reason.DeviceClaimMissing},
-		{known(nil, wants("c", gpuDriver)), reason.DevicesUnavailable},
+		{nil, unschedulable.DevicesIgnored},
+		{known(nil), unschedulable.DeviceClaimMissing},
+		{known(nil, wants("c", gpuDriver)), unschedulable.DevicesUnavailable},
 	} {
 		p.Devices = tc.devices
 		plan := Solve(p)

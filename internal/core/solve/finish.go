@@ -1,10 +1,10 @@
 package solve
 
 import (
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
 
 // newPlan returns the plan of what was placed.
@@ -22,8 +22,8 @@ func newPlan(s *place.Placer) Plan {
 		s.SameDrivers(on)
 		done, unmet := finish(s, on, menus)
 		if len(unmet) > 0 {
-			why := reason.Obstacle{Code: reason.MinValuesUnmet, Pool: on.Template.Pool.Name, Keys: unmet, Truncated: true}
-			p.Unschedulable = append(p.Unschedulable, UnschedulablePods{Pods: on.Pods(), Reasons: reason.Obstacles{why}})
+			why := unschedulable.Reason{Code: unschedulable.MinValuesUnmet, Pool: on.Template.Pool.Name, Keys: unmet, Truncated: true}
+			p.Unschedulable = append(p.Unschedulable, UnschedulablePods{Pods: on.Pods(), Reasons: unschedulable.Reasons{why}})
 			continue
 		}
 		p.NodeClaims = append(p.NodeClaims, done)

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
 
 // listening is a small pod shape with host ports.
@@ -64,7 +64,7 @@ func TestDaemonsTakeTheirPortsOnTheTypesTheyRunOn(t *testing.T) {
 	}
 	in.DaemonSets[0].Shape = listening(tcp(9100))
 	plan = Solve(in)
-	if len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.HostPortTaken {
+	if len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != unschedulable.HostPortTaken {
 		t.Errorf("got %d claims and %v, want the port as the reason", len(plan.NodeClaims), plan.Unschedulable)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
 
 func TestOpenNodesCountAgainstTheNodeLimit(t *testing.T) {
@@ -18,7 +18,7 @@ func TestOpenNodesCountAgainstTheNodeLimit(t *testing.T) {
 	if len(plan.NodeClaims) != 2 {
 		t.Fatalf("%d claims, want 2: the limit holds within one batch", len(plan.NodeClaims))
 	}
-	if n := len(plan.Unschedulable[0].Pods); n != 3 || plan.Unschedulable[0].Reasons[0].Code != reason.NodesExhausted {
+	if n := len(plan.Unschedulable[0].Pods); n != 3 || plan.Unschedulable[0].Reasons[0].Code != unschedulable.NodesExhausted {
 		t.Errorf("%d pods unschedulable for %v, want 3 for the node limit", n, plan.Unschedulable[0].Reasons)
 	}
 }
@@ -56,7 +56,7 @@ func TestUsageOfExistingNodesCounts(t *testing.T) {
 	in := problem(pods(3, shape(3000, gi)), p)
 	in.Nodes = []*model.Node{{ID: "n", Name: "n", Pool: "default", Launched: true, Capacity: resource.Vector{4000}}}
 	plan := Solve(in)
-	if len(plan.NodeClaims) != 1 || plan.Unschedulable[0].Reasons[0].Code != reason.LimitsExceeded {
+	if len(plan.NodeClaims) != 1 || plan.Unschedulable[0].Reasons[0].Code != unschedulable.LimitsExceeded {
 		t.Errorf("%d claims, unschedulable %v; want one claim and the limit", len(plan.NodeClaims), plan.Unschedulable)
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
 
 const coresKey = "cloud.test/cores"
@@ -76,7 +76,7 @@ func TestMinValues(t *testing.T) {
 		pool []requirement.Requirement
 		cpu  int64 // of the only pod
 		want []string
-		// unmet is the keys that the obstacle names.
+		// unmet is the keys that the reason names.
 		unmet []string
 	}{
 		{"Gt leaves enough", []requirement.Requirement{cores(requirement.Gt, 2, "4")}, 500, []string{"m16", "m8"}, nil},
@@ -107,7 +107,7 @@ func TestMinValues(t *testing.T) {
 			}
 			why := plan.Unschedulable[0].Reasons
 			text := "minValues requirement is not met for label(s) (label(s)=[" + strings.Join(c.unmet, " ") + "])"
-			if why[0].Code != reason.MinValuesUnmet || !slices.Equal(why[0].Keys, c.unmet) || !strings.Contains(why.String(), text) {
+			if why[0].Code != unschedulable.MinValuesUnmet || !slices.Equal(why[0].Keys, c.unmet) || !strings.Contains(why.String(), text) {
 				t.Errorf("unschedulable for %s, want %s", why, text)
 			}
 		})

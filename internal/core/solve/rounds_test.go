@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
 
 // TestPodsThatAlternateBetweenZonesAreAllPlaced: the large pods are tried first and may only run in one zone, where the spread
@@ -38,7 +38,7 @@ func TestALimitForOneOfTwoPodsWithAntiAffinityServesOne(t *testing.T) {
 	p := pool("default", instanceType("m", 4, 16, 0.1))
 	p.Limits = map[int]int64{resource.CPU: 4000}
 	plan := Solve(problem(labelled(pods(2, apart), "web"), p))
-	if len(plan.NodeClaims) != 1 || unschedulablePods(plan) != 1 || plan.Unschedulable[0].Reasons[0].Code != reason.LimitsExceeded {
+	if len(plan.NodeClaims) != 1 || unschedulablePods(plan) != 1 || plan.Unschedulable[0].Reasons[0].Code != unschedulable.LimitsExceeded {
 		t.Errorf("%d claims, unschedulable %v; want one of each, for the limit", len(plan.NodeClaims), plan.Unschedulable)
 	}
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
 
 const providerKey = "cloud.test/accelerator"
@@ -154,7 +154,7 @@ func TestNoNewNodeHasTheHostnameThatAPodRequires(t *testing.T) {
 	t.Attr("covers", "L064")
 	asking := selecting(requirement.New("kubernetes.io/hostname", requirement.In, "node-1"))
 	plan := Solve(problem(pods(1, asking), pool("default", instanceType("m", 4, 16, 0.1))))
-	if len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.RequirementConflict {
+	if len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != unschedulable.RequirementConflict {
 		t.Errorf("%d claims, unschedulable %v", len(plan.NodeClaims), plan.Unschedulable)
 	}
 	in := problem(pods(1, asking), pool("default", instanceType("m", 4, 16, 0.1)))

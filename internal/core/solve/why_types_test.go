@@ -6,9 +6,9 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
 
@@ -17,9 +17,9 @@ func limited(p *model.Pool, limits map[int]int64) *model.Pool {
 	return p
 }
 
-// TestTheObstacleIsTheOneThatNarrows checks that the obstacle names the constraint that excludes all instance types, and the
+// TestTheReasonIsTheOneThatNarrows checks that the reason names the constraint that excludes all instance types, and the
 // sufficient value. With flip, the problem has that value and the pod is placed.
-func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
+func TestTheReasonIsTheOneThatNarrows(t *testing.T) {
 	types := func() []*catalog.InstanceType {
 		return []*catalog.InstanceType{instanceType("small", 4, 16, 0.10), instanceType("middle", 8, 32, 0.20), instanceType("large", 32, 128, 1)}
 	}
@@ -37,41 +37,41 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 		pod    *model.Shape
 		daemon *model.Shape
 		change func(in *Problem)
-		code   reason.Code
+		code   unschedulable.Code
 		detail string
 		flip   func(in *Problem)
 	}{
 		{
-			name: "limit on cores", pod: shape(20_000, gi), code: reason.LimitsExceeded,
+			name: "limit on cores", pod: shape(20_000, gi), code: unschedulable.LimitsExceeded,
 			detail: "cpu: limit 31, used or planned 0, a limit of 32 would be sufficient",
 			change: func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 31_000}) },
 			flip:   func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 32_000}) },
 		},
 		{
-			name: "limits on cores and memory", pod: shape(5_000, gi), code: reason.LimitsExceeded,
+			name: "limits on cores and memory", pod: shape(5_000, gi), code: unschedulable.LimitsExceeded,
 			detail: "cpu: limit 7, used or planned 0, a limit of 8 would be sufficient; " +
 				"memory: limit 20Gi, used or planned 0, a limit of 32Gi would be sufficient",
 			change: func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 7_000, resource.Memory: 20 * gi}) },
 			flip:   func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 8_000, resource.Memory: 32 * gi}) },
 		},
 		{
-			name: "no limit would be sufficient", pod: shape(50_000, gi), code: reason.LimitsExceeded,
+			name: "no limit would be sufficient", pod: shape(50_000, gi), code: unschedulable.LimitsExceeded,
 			detail: "cpu: limit 2, used or planned 0",
 			change: func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 2_000}) },
 		},
 		{
-			name: "limit and too large anyway", pod: shape(50_000, gi), code: reason.NoInstanceType,
+			name: "limit and too large anyway", pod: shape(50_000, gi), code: unschedulable.NoInstanceType,
 			detail: "cpu: 50 requested, at most 31900m available for pods",
 			change: func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 5_000}) },
 		},
 		{
-			name: "limit and daemons", pod: shape(3_500, gi), daemon: shape(1_000, gi), code: reason.LimitsExceeded,
+			name: "limit and daemons", pod: shape(3_500, gi), daemon: shape(1_000, gi), code: unschedulable.LimitsExceeded,
 			detail: "cpu: limit 4, used or planned 0, a limit of 8 would be sufficient",
 			change: func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 4_000}) },
 			flip:   func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 8_000}) },
 		},
 		{
-			name: "limit and minValues", pod: shape(1_000, gi), code: reason.MinValuesUnmet,
+			name: "limit and minValues", pod: shape(1_000, gi), code: unschedulable.MinValuesUnmet,
 			detail: instanceTypeKey + ": 2 values required, 1 available; cpu: limit 4, used or planned 0, a limit of 8 would be sufficient",
 			change: func(in *Problem) {
 				limited(in.Pools[0], map[int]int64{resource.CPU: 4_000})
@@ -81,17 +81,17 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 			flip: func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 8_000}) },
 		},
 		{
-			name: "daemons", pod: shape(31_000, gi), daemon: shape(1_000, gi), code: reason.DaemonsTakeRoom,
+			name: "daemons", pod: shape(31_000, gi), daemon: shape(1_000, gi), code: unschedulable.DaemonsTakeRoom,
 			detail: `the pod would fit without the {"cpu":"1","memory":"1Gi","pods":"1"} that DaemonSets request`,
 			flip:   func(in *Problem) { in.DaemonSets = nil },
 		},
 		{
 			name: "ports of daemons on the types with enough capacity", pod: with(shape(20_000, gi), port),
-			daemon: on(with(shape(100, gi), port), "large"), code: reason.HostPortTaken,
+			daemon: on(with(shape(100, gi), port), "large"), code: unschedulable.HostPortTaken,
 			flip: func(in *Problem) { in.DaemonSets = nil },
 		},
 		{
-			name: "slots for volumes", pod: shape(1_000, gi), code: reason.VolumesNotAttachable,
+			name: "slots for volumes", pod: shape(1_000, gi), code: unschedulable.VolumesNotAttachable,
 			detail: "d: 3 volumes, at most 2 can be attached",
 			change: func(in *Problem) {
 				in.Pods[0].Shape.Drivers = []string{"d", "d", "d"}
@@ -103,13 +103,13 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 			flip: func(in *Problem) { in.Pools[0].Catalog[2].Attachable = volume.Limits{"d": 3} },
 		},
 		{
-			name: "unavailable", pod: shape(20_000, gi), code: reason.OfferingUnavailable,
+			name: "unavailable", pod: shape(20_000, gi), code: unschedulable.OfferingUnavailable,
 			detail: "unavailable offerings: on-demand in zone-a: large; on-demand in zone-b: large; on-demand in zone-c: large",
 			change: func(in *Problem) { soldOut(in.Pools[0].Catalog[2], "") },
 			flip:   func(in *Problem) { in.Pools[0].Catalog = types() },
 		},
 		{
-			name: "unavailable where the pod must be", pod: shape(20_000, gi), code: reason.OfferingUnavailable,
+			name: "unavailable where the pod must be", pod: shape(20_000, gi), code: unschedulable.OfferingUnavailable,
 			detail: "unavailable offerings: on-demand in zone-b: large",
 			change: func(in *Problem) {
 				in.Pods[0].Shape.Selector = requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-b"))
@@ -118,7 +118,7 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 			flip: func(in *Problem) { in.Pods[0].Shape.Selector = nil },
 		},
 		{
-			name: "all is unavailable", pod: shape(1_000, gi), code: reason.PoolEmpty,
+			name: "all is unavailable", pod: shape(1_000, gi), code: unschedulable.PoolEmpty,
 			detail: "unavailable offerings: on-demand in zone-a: large and others; on-demand in zone-b: large and others; on-demand in zone-c: large and others",
 			change: func(in *Problem) {
 				for _, it := range in.Pools[0].Catalog {
@@ -128,7 +128,7 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 			flip: func(in *Problem) { in.Pools[0].Catalog = types() },
 		},
 		{
-			name: "requirements of the pool", pod: shape(20_000, gi), code: reason.NoInstanceType,
+			name: "requirements of the pool", pod: shape(20_000, gi), code: unschedulable.NoInstanceType,
 			detail: "cpu: 20 requested, at most 3900m available for pods; the pod would fit without " + instanceTypeKey + " In [small]",
 			change: func(in *Problem) {
 				in.Pools[0].Requirements = in.Pools[0].Requirements.And(requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "small")))

@@ -9,10 +9,10 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/bound"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
@@ -98,7 +98,7 @@ func (b reporter) placement(p solve.Placement) Placement {
 
 // refusals merges pods that are unschedulable for the same reasons.
 func (b reporter) refusals() []Refusal {
-	var groups grouping[reason.Obstacles]
+	var groups grouping[unschedulable.Reasons]
 	for _, u := range b.Plan.Unschedulable {
 		groups.add(u.Reasons.String()+poolsOf(u.Reasons), u.Reasons, u.Pods)
 	}
@@ -109,7 +109,7 @@ func (b reporter) refusals() []Refusal {
 	return out
 }
 
-func poolsOf(reasons reason.Obstacles) string {
+func poolsOf(reasons unschedulable.Reasons) string {
 	var b strings.Builder
 	for _, r := range reasons {
 		b.WriteString("\x00" + r.Pool)
@@ -117,7 +117,7 @@ func poolsOf(reasons reason.Obstacles) string {
 	return b.String()
 }
 
-func (b reporter) reasons(list reason.Obstacles) []Reason {
+func (b reporter) reasons(list unschedulable.Reasons) []Reason {
 	out := []Reason{}
 	for _, why := range list {
 		out = append(out, b.reason(why))
@@ -125,7 +125,7 @@ func (b reporter) reasons(list reason.Obstacles) []Reason {
 	return out
 }
 
-func (b reporter) reason(r reason.Obstacle) Reason {
+func (b reporter) reason(r unschedulable.Reason) Reason {
 	return Reason{
 		NodePool: r.Pool, Code: string(r.Code), Message: r.Headline(), Detail: r.Detail(), Help: r.Remedy(),
 		Requirements: entries(b.beyond(r.Pool, r.Requirements)), Requests: quantities(r.Resources),
@@ -147,10 +147,10 @@ func (b reporter) beyond(pool string, set requirement.Set) requirement.Set {
 // Unlaunchable describes a pool from which no node could be launched.
 func Unlaunchable(pool solve.UnlaunchablePool) UnusedPool {
 	if pool.MinValues {
-		why := reason.Obstacle{Code: reason.MinValuesUnmet}
+		why := unschedulable.Reason{Code: unschedulable.MinValuesUnmet}
 		return UnusedPool{Name: pool.Pool, Message: "fewer values are available than minValues requires", Help: why.Remedy()}
 	}
-	why := reason.Obstacle{Code: reason.PoolEmpty, UnavailableOfferings: pool.Unavailable}
+	why := unschedulable.Reason{Code: unschedulable.PoolEmpty, UnavailableOfferings: pool.Unavailable}
 	message := why.Headline()
 	if detail := why.Detail(); detail != "" {
 		message += ", " + detail

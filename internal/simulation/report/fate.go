@@ -105,7 +105,7 @@ func (f Fate) Text(before string) string {
 	case f.Placement != nil:
 		fmt.Fprintf(&b, "%sit fits on %s\n", before, placeName(f.Placement.Node, f.Placement.NodeClaim))
 	case f.Outcome == Refused:
-		b.WriteString(before + "it fits no node:\n" + Obstacles(before+indent, f.Reasons))
+		b.WriteString(before + "it fits no node:\n" + Reasons(before+indent, f.Reasons))
 		for _, p := range f.UnusedPools {
 			b.WriteString(before + indent + p.Name + ": not used: " + p.Message + "\n")
 			writeHelp(&b, before+indent+indent, p.Help)

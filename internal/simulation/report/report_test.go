@@ -185,8 +185,8 @@ func TestRequirementsShowFiveValues(t *testing.T) {
 	}
 }
 
-// TestPoolsWithTheSameObstacleShareALine checks that two pools with the same obstacle share a line.
-func TestPoolsWithTheSameObstacleShareALine(t *testing.T) {
+// TestPoolsWithTheSameReasonShareALine checks that two pools with the same reason share a line.
+func TestPoolsWithTheSameReasonShareALine(t *testing.T) {
 	var b strings.Builder
 	same := Reason{Code: "X", Message: "no", Help: "ask"}
 	first, second, third := same, same, same

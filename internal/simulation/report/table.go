@@ -118,11 +118,11 @@ func (r Report) placementTable(b *strings.Builder) {
 // write shows pods and their reasons.
 func (u Refusal) write(b *strings.Builder) {
 	b.WriteString(indentLines(indent, wrap(podList(u.Workloads))))
-	b.WriteString(Obstacles(indent+indent, u.Reasons))
+	b.WriteString(Reasons(indent+indent, u.Reasons))
 }
 
-// Obstacles renders reasons, each line after before; NodePools with the same reason share an entry.
-func Obstacles(before string, reasons []Reason) string {
+// Reasons renders reasons, each line after before; NodePools with the same reason share an entry.
+func Reasons(before string, reasons []Reason) string {
 	var b strings.Builder
 	for i := 0; i < len(reasons); {
 		why, pools := reasons[i], []string{}

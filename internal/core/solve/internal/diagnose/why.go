@@ -1,4 +1,4 @@
-// Package diagnose finds out why pods fit nowhere: for every pool the obstacle between it and the pod.
+// Package diagnose finds out why pods fit nowhere: for every pool the reason why it does not take the pod.
 package diagnose
 
 import (
@@ -6,12 +6,12 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
 
 // hugeCPU is a request of a million cores, in thousandths: almost certainly a mistyped unit.
@@ -20,7 +20,7 @@ const hugeCPU = 1_000_000 * 1000
 // UnschedulablePods are pods that fit nowhere for the same reasons.
 type UnschedulablePods struct {
 	Pods    []*model.Pod
-	Reasons reason.Obstacles
+	Reasons unschedulable.Reasons
 }
 
 // DiagnoseAll finds out why each of the unschedulable pods fits nowhere. It is called before repacking: counts go by host.
@@ -41,16 +41,16 @@ func DiagnoseAll(s *place.Placer) []UnschedulablePods {
 // diagnosis finds out why pods fit nowhere.
 type diagnosis struct{ *place.Placer }
 
-// why is the obstacle of every pool to a pod of the class in its most relaxed form; admitted are the columns
+// why is the reason of every pool against a pod of the class in its most relaxed form; admitted are the columns
 // that the limits of each template admit.
-func (s diagnosis) why(c *compile.Class, pod *model.Pod, admitted []bitset.Set) reason.Obstacles {
+func (s diagnosis) why(c *compile.Class, pod *model.Pod, admitted []bitset.Set) unschedulable.Reasons {
 	if len(s.Problem.Pools) == 0 {
-		return reason.Obstacles{{Code: reason.NoPools}}
+		return unschedulable.Reasons{{Code: unschedulable.NoPools}}
 	}
 	if len(s.Templates) == 0 {
 		return s.whyEmpty()
 	}
-	var out reason.Obstacles
+	var out unschedulable.Reasons
 	for i, t := range s.Templates {
 		r := s.whyNot(&poolFilter{t: t, c: c, pod: pod, resources: s.Problem.Resources, admitted: admitted[i]}, c.Final)
 		r.Pool = t.Pool.Name
@@ -62,21 +62,21 @@ func (s diagnosis) why(c *compile.Class, pod *model.Pod, admitted []bitset.Set) 
 	return out
 }
 
-// whyEmpty is the obstacle where no pool has anything to launch.
-func (s diagnosis) whyEmpty() reason.Obstacles {
-	var out reason.Obstacles
+// whyEmpty is the reason where no pool has anything to launch.
+func (s diagnosis) whyEmpty() unschedulable.Reasons {
+	var out unschedulable.Reasons
 	for _, t := range s.Unlaunchable {
-		out = append(out, reason.Obstacle{Code: reason.PoolEmpty, Pool: t.Pool.Name, UnavailableOfferings: UnavailableOfferings(t)})
+		out = append(out, unschedulable.Reason{Code: unschedulable.PoolEmpty, Pool: t.Pool.Name, UnavailableOfferings: UnavailableOfferings(t)})
 	}
 	if len(out) == 0 {
-		out = reason.Obstacles{{Code: reason.PoolEmpty}}
+		out = unschedulable.Reasons{{Code: unschedulable.PoolEmpty}}
 	}
 	return out
 }
 
-// whyNot is the first obstacle between a pod and a new node of a pool. Obstacles that higher limits would not remove come before
+// whyNot is the first reason why no new node of a pool takes a pod. Reasons that higher limits would not remove come before
 // the limits; the rest is in the order in which a new open node is tested.
-func (s diagnosis) whyNot(v *poolFilter, st *compile.Level) reason.Obstacle {
+func (s diagnosis) whyNot(v *poolFilter, st *compile.Level) unschedulable.Reason {
 	t, c := v.t, v.c
 	if r, ok := v.whyClosed(st); ok {
 		return r
@@ -90,7 +90,7 @@ func (s diagnosis) whyNot(v *poolFilter, st *compile.Level) reason.Obstacle {
 	if r, ok := s.whyTopology(t, c, st); ok {
 		return r
 	}
-	var first reason.Obstacle
+	var first unschedulable.Reason
 	for _, o := range s.Options(nil, c, st) {
 		for _, form := range o.Forms {
 			to := t.Step(t.Root, form)
@@ -98,7 +98,7 @@ func (s diagnosis) whyNot(v *poolFilter, st *compile.Level) reason.Obstacle {
 				continue
 			}
 			r := v.why(t.States[to])
-			if r.Code != reason.NoInstanceType {
+			if r.Code != unschedulable.NoInstanceType {
 				return r
 			}
 			if first.Code == "" {
@@ -112,44 +112,44 @@ func (s diagnosis) whyNot(v *poolFilter, st *compile.Level) reason.Obstacle {
 	return first
 }
 
-// whyClosed is the obstacle to the pod on all nodes of the pool.
-func (s *poolFilter) whyClosed(st *compile.Level) (reason.Obstacle, bool) {
+// whyClosed is the reason against the pod on all nodes of the pool.
+func (s *poolFilter) whyClosed(st *compile.Level) (unschedulable.Reason, bool) {
 	t := s.t
 	taint, repelled := t.Repels(s.c, st)
 	to := t.Step(t.Root, st.Conjunction)
 	switch {
 	case repelled:
-		return reason.Obstacle{Code: reason.TaintNotTolerated, Taint: taint.String()}, true
+		return unschedulable.Reason{Code: unschedulable.TaintNotTolerated, Taint: taint.String()}, true
 	case to == compile.NoState:
 		return conflict(t, t.Root, st.Conjunction), true
 	case t.Limits.Exhausted(), !s.admitted.Intersects(t.States[t.Root].Mask):
 		s.runTests()
 		next := t.States[to]
 		would := next.Mask.And(s.portFree).And(s.attaching).And(s.fits)
-		r := reason.Obstacle{Code: reason.LimitsExceeded, Limits: s.limits(would, next)}
+		r := unschedulable.Reason{Code: unschedulable.LimitsExceeded, Limits: s.limits(would, next)}
 		if t.Limits.Exhausted() {
-			r.Code = reason.NodesExhausted
+			r.Code = unschedulable.NodesExhausted
 		}
 		return r, true
 	}
-	return reason.Obstacle{}, false
+	return unschedulable.Reason{}, false
 }
 
 // whyVolumes is the label on which all alternatives of the pods' volumes conflict with the pool.
-func (s diagnosis) whyVolumes(t *compile.Template, c *compile.Class, st *compile.Level) (reason.Obstacle, bool) {
+func (s diagnosis) whyVolumes(t *compile.Template, c *compile.Class, st *compile.Level) (unschedulable.Reason, bool) {
 	narrowed := t.Step(t.Root, st.Conjunction)
-	var last reason.Obstacle
+	var last unschedulable.Reason
 	for _, reach := range c.Shape.VolumeTopology {
 		alternative := s.Classes.Intern(reach)
 		if t.Step(narrowed, alternative) != compile.NoState {
-			return reason.Obstacle{}, false
+			return unschedulable.Reason{}, false
 		}
 		last = conflict(t, narrowed, alternative)
 	}
 	if last.Conflict.Undefined {
 		last.Conflict.Have = requirement.New(last.Conflict.Key, requirement.DoesNotExist)
 	}
-	last.Code = reason.VolumeUnreachable
+	last.Code = unschedulable.VolumeUnreachable
 	return last, len(c.Shape.VolumeTopology) > 0
 }
 
@@ -166,7 +166,7 @@ func requests(t *compile.Template, c *compile.Class, names []string) string {
 }
 
 // conflict names the label by which the conjunction contradicts an open node in a state.
-func conflict(t *compile.Template, from compile.StateID, c *compile.Conjunction) reason.Obstacle {
+func conflict(t *compile.Template, from compile.StateID, c *compile.Conjunction) unschedulable.Reason {
 	root := t.States[from]
 	var contradicting *requirement.Conflict
 	for _, w := range c.Terms {
@@ -174,12 +174,12 @@ func conflict(t *compile.Template, from compile.StateID, c *compile.Conjunction)
 		switch {
 		case !t.Defined[w.Key] && !k.WellKnown && !k.Sets[w.Set].AllowsAbsence():
 			found := requirement.Conflict{Key: k.Name, Undefined: true, Want: k.Sets[w.Set]}
-			return reason.Obstacle{Code: reason.LabelUndefined, Conflict: found, Hint: hint(t, k.Name)}
+			return unschedulable.Reason{Code: unschedulable.LabelUndefined, Conflict: found, Hint: hint(t, k.Name)}
 		case have != index.Undefined && contradicting == nil && !k.Join(have, w.Set).Overlap:
 			contradicting = &requirement.Conflict{Key: k.Name, Want: k.Sets[w.Set], Have: k.Sets[have]}
 		}
 	}
-	return reason.Obstacle{Code: reason.RequirementConflict, Conflict: *contradicting}
+	return unschedulable.Reason{Code: unschedulable.RequirementConflict, Conflict: *contradicting}
 }
 
 // hint is a label that the user may have meant: a known one that contains the key, or ends like it.

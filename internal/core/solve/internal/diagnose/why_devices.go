@@ -1,14 +1,14 @@
 package diagnose
 
 import (
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
 
-// whyDevices is the obstacle to the ResourceClaims of a class at a pool, if there is one.
-func (s diagnosis) whyDevices(v *poolFilter, st *compile.Level) (reason.Obstacle, bool) {
+// whyDevices is the reason against the ResourceClaims of a class at a pool, if there is one.
+func (s diagnosis) whyDevices(v *poolFilter, st *compile.Level) (unschedulable.Reason, bool) {
 	if s.Devices == nil {
-		return reason.Obstacle{}, false
+		return unschedulable.Reason{}, false
 	}
 	t, c := v.t, v.c
 	r, ok := s.Devices.Failures[c][t]
@@ -23,7 +23,7 @@ func (s diagnosis) whyDevices(v *poolFilter, st *compile.Level) (reason.Obstacle
 		s.FitOpen(&got, compile.Bin{Host: compile.Uncounted, Number: len(s.Open), Open: on}, c, o.Forms, 1)
 		t.Free([]*compile.OpenNode{on})
 		if got.Pods > 0 {
-			return reason.Obstacle{Code: reason.LimitsExceeded, Narrowed: true, Limits: v.limits(got.Mask, t.States[got.State])}, true
+			return unschedulable.Reason{Code: unschedulable.LimitsExceeded, Narrowed: true, Limits: v.limits(got.Mask, t.States[got.State])}, true
 		}
 	}
 	return r, ok

@@ -5,16 +5,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
 
 // whyTopology is the group that leaves the class no domain among those that a new node of the pool could be in. Where each
 // group leaves one and all of them together leave none, it is the first.
-func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compile.Level) (reason.Obstacle, bool) {
+func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compile.Level) (unschedulable.Reason, bool) {
 	host := len(s.Targets.List) + len(s.Open)
 	for _, o := range st.Hosts {
 		boots := o.IsAffinity() && o.Bootstraps(o.Self, compile.AnyDomain)
@@ -24,12 +24,12 @@ func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compil
 	}
 	root := t.States[t.Step(t.Root, st.Conjunction)]
 	if root.Mask.Empty() {
-		return reason.Obstacle{}, false // no domain has anything to launch
+		return unschedulable.Reason{}, false // no domain has anything to launch
 	}
 	for _, o := range s.Options(nil, c, st) {
 		for _, form := range o.Forms {
 			if to := t.Step(t.Root, form); to != compile.NoState && !t.States[to].Mask.Empty() {
-				return reason.Obstacle{}, false
+				return unschedulable.Reason{}, false
 			}
 		}
 	}
@@ -55,18 +55,18 @@ func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compil
 		}
 	}
 	if first == nil {
-		return reason.Obstacle{}, false
+		return unschedulable.Reason{}, false
 	}
 	return s.unsatisfiable(t, st, first), true
 }
 
-func (s diagnosis) unsatisfiable(t *compile.Template, st *compile.Level, g *compile.Group) reason.Obstacle {
+func (s diagnosis) unsatisfiable(t *compile.Template, st *compile.Level, g *compile.Group) unschedulable.Reason {
 	k := s.Classes.Universe.Keys[g.Key]
 	node := requirement.New(k.Name, requirement.Exists)
 	if set := t.States[t.Root].Get(g.Key); set != index.Undefined && !g.Host {
 		node = k.Sets[set]
 	}
-	return reason.Obstacle{Code: reason.TopologyUnsatisfiable, Topology: reason.Topology{
+	return unschedulable.Reason{Code: unschedulable.TopologyUnsatisfiable, Topology: unschedulable.Topology{
 		Kind:        g.Kind.String(),
 		Key:         k.Name,
 		Counts:      s.groupCountsOf(g),
@@ -76,20 +76,20 @@ func (s diagnosis) unsatisfiable(t *compile.Template, st *compile.Level, g *comp
 }
 
 // groupCountsOf is a group's counts in the order of the domains' names.
-func (s diagnosis) groupCountsOf(g *compile.Group) []reason.Count {
-	var out []reason.Count
+func (s diagnosis) groupCountsOf(g *compile.Group) []unschedulable.Count {
+	var out []unschedulable.Count
 	if g.Host {
 		for _, d := range g.Counted() {
-			out = append(out, reason.Count{Domain: s.hostName(d), Pods: g.Count(d)})
+			out = append(out, unschedulable.Count{Domain: s.hostName(d), Pods: g.Count(d)})
 		}
 	} else {
 		for d, name := range s.Counts.Domains.Of(g.Key).Names {
 			if g.Known(d) {
-				out = append(out, reason.Count{Domain: name, Pods: g.Count(d)})
+				out = append(out, unschedulable.Count{Domain: name, Pods: g.Count(d)})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b reason.Count) int { return strings.Compare(a.Domain, b.Domain) })
+	slices.SortFunc(out, func(a, b unschedulable.Count) int { return strings.Compare(a.Domain, b.Domain) })
 	return out
 }
 

@@ -6,12 +6,12 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
 
 // Problem: several things narrow the instance types of a pool before a pod's requests are compared with what is left, and
@@ -35,7 +35,7 @@ type poolFilter struct {
 	admitted, portFree, attaching, fits, bare bitset.Set
 }
 
-// runTests runs the tests, once: for most pods an earlier obstacle needs none of them.
+// runTests runs the tests, once: for most pods an earlier reason needs none of them.
 func (s *poolFilter) runTests() {
 	if s.fits != nil {
 		return
@@ -58,16 +58,16 @@ func (s *poolFilter) runTests() {
 }
 
 // why is what the instance types of the pool lack for an open node in the state next.
-func (s *poolFilter) why(next *compile.State) reason.Obstacle {
+func (s *poolFilter) why(next *compile.State) unschedulable.Reason {
 	s.runTests()
 	t, limited := s.t, next.Mask.And(s.portFree).And(s.attaching).And(s.fits)
 	left := limited.And(s.admitted)
 	reqs := t.Requirements(next)
 	if !left.Empty() {
-		r := reason.Obstacle{Code: reason.MinValuesUnmet, Keys: t.Unmet(next, left), Requirements: reqs}
+		r := unschedulable.Reason{Code: unschedulable.MinValuesUnmet, Keys: t.Unmet(next, left), Requirements: reqs}
 		for _, m := range (&compile.OpenNode{Template: t}).Minimums(next) {
 			if n := t.Distinct(m.Key, left); n < m.Values {
-				r.MinValues = append(r.MinValues, reason.MinValues{Key: t.Universe.Keys[m.Key].Name, Required: m.Values, Available: n})
+				r.MinValues = append(r.MinValues, unschedulable.MinValues{Key: t.Universe.Keys[m.Key].Name, Required: m.Values, Available: n})
 			}
 		}
 		if len(t.Unmet(next, limited)) == 0 {
@@ -76,26 +76,26 @@ func (s *poolFilter) why(next *compile.State) reason.Obstacle {
 		return r
 	}
 	if !limited.Empty() {
-		return reason.Obstacle{Code: reason.LimitsExceeded, Narrowed: true, Limits: s.limits(limited, next)}
+		return unschedulable.Reason{Code: unschedulable.LimitsExceeded, Narrowed: true, Limits: s.limits(limited, next)}
 	}
 	rest := next.Mask.And(s.admitted)
 	for column := range rest.And(s.attaching).And(s.fits).All() {
 		port, _ := model.FirstConflict(s.c.Shape.HostPorts, t.DaemonPorts[column])
-		return reason.Obstacle{Code: reason.HostPortTaken, Port: port.String()}
+		return unschedulable.Reason{Code: unschedulable.HostPortTaken, Port: port.String()}
 	}
 	if without := rest.And(s.portFree).And(s.fits); !without.Empty() {
-		return reason.Obstacle{Code: reason.VolumesNotAttachable, AttachLimit: s.slots(without)}
+		return unschedulable.Reason{Code: unschedulable.VolumesNotAttachable, AttachLimit: s.slots(without)}
 	}
-	r := reason.Obstacle{Code: reason.NoInstanceType, Criteria: s.criteria(next), Requirements: reqs}
+	r := unschedulable.Reason{Code: unschedulable.NoInstanceType, Criteria: s.criteria(next), Requirements: reqs}
 	r.HugeCPU = s.c.Shape.Requests.At(resource.CPU) >= hugeCPU
 	others := s.admitted.And(s.portFree).And(s.attaching)
 	if without := next.Mask.And(others).And(s.bare); !without.Empty() {
 		least, _ := t.DaemonRange(without)
-		r.Code, r.Daemons = reason.DaemonsTakeRoom, resource.Describe(least, s.resources)
+		r.Code, r.Daemons = unschedulable.DaemonsTakeRoom, resource.Describe(least, s.resources)
 		return r
 	}
 	if offers := unavailable(t, next, next.Labels.And(others).And(s.fits)); len(offers) > 0 {
-		r.Code, r.UnavailableOfferings = reason.OfferingUnavailable, offers
+		r.Code, r.UnavailableOfferings = unschedulable.OfferingUnavailable, offers
 		return r
 	}
 	r.Without, r.Insufficient = s.without(next, others.And(s.fits)), s.insufficientResources(next.Mask)
@@ -103,9 +103,9 @@ func (s *poolFilter) why(next *compile.State) reason.Obstacle {
 }
 
 // criteria tests labels, resources and offerings independently of each other, over the columns that the limits admit.
-func (s *poolFilter) criteria(next *compile.State) reason.Criteria {
+func (s *poolFilter) criteria(next *compile.State) unschedulable.Criteria {
 	labels, fits, offers := next.Labels.And(s.admitted), s.fits.And(s.admitted), next.Offers.And(s.admitted)
-	return reason.Criteria{
+	return unschedulable.Criteria{
 		Requirements:             !labels.Empty(),
 		Resources:                !fits.Empty(),
 		Offering:                 !offers.Empty(),
@@ -117,7 +117,7 @@ func (s *poolFilter) criteria(next *compile.State) reason.Criteria {
 
 // limits are those that exclude otherwise sufficient columns: as few columns as minValues requires, those first that exceed the
 // fewest limits by the least. Where no column is sufficient, they are the limits that exclude all columns, without Needed.
-func (s *poolFilter) limits(would bitset.Set, next *compile.State) []reason.Limit {
+func (s *poolFilter) limits(would bitset.Set, next *compile.State) []unschedulable.Limit {
 	t, bounds := s.t, s.t.Limits.List
 	columns := slices.Collect(would.All())
 	excess := make([][]int64, t.Columns.Len())
@@ -143,7 +143,7 @@ func (s *poolFilter) limits(would bitset.Set, next *compile.State) []reason.Limi
 		}
 	}
 	alone := slices.ContainsFunc(bounds, s.keepsOut)
-	var out []reason.Limit
+	var out []unschedulable.Limit
 	for i, b := range bounds {
 		l := s.limit(b)
 		switch {
@@ -157,8 +157,8 @@ func (s *poolFilter) limits(would bitset.Set, next *compile.State) []reason.Limi
 	return out
 }
 
-func (s *poolFilter) limit(b compile.Limit) reason.Limit {
-	return reason.Limit{
+func (s *poolFilter) limit(b compile.Limit) unschedulable.Limit {
+	return unschedulable.Limit{
 		Resource: s.resources[b.Resource],
 		Limit:    resource.Format(b.Resource, b.Total),
 		Used:     resource.Format(b.Resource, b.Total-b.Remaining),
@@ -176,7 +176,7 @@ func (s *poolFilter) keepsOut(b compile.Limit) bool {
 }
 
 // slots is the driver with more volumes than any of the columns can attach; where every driver alone is within its limit, the first.
-func (s *poolFilter) slots(columns bitset.Set) reason.AttachLimit {
+func (s *poolFilter) slots(columns bitset.Set) unschedulable.AttachLimit {
 	asked := map[string]int{}
 	var drivers []string
 	for _, a := range s.pod.Attachments() {
@@ -185,14 +185,14 @@ func (s *poolFilter) slots(columns bitset.Set) reason.AttachLimit {
 		}
 	}
 	slices.Sort(drivers)
-	var first reason.AttachLimit
+	var first unschedulable.AttachLimit
 	for _, driver := range drivers {
 		most, limited := 0, true
 		for column := range columns.All() {
 			n, known := s.t.Columns.Types[s.t.Columns.Owner[column]].Attachable[driver]
 			most, limited = max(most, n), limited && known
 		}
-		slots := reason.AttachLimit{Driver: driver, Volumes: asked[driver], Max: most}
+		slots := unschedulable.AttachLimit{Driver: driver, Volumes: asked[driver], Max: most}
 		if limited && asked[driver] > most {
 			return slots
 		}
@@ -204,18 +204,18 @@ func (s *poolFilter) slots(columns bitset.Set) reason.AttachLimit {
 }
 
 // insufficientResources are the requests that exceed the capacity of all columns; of all columns of the pool, if there are none.
-func (s *poolFilter) insufficientResources(columns bitset.Set) []reason.InsufficientResource {
+func (s *poolFilter) insufficientResources(columns bitset.Set) []unschedulable.InsufficientResource {
 	if columns.Empty() {
 		columns = bitset.Full(s.t.Columns.Len())
 	}
-	var out []reason.InsufficientResource
+	var out []unschedulable.InsufficientResource
 	for _, need := range s.c.Needs {
 		var most int64
 		for column := range columns.All() {
 			most = max(most, s.t.Available[column].At(need.Resource))
 		}
 		if most < need.Amount {
-			out = append(out, reason.InsufficientResource{
+			out = append(out, unschedulable.InsufficientResource{
 				Resource:  s.resources[need.Resource],
 				Requested: resource.Format(need.Resource, need.Amount),
 				Available: resource.Format(need.Resource, most),

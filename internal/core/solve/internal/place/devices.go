@@ -8,10 +8,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
 
 // Devices is the state of devices in a run; nil when no pod uses any.
@@ -24,7 +24,7 @@ type Devices struct {
 	// kinds are the distinct sets of devices of each catalog, in its order, with the columns that have them.
 	kinds map[*index.Columns][]deviceKind
 	// Failures are the first failure of a class at a template.
-	Failures map[*compile.Class]map[*compile.Template]reason.Obstacle
+	Failures map[*compile.Class]map[*compile.Template]unschedulable.Reason
 	// Users are the owners, nodes and open nodes, that use a ResourceClaim, by its name.
 	Users map[string]map[string]bool
 	// expected are the sets of devices that a node which is not ready yet may have.
@@ -54,7 +54,7 @@ func newDevices(r *compile.Run) *Devices {
 		Ledger:   device.NewLedger(inventory, device.NewAllocated(p.Devices.Usages.Sorted(), leaving)),
 		claims:   r.Classes.Devices,
 		kinds:    map[*index.Columns][]deviceKind{},
-		Failures: map[*compile.Class]map[*compile.Template]reason.Obstacle{},
+		Failures: map[*compile.Class]map[*compile.Template]unschedulable.Reason{},
 		expected: map[*compile.Target][]*device.Template{},
 		Users:    map[string]map[string]bool{},
 	}
@@ -228,7 +228,7 @@ func (s *Placer) fitDevices(o *compile.Offer, b compile.Bin, c *compile.Class, f
 		},
 	}, c.DeviceClaims, s.deviceTimeout())
 	if failure != nil {
-		d.recordFailure(c, on.Template, deviceObstacle(failure))
+		d.recordFailure(c, on.Template, deviceReason(failure))
 		return
 	}
 	if more := added(before, a.Requirements); len(more) > 0 {
@@ -237,7 +237,7 @@ func (s *Placer) fitDevices(o *compile.Offer, b compile.Bin, c *compile.Class, f
 	trial := *on
 	trial.Mask = on.Mask.And(d.having(on.Template.Columns, a.Templates))
 	if trial.Consider(o, c, form, n); o.Pods == 0 && !o.Deferred {
-		d.recordFailure(c, on.Template, reason.Obstacle{Code: reason.NoInstanceTypeWithDevices})
+		d.recordFailure(c, on.Template, unschedulable.Reason{Code: unschedulable.NoInstanceTypeWithDevices})
 	}
 	o.Devices = &a
 }
@@ -269,25 +269,25 @@ func (s *Placer) commitDevices(b compile.Bin, o *compile.Offer) {
 }
 
 // recordFailure keeps the first failure of a class at a template.
-func (d *Devices) recordFailure(c *compile.Class, t *compile.Template, why reason.Obstacle) {
+func (d *Devices) recordFailure(c *compile.Class, t *compile.Template, why unschedulable.Reason) {
 	if d.Failures[c] == nil {
-		d.Failures[c] = map[*compile.Template]reason.Obstacle{}
+		d.Failures[c] = map[*compile.Template]unschedulable.Reason{}
 	}
 	if _, known := d.Failures[c][t]; !known {
 		d.Failures[c][t] = why
 	}
 }
 
-// deviceObstacle is a failure as an obstacle.
-func deviceObstacle(f *device.Failure) reason.Obstacle {
+// deviceReason is a failure as a reason.
+func deviceReason(f *device.Failure) unschedulable.Reason {
 	if f.Conflict == nil {
-		return reason.Obstacle{Code: reason.DevicesUnavailable, Devices: f.Text}
+		return unschedulable.Reason{Code: unschedulable.DevicesUnavailable, Devices: f.Text}
 	}
 	conflict := *f.Conflict
 	if conflict.Undefined {
 		conflict.Have = requirement.New(conflict.Key, requirement.DoesNotExist)
 	}
-	return reason.Obstacle{Code: reason.DevicesUnreachable, Conflict: conflict}
+	return unschedulable.Reason{Code: unschedulable.DevicesUnreachable, Conflict: conflict}
 }
 
 // SameDrivers cuts the candidates of an open node to those whose nodes have devices of the same drivers as the cheapest:

@@ -1,4 +1,4 @@
-package reason
+package unschedulable
 
 import (
 	"fmt"
@@ -36,9 +36,9 @@ type MinValues struct {
 // maxListed is the number of offerings, and of requirements, that a message lists.
 const maxListed = 3
 
-// Detail returns what is known about an obstacle beyond its headline: amounts, and what would be sufficient. It is empty when
+// Detail returns what is known about a reason beyond its headline: amounts, and what would be sufficient. It is empty when
 // the headline is complete.
-func (r Obstacle) Detail() string {
+func (r Reason) Detail() string {
 	var parts []string
 	for _, v := range r.MinValues {
 		parts = append(parts, fmt.Sprintf("%s: %d values required, %d available", v.Key, v.Required, v.Available))
@@ -75,8 +75,8 @@ func (r Obstacle) Detail() string {
 	return strings.Join(parts, "; ")
 }
 
-// Remedy returns how a user can remove the obstacle.
-func (r Obstacle) Remedy() string {
+// Remedy returns what a user can change so that the reason no longer applies.
+func (r Reason) Remedy() string {
 	code := r.Code
 	if code == PoolEmpty && len(r.UnavailableOfferings) > 0 {
 		code = OfferingUnavailable

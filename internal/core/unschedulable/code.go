@@ -1,13 +1,13 @@
-// Package reason is the closed vocabulary of why a pod was not placed. The engine returns these values; they are rendered as
+// Package unschedulable is the closed vocabulary of why a pod was not placed. The engine returns these values; they are rendered as
 // text only for events, logs and reports.
 //
 // Source: scheduling specification, errors and how they are surfaced.
-package reason
+package unschedulable
 
-// Code names one kind of obstacle. The set is closed: a new kind is a new constant with its rule.
+// Code names one kind of reason. The set is closed: a new kind is a new constant with its rule.
 type Code string
 
-// The obstacles, in the order in which they are tested.
+// The reasons, in the order in which they are tested.
 const (
 	// DevicesIgnored means that the pod has resource claims and the controller ignores them.
 	DevicesIgnored Code = "DevicesIgnored"
@@ -59,7 +59,7 @@ type Rule struct {
 	Remedy string
 }
 
-// Rules returns the rule of every code, in the order in which obstacles are tested.
+// Rules returns the rule of every code, in the order in which reasons are tested.
 func Rules() []Rule {
 	return []Rule{
 		{DevicesIgnored, "Pods with resource claims are placed only if dynamic resource allocation is enabled.", "Start the controller with --ignore-dra-requests=false."},

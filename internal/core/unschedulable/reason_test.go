@@ -1,4 +1,4 @@
-package reason
+package unschedulable
 
 import (
 	"flag"
@@ -12,12 +12,12 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/reference/reasons.md")
 
-// examples returns one obstacle of every code.
-func examples() map[Code]Obstacle {
+// examples returns one reason of every code.
+func examples() map[Code]Reason {
 	zone := requirement.New("topology.kubernetes.io/zone", requirement.In, "zone-z")
 	asked := requirement.NewSet(zone)
 	const resources = `{"cpu":"300","pods":"1"}`
-	return map[Code]Obstacle{
+	return map[Code]Reason{
 		DevicesIgnored:     {Code: DevicesIgnored},
 		DeviceClaimMissing: {Code: DeviceClaimMissing, Claim: "default/gpu"},
 		DevicesUnavailable: {Code: DevicesUnavailable, Devices: "no instance type can satisfy the allocation"},
@@ -88,7 +88,7 @@ func TestEveryCodeHasARuleAndAnExample(t *testing.T) {
 func TestReference(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Scheduling failures\n\n")
-	b.WriteString("Generated from `internal/core/reason` by `go test ./internal/core/reason -update`; do not edit.\n\n")
+	b.WriteString("Generated from `internal/core/unschedulable` by `go test ./internal/core/unschedulable -update`; do not edit.\n\n")
 	b.WriteString("An unschedulable pod gets a `FailedScheduling` event with one reason per NodePool, joined by `; `. The related log line has the\n")
 	b.WriteString("codes.\n")
 	for _, r := range Rules() {
@@ -105,7 +105,7 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(page) != b.String() {
-		t.Errorf("%s is stale: run go test ./internal/core/reason -update", path)
+		t.Errorf("%s is stale: run go test ./internal/core/unschedulable -update", path)
 	}
 }
 
@@ -135,12 +135,12 @@ func TestInstanceTypeTexts(t *testing.T) {
 		},
 		{Criteria{Requirements: true, Resources: true, Offering: true}, "no instance type met the requirements/resources/offering tuple"},
 	} {
-		got := Obstacle{Code: NoInstanceType, Criteria: c.criteria}.String()
+		got := Reason{Code: NoInstanceType, Criteria: c.criteria}.String()
 		if !strings.HasPrefix(got, c.want+", requirements=") {
 			t.Errorf("%+v reads %q, want %q", c.criteria, got, c.want)
 		}
 	}
-	huge := Obstacle{Code: NoInstanceType, HugeCPU: true, Criteria: Criteria{Requirements: true, Offering: true}}.String()
+	huge := Reason{Code: NoInstanceType, HugeCPU: true, Criteria: Criteria{Requirements: true, Offering: true}}.String()
 	if !strings.Contains(huge, "(CPU request >= 1 Million, m vs M typo?)") {
 		t.Errorf("no hint at the mistyped unit in %q", huge)
 	}

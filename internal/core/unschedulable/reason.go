@@ -1,4 +1,4 @@
-package reason
+package unschedulable
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// Obstacle is one reason why a pod was not placed on nodes of a pool. Code determines which of the other fields are set.
-type Obstacle struct {
+// Reason is why a pod was not placed on nodes of a pool. Code determines which of the other fields are set.
+type Reason struct {
 	Code Code
 	// Pool is the name of the pool; empty when there is none.
 	Pool string
@@ -60,8 +60,8 @@ type Criteria struct {
 	ResourcesAndOffering     bool
 }
 
-// String renders the obstacle as events and logs show it.
-func (r Obstacle) String() string {
+// String renders the reason as events and logs show it.
+func (r Reason) String() string {
 	out := r.Headline()
 	if detail := r.Detail(); detail != "" {
 		// Lists of requirements may be long, and events are cut at their end.
@@ -74,7 +74,7 @@ func (r Obstacle) String() string {
 }
 
 // HasRequest reports whether Requirements and Resources are set.
-func (r Obstacle) HasRequest() bool {
+func (r Reason) HasRequest() bool {
 	switch r.Code {
 	case NoInstanceType, DaemonsTakeRoom, OfferingUnavailable:
 		return true
@@ -83,8 +83,8 @@ func (r Obstacle) HasRequest() bool {
 	}
 }
 
-// Headline returns the obstacle alone, without details, requirements and resources.
-func (r Obstacle) Headline() string {
+// Headline returns the reason alone, without details, requirements and resources.
+func (r Reason) Headline() string {
 	switch r.Code {
 	case DevicesIgnored:
 		return "pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter"
@@ -137,7 +137,7 @@ func (r Obstacle) Headline() string {
 }
 
 // instanceType returns the message for the outcome of the three tests: the first one that applies.
-func (r Obstacle) instanceType() string {
+func (r Reason) instanceType() string {
 	const none = "no instance type met the scheduling requirements or had enough resources or had a required offering"
 	c := r.Criteria
 	switch {
@@ -168,11 +168,11 @@ func (r Obstacle) instanceType() string {
 	}
 }
 
-// Obstacles are the reasons why a pod was not placed, one per pool in the order in which the pools were tried.
-type Obstacles []Obstacle
+// Reasons are the reasons why a pod was not placed, one per pool in the order in which the pools were tried.
+type Reasons []Reason
 
-// String joins the obstacles with "; ". Consecutive empty pools are listed once.
-func (rs Obstacles) String() string {
+// String joins the reasons with "; ". Consecutive empty pools are listed once.
+func (rs Reasons) String() string {
 	parts := make([]string, 0, len(rs))
 	for _, r := range rs {
 		part := r.String()
