@@ -89,13 +89,17 @@ cloud/aws/interruption < API, cloud/aws/eventbridge, cloud/aws/reservation, clou
 cloud/aws/health < API, cloud/aws/awserrors, cloud/aws/eventbridge, cloud/aws/instancelookup, internal/observe, cloud/aws/telemetry
 cloud/aws/fleet < API, cloud/aws/batch, cloud/aws/awserrors, cloud/aws/template
 cloud/aws/zonalshift < API, cloud, internal/core/requirement, internal/observe, cloud/aws/telemetry
-cloud/aws/provider < API, cloud, cloud/aws/drift, cloud/aws/kubeletcel, cloud/aws/awserrors, cloud/aws/fleet, cloud/aws/image, cloud/aws/instance, cloud/aws/instancetype, cloud/aws/inventory, cloud/aws/kubelet, cloud/aws/launch, internal/ttlcache, cloud/aws/resourcetags, cloud/aws/reservation, cloud/aws/discovery, cloud/aws/unavailableofferings, cloud/aws/subnet, cloud/aws/template, cloud/aws/userdata, cloud/aws/zonalshift, internal/observe, cloud/aws/telemetry
+cloud/aws/controlplane < internal/observe
+cloud/aws/catalog < API, cloud, cloud/aws/discovery, cloud/aws/image, cloud/aws/instance, cloud/aws/instancetype, cloud/aws/inventory, cloud/aws/kubelet, cloud/aws/kubeletcel, cloud/aws/reservation, cloud/aws/subnet, cloud/aws/unavailableofferings, cloud/aws/zonalshift, internal/observe, internal/ttlcache
+cloud/aws/request < API, cloud, cloud/aws/controlplane, cloud/aws/fleet, cloud/aws/image, cloud/aws/kubelet, cloud/aws/launch, cloud/aws/resourcetags, cloud/aws/subnet, cloud/aws/telemetry, cloud/aws/template, cloud/aws/userdata, internal/observe
+cloud/aws/launcher < API, cloud, cloud/aws/awserrors, cloud/aws/fleet, cloud/aws/instance, cloud/aws/launch, cloud/aws/request, cloud/aws/reservation, cloud/aws/resourcetags, cloud/aws/subnet, cloud/aws/telemetry, cloud/aws/unavailableofferings, internal/observe
+cloud/aws/provider < API, cloud, cloud/aws/catalog, cloud/aws/controlplane, cloud/aws/drift, cloud/aws/fleet, cloud/aws/instance, cloud/aws/launcher, cloud/aws/request, cloud/aws/telemetry, cloud/aws/template, internal/observe, internal/ttlcache
 cloud/aws/offline < API, cloud, cloud/kwok, cloud/aws/kubeletcel, cloud/aws/instancetype, cloud/aws/kubelet, cloud/aws/resourcetags
 cloud/aws/profile < API, cloud/aws/awserrors, internal/ttlcache, cloud/aws/resourcetags
-cloud/aws/nodeclass < API, cloud/aws/awserrors, cloud/aws/image, cloud/aws/kubelet, internal/ttlcache, cloud/aws/resourcetags, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/template, internal/observe
+cloud/aws/nodeclass < API, cloud/aws/awserrors, cloud/aws/catalog, cloud/aws/image, cloud/aws/kubelet, cloud/aws/profile, cloud/aws/request, cloud/aws/resourcetags, cloud/aws/session, cloud/aws/template, internal/observe, internal/ttlcache
 cloud/aws/tagging < API, cloud/aws/instance, cloud/aws/template, internal/observe
-cloud/aws/periodic < API, cloud, cloud/aws/instance, cloud/aws/profile, cloud/aws/provider, internal/observe, cloud/aws/telemetry
-cloud/aws < API, cloud, cloud/aws/health, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/offline, cloud/aws/profile, cloud/aws/provider, cloud/aws/instancelookup, cloud/aws/session, cloud/aws/tagging, cloud/aws/periodic, cloud/aws/zonalshift, internal/observe, cloud/aws/telemetry, cloud/aws/settings, cloud/aws/snapshot, cloud/registration, internal/options
+cloud/aws/periodic < API, cloud, cloud/aws/catalog, cloud/aws/discovery, cloud/aws/instance, cloud/aws/profile, cloud/aws/telemetry, internal/observe
+cloud/aws < API, cloud, cloud/aws/catalog, cloud/aws/controlplane, cloud/aws/health, cloud/aws/instancelookup, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/offline, cloud/aws/periodic, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/settings, cloud/aws/snapshot, cloud/aws/tagging, cloud/aws/telemetry, cloud/aws/zonalshift, cloud/registration, internal/observe, internal/options
 cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session
 cloud/aws/awstest/ebs < API, cloud/aws/awstest
 cloud/aws/awstest/firstboot <

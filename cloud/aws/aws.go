@@ -27,6 +27,8 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/catalog"
+	"github.com/karpenter-anew/karpenter/cloud/aws/controlplane"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/offline"
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
@@ -153,14 +155,14 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 		return cloud.Cloud{}, err
 	}
 	o := provider.Options{
-		Settings: provider.Settings{
-			ClusterName: s.ClusterName, Region: config.Region, ReservedENIs: s.ReservedENIs, VMMemoryOverheadPercent: s.VMMemoryOverheadPercent,
-			ReservesCapacity: s.ReservesCapacity, StrictMinValues: s.StrictMinValues, EvaluatesExpressions: s.EvaluatesExpressions,
-			UsesOverlays: s.UsesOverlays,
+		Options: catalog.Options{
+			Settings: catalog.Settings{
+				Region: config.Region, ReservedENIs: s.ReservedENIs, VMMemoryOverheadPercent: s.VMMemoryOverheadPercent,
+				ReservesCapacity: s.ReservesCapacity, EvaluatesExpressions: s.EvaluatesExpressions, UsesOverlays: s.UsesOverlays,
+			},
+			OfferingSources: s.OfferingSources, Parameters: ssm.NewFromConfig(config), Clock: now, SubnetTTL: s.SubnetsFor, ImageTTL: s.ImagesFor,
 		},
-		OfferingSources: s.OfferingSources,
-		Cluster:         &provider.Cluster{}, EC2: calls, EKS: eks.NewFromConfig(config), Parameters: ssm.NewFromConfig(config), Client: c, Clock: now,
-		Metrics: metrics,
+		StrictMinValues: s.StrictMinValues, Cluster: controlplane.New(s.ClusterName, eks.NewFromConfig(config)), EC2: calls, Client: c, Metrics: metrics,
 	}
 	var profiles *profile.Manager
 	if !s.IsolatedVPC {
@@ -174,17 +176,17 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 	if err := watchZonalShifts(ctx, &o, s, arczonalshift.NewFromConfig(config)); err != nil {
 		return cloud.Cloud{}, err
 	}
-	p := provider.New(o, s.SubnetsFor, s.ImagesFor)
-	registerTypeGauges(metrics, p.Inventory)
+	p := provider.New(o)
+	registerTypeGauges(metrics, p.Catalog.Inventory)
 	if err := discoverEndpoint(ctx, p, s); err != nil {
 		return cloud.Cloud{}, err
 	}
-	if err := p.Inventory.RefreshTypes(ctx); err != nil {
+	if err := p.Catalog.Inventory.RefreshTypes(ctx); err != nil {
 		return cloud.Cloud{}, err
 	}
 	readPrices(ctx, p)
 	out := p.Cloud()
-	e := &controllerSet{provider: p, profiles: profiles, settings: s, metrics: metrics, statuses: calls, client: c, manages: out.Manages}
+	e := &controllerSet{provider: p, profiles: profiles, settings: s, metrics: metrics, statuses: calls, ec2: calls, client: c, manages: out.Manages}
 	if s.InterruptionQueue != "" {
 		e.queues = sqs.NewFromConfig(config)
 	}
@@ -194,10 +196,10 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 
 // readPrices reads all prices, and logs which embedded prices are used until then. A periodic task retries: the first attempt may fail.
 func readPrices(ctx context.Context, p *provider.Provider) {
-	table := p.Inventory.Table()
+	table := p.Catalog.Inventory.Table()
 	observe.Log(ctx).InfoContext(ctx, "using embedded prices until the price list is read", "region", table.Region, "date", table.Date, "currency", table.Currency,
 		"estimated", table.Estimated, "source", table.Source)
-	for _, err := range []error{p.Inventory.RefreshOnDemand(ctx), p.Inventory.RefreshSpot(ctx, p.Clock.Now())} {
+	for _, err := range []error{p.Catalog.Inventory.RefreshOnDemand(ctx), p.Catalog.Inventory.RefreshSpot(ctx, p.Clock.Now())} {
 		if err != nil {
 			observe.Log(ctx).ErrorContext(ctx, "reading prices failed, retrying", "error", err)
 		}
@@ -208,13 +210,13 @@ func readPrices(ctx context.Context, p *provider.Provider) {
 func discoverEndpoint(ctx context.Context, p *provider.Provider, s Settings) error {
 	endpoint := s.ClusterEndpoint
 	if endpoint == "" {
-		cluster, err := p.DescribeCluster(ctx)
+		cluster, err := p.Cluster.Describe(ctx)
 		if err != nil {
 			return fmt.Errorf("finding the endpoint of the cluster: %w", err)
 		}
 		endpoint = sdk.ToString(cluster.Endpoint)
 	}
 	observe.Log(ctx).DebugContext(ctx, "discovered cluster endpoint", "region", p.Region, "cluster-endpoint", endpoint)
-	p.Cluster.Change(func(f *provider.Facts) { f.Endpoint, f.CABundle = endpoint, s.ClusterCABundle })
+	p.Cluster.Change(func(f *controlplane.Facts) { f.Endpoint, f.CABundle = endpoint, s.ClusterCABundle })
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/cloud/aws/controlplane"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
@@ -20,11 +21,11 @@ func TestTheEndpoint(t *testing.T) {
 	t.Attr("covers", "A357")
 	account := awstest.New(awstest.Options{Types: []string{"m5.large", "m5.metal"}})
 	config := awstest.Connect(t, account)
-	start := func(s Settings) (provider.Facts, error) {
+	start := func(s Settings) (controlplane.Facts, error) {
 		s.ClusterName, s.Outlets = "test", outlets()
 		opened, err := open(t.Context(), nil, s, config)
 		if err != nil {
-			return provider.Facts{}, err
+			return controlplane.Facts{}, err
 		}
 		return opened.Provider.(*provider.Provider).Cluster.Facts(), nil
 	}
@@ -88,7 +89,7 @@ func TestVersion(t *testing.T) {
 			t.Errorf("version %q, %v, want %q", p.Cluster.Facts().Version, err, want)
 		}
 	}
-	e := &controllerSet{provider: &provider.Provider{Options: provider.Options{Cluster: &provider.Cluster{}}}}
+	e := &controllerSet{provider: &provider.Provider{Options: provider.Options{Cluster: controlplane.New("test", nil)}}}
 	if err := e.discoverVersion(t.Context(), served{err: errors.New("no")}); err == nil {
 		t.Error("a version that cannot be had is not told")
 	}

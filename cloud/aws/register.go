@@ -25,6 +25,7 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/controlplane"
 	"github.com/karpenter-anew/karpenter/cloud/aws/health"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancelookup"
 	"github.com/karpenter-anew/karpenter/cloud/aws/interruption"
@@ -59,6 +60,7 @@ type controllerSet struct {
 	// queues is nil where no queue is named.
 	queues   interruption.SQS
 	statuses health.EC2
+	ec2      nodeclass.EC2
 	settings Settings
 	metrics  *telemetry.Metrics
 	client   client.Client
@@ -99,7 +101,7 @@ func (e *controllerSet) register(m manager.Manager) error {
 // controllers adds those that follow objects.
 func (e *controllerSet) controllers(m manager.Manager) error {
 	recorder := e.settings.Outlets.Recorder
-	o := nodeclass.Options{Provider: e.provider, Profiles: e.profiles, Client: e.client, Recorder: recorder, DryRuns: e.settings.DryRuns}
+	o := nodeclass.Options{Catalog: e.provider.Catalog, Requests: e.provider.Requests, EC2: e.ec2, Profiles: e.profiles, Client: e.client, Recorder: recorder, DryRuns: e.settings.DryRuns}
 	onlyDeletions := predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: func(event.UpdateEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
@@ -130,29 +132,29 @@ func (e *controllerSet) controllers(m manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("registering controller %q: %w", "nodeclaim.tagging", err)
 	}
-	return periodic.MemoryDiscovery{Provider: e.provider, Client: e.client, Manages: e.manages}.Register(m)
+	return periodic.MemoryDiscovery{Catalog: e.provider.Catalog, Client: e.client, Manages: e.manages}.Register(m)
 }
 
 // jobs returns the periodic tasks.
 func (e *controllerSet) jobs(learnVersion func(context.Context) error) []periodic.Task {
 	p := e.provider
 	prices := func(ctx context.Context) error {
-		return errors.Join(p.Inventory.RefreshOnDemand(ctx), p.Inventory.RefreshSpot(ctx, p.Clock.Now()))
+		return errors.Join(p.Catalog.Inventory.RefreshOnDemand(ctx), p.Catalog.Inventory.RefreshSpot(ctx, p.Clock.Now()))
 	}
 	offerings := periodic.NewOfferings(periodic.OfferingsOptions{
 		Types: p.InstanceTypes, Client: e.client, Manages: e.manages, Reserves: p.ReservesCapacity, Metrics: p.Metrics,
 	})
 	out := []periodic.Task{
 		{Name: "providers.pricing", Every: periodic.Always(refreshEvery), Run: prices},
-		{Name: "providers.instancetype", Every: periodic.Always(refreshEvery), Run: p.Inventory.RefreshTypes},
-		{Name: "providers.ssm.invalidation", Every: periodic.Always(imagesEvery), Run: p.Finder.ForgetOutdated},
+		{Name: "providers.instancetype", Every: periodic.Always(refreshEvery), Run: p.Catalog.Inventory.RefreshTypes},
+		{Name: "providers.ssm.invalidation", Every: periodic.Always(imagesEvery), Run: p.Catalog.Finder.ForgetOutdated},
 		{Name: "providers.version", Every: periodic.Always(versionEvery), Run: learnVersion},
 		{Name: "cloudprovider.metrics", Every: periodic.Always(offeringsEvery), Run: offerings.Refresh},
-		{Name: "launchtemplate.adoption", Every: periodic.Always(-1), Run: p.Templates.Hydrate},
-		{Name: "launchtemplate.garbagecollection", Every: periodic.Always(sweepEvery), Run: p.Templates.DeleteExpired},
+		{Name: "launchtemplate.adoption", Every: periodic.Always(-1), Run: p.Requests.Templates.Hydrate},
+		{Name: "launchtemplate.garbagecollection", Every: periodic.Always(sweepEvery), Run: p.Requests.Templates.DeleteExpired},
 		{
 			Name: "instance.garbagecollection", Every: periodic.AtFirst(collectAtFirst, collectSoon, collectLater),
-			Run: periodic.Instances{Provider: p, Client: e.client, Manages: e.manages}.Collect,
+			Run: periodic.Instances{Instances: p.Instances, Client: e.client, Clock: p.Clock, Launched: p.Remembers, Manages: e.manages}.Collect,
 		},
 	}
 	if e.profiles != nil {
@@ -178,7 +180,7 @@ func (e *controllerSet) discoverCABundle(config *rest.Config) error {
 			return fmt.Errorf("reading the authority of the API server: %w", err)
 		}
 	}
-	e.provider.Cluster.Change(func(f *provider.Facts) { f.CABundle = base64.StdEncoding.EncodeToString(data) })
+	e.provider.Cluster.Change(func(f *controlplane.Facts) { f.CABundle = base64.StdEncoding.EncodeToString(data) })
 	return nil
 }
 
@@ -190,14 +192,14 @@ func (e *controllerSet) discoverDNS(ctx context.Context, live client.Reader) {
 		return
 	}
 	observe.Log(ctx).DebugContext(ctx, "discovered kube dns", "kube-dns-ip", service.Spec.ClusterIP)
-	e.provider.Cluster.Change(func(f *provider.Facts) { f.DNS = service.Spec.ClusterIP })
+	e.provider.Cluster.Change(func(f *controlplane.Facts) { f.DNS = service.Spec.ClusterIP })
 }
 
 // discoverVersion finds the Kubernetes version of the cluster.
 func (e *controllerSet) discoverVersion(ctx context.Context, served discovery.ServerVersionInterface) error {
 	var version string
 	if e.settings.EKSControlPlane {
-		cluster, err := e.provider.DescribeCluster(ctx)
+		cluster, err := e.provider.Cluster.Describe(ctx)
 		if err != nil {
 			return fmt.Errorf("finding the version of the cluster: %w", err)
 		}
@@ -215,7 +217,7 @@ func (e *controllerSet) discoverVersion(ctx context.Context, served discovery.Se
 			observe.Log(ctx).ErrorContext(ctx, "karpenter is not compatible with kubernetes version", "version", version)
 		}
 	}
-	e.provider.Cluster.Change(func(f *provider.Facts) { f.Version = version })
+	e.provider.Cluster.Change(func(f *controlplane.Facts) { f.Version = version })
 	return nil
 }
 

@@ -13,6 +13,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/karpenter-anew/karpenter/cloud/aws/catalog"
+	"github.com/karpenter-anew/karpenter/cloud/aws/controlplane"
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 )
@@ -21,7 +23,7 @@ import (
 func TestHowOftenThingsAreDone(t *testing.T) {
 	t.Attr("covers", "A347")
 	e := &controllerSet{
-		provider: provider.New(provider.Options{Cluster: &provider.Cluster{}, Clock: clocktesting.NewFakeClock(time.Now())}, 0, 0),
+		provider: provider.New(provider.Options{Options: catalog.Options{Clock: clocktesting.NewFakeClock(time.Now())}, Cluster: controlplane.New("test", nil)}),
 		profiles: profile.NewManager(profile.Options{}),
 	}
 	got := map[string]time.Duration{}
@@ -47,7 +49,7 @@ func TestHowOftenThingsAreDone(t *testing.T) {
 func TestVersionsThatAreNotKnownAreToldOfOnce(t *testing.T) {
 	var out bytes.Buffer
 	ctx := log.IntoContext(t.Context(), logr.FromSlogHandler(slog.NewTextHandler(&out, nil)))
-	e := &controllerSet{provider: &provider.Provider{Options: provider.Options{Cluster: &provider.Cluster{}}}}
+	e := &controllerSet{provider: &provider.Provider{Options: provider.Options{Cluster: controlplane.New("test", nil)}}}
 	for _, step := range []struct {
 		minor string
 		told  bool

@@ -22,7 +22,7 @@ func TestTypesHaveGauges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sold := opened.Provider.(*provider.Provider).Inventory
+	sold := opened.Provider.(*provider.Provider).Catalog.Inventory
 	expect := func(want ...string) {
 		t.Helper()
 		families, err := registry.Gather()

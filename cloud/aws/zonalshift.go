@@ -26,7 +26,7 @@ func watchZonalShifts(ctx context.Context, o *provider.Options, s Settings, arc 
 	if !s.ZonalShift {
 		return nil
 	}
-	cluster, err := (&provider.Provider{Options: *o}).DescribeCluster(ctx)
+	cluster, err := o.Cluster.Describe(ctx)
 	if err != nil {
 		return fmt.Errorf("finding the ARN of the cluster: %w", err)
 	}
@@ -42,10 +42,10 @@ func (e *controllerSet) watches() []periodic.Task {
 	p, outlets := e.provider, e.settings.Outlets
 	responder := &interruption.Handler{
 		Client: e.client, Clock: p.Clock, Manages: e.manages, Fresh: p.LaunchedRecently, Recorder: outlets.Recorder, Metrics: outlets.Metrics,
-		UnavailableOfferings: p.Shortages, Reservations: p.Reservations,
+		UnavailableOfferings: p.Catalog.Shortages, Reservations: p.Catalog.Reservations,
 	}
 	poll := &health.Poller{EC2: e.statuses, Client: e.client, Manages: e.manages, Handle: responder.Handle, Shifted: p.Shifts.Shifted, Clock: p.Clock, Metrics: e.metrics}
-	reserved := periodic.Reservations{Provider: p, Client: e.client, Manages: e.manages}
+	reserved := periodic.Reservations{Instances: p.Instances, Finder: p.Catalog.Finder, Client: e.client, Manages: e.manages}
 	out := []periodic.Task{
 		{Name: "interruption.instancestatus", Every: periodic.Always(healthEvery), Run: poll.Poll},
 		{Name: "capacityreservation.capacitytype", Every: periodic.Always(reservationsEvery), Run: reserved.Demote},

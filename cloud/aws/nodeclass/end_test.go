@@ -106,7 +106,7 @@ func TestTheEndOfAClass(t *testing.T) {
 		}
 		other := w.class()
 		other.Name = "other"
-		if _, err := w.provider.DryRun(t.Context(), other); err != nil {
+		if _, err := w.provider.Requests.DryRun(t.Context(), other); err != nil {
 			t.Fatal(err)
 		}
 		end(w)

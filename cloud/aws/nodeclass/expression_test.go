@@ -44,13 +44,13 @@ func TestExpressions(t *testing.T) {
 func TestExpressionsWaitForTypes(t *testing.T) {
 	t.Attr("covers", "A147")
 	w := newWorld(t, evaluating)
-	known := w.provider.Inventory
-	w.provider.Inventory = inventory.New("us-east-1", w.provider.EC2, w.provider.Prices)
+	known := w.provider.Catalog.Inventory
+	w.provider.Catalog.Inventory = inventory.New("us-east-1", w.provider.EC2, w.provider.Prices)
 	w.add(func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = block(t, `{"maxPods": "vcpus - 3"}`) })
 	class, result, err := w.reconcile()
 	if err != nil || result.RequeueAfter == 0 || !strings.HasPrefix(show(class, awsv1.ConditionTypeValidationSucceeded), "Unknown AwaitingReconciliation") {
 		t.Errorf("%v, %v, %+v", err, result, class.Status.Conditions)
 	}
-	w.provider.Inventory = known
+	w.provider.Catalog.Inventory = known
 	w.expect(awsv1.ConditionTypeValidationSucceeded, "False KubeletExpressionEvaluationFailed")
 }

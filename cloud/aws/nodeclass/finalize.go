@@ -37,7 +37,7 @@ func (c *Controller) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (r
 			return reconcile.Result{}, fmt.Errorf("finalizing ec2nodeclass %q: %w", class.Name, err)
 		}
 	}
-	if err := c.Provider.Templates.RemoveAll(ctx, class.Name); err != nil {
+	if err := c.Requests.Templates.RemoveAll(ctx, class.Name); err != nil {
 		return reconcile.Result{}, fmt.Errorf("finalizing ec2nodeclass %q: %w", class.Name, err)
 	}
 	before := class.DeepCopy()
@@ -46,7 +46,7 @@ func (c *Controller) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (r
 		return settle(err)
 	}
 	c.validations.Delete(class.Name)
-	c.Provider.ForgetClass(class.Name)
+	c.Requests.ForgetClass(class.Name)
 	return reconcile.Result{}, nil
 }
 

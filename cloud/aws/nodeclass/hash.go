@@ -27,7 +27,7 @@ func (h *Hasher) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if !class.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
-	hash := class.Hash(h.Provider.Cluster.Facts().CABundle)
+	hash := class.Hash(h.Requests.Cluster.Facts().CABundle)
 	if version, ok := class.Annotations[awsv1.AnnotationHashVersion]; ok && version != awsv1.HashVersion {
 		if err := h.migrate(ctx, class, hash); err != nil {
 			return settle(err)

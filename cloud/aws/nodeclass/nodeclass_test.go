@@ -23,6 +23,8 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/cloud/aws/catalog"
+	"github.com/karpenter-anew/karpenter/cloud/aws/controlplane"
 	"github.com/karpenter-anew/karpenter/cloud/aws/nodeclass"
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
@@ -48,14 +50,16 @@ func newWorld(t *testing.T, change ...func(*provider.Options, *nodeclass.Options
 	w.account = awstest.New(awstest.Options{Clock: w.clock, Types: []string{"m5.large", "m6g.large", "g4dn.xlarge", "m5.metal"}})
 	w.client = apiserver.New().WithStatusSubresource(&v1.NodeClaim{}, &awsv1.EC2NodeClass{}).Build()
 	config := awstest.Connect(t, w.account)
-	facts := &provider.Cluster{}
-	facts.Change(func(f *provider.Facts) {
-		*f = provider.Facts{Endpoint: "https://cluster", DNS: "10.100.0.10", Version: "1.34"}
+	cluster := controlplane.New("test", eks.NewFromConfig(config))
+	cluster.Change(func(f *controlplane.Facts) {
+		*f = controlplane.Facts{Endpoint: "https://cluster", DNS: "10.100.0.10", Version: "1.34"}
 	})
 	po := provider.Options{
-		Settings: provider.Settings{ClusterName: "test", Region: config.Region, VMMemoryOverheadPercent: 0.075, ReservesCapacity: true},
-		Cluster:  facts, EC2: ec2.NewFromConfig(config), EKS: eks.NewFromConfig(config), Parameters: ssm.NewFromConfig(config), Prices: pricing.NewFromConfig(config),
-		Client: w.client, Clock: w.clock,
+		Options: catalog.Options{
+			Settings:   catalog.Settings{Region: config.Region, VMMemoryOverheadPercent: 0.075, ReservesCapacity: true},
+			Parameters: ssm.NewFromConfig(config), Prices: pricing.NewFromConfig(config), Clock: w.clock,
+		},
+		Cluster: cluster, EC2: ec2.NewFromConfig(config), Client: w.client,
 	}
 	n := 0
 	sink := record.NewFakeRecorder(10)
@@ -66,17 +70,17 @@ func newWorld(t *testing.T, change ...func(*provider.Options, *nodeclass.Options
 	for _, c := range change {
 		c(&po, &no)
 	}
-	w.provider = provider.New(po, 0, 0)
-	if err := w.provider.Inventory.RefreshTypes(t.Context()); err != nil {
+	w.provider = provider.New(po)
+	if err := w.provider.Catalog.Inventory.RefreshTypes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.provider.Inventory.RefreshOnDemand(t.Context()); err != nil {
+	if err := w.provider.Catalog.Inventory.RefreshOnDemand(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.provider.Inventory.RefreshSpot(t.Context(), w.clock.Now()); err != nil {
+	if err := w.provider.Catalog.Inventory.RefreshSpot(t.Context(), w.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	no.Provider = w.provider
+	no.Catalog, no.Requests, no.EC2 = w.provider.Catalog, w.provider.Requests, w.provider.EC2.(nodeclass.EC2)
 	w.controller, w.hasher = nodeclass.New(no), &nodeclass.Hasher{Options: no}
 	return w
 }

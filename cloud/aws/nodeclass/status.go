@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,9 +21,10 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/condition"
+	"github.com/karpenter-anew/karpenter/cloud/aws/catalog"
 	"github.com/karpenter-anew/karpenter/cloud/aws/image"
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
-	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+	"github.com/karpenter-anew/karpenter/cloud/aws/request"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
@@ -34,9 +36,18 @@ const (
 	seldom    = 10 * time.Minute
 )
 
+// EC2 are the calls that dry runs make.
+type EC2 interface {
+	CreateFleet(context.Context, *ec2.CreateFleetInput, ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error)
+	RunInstances(context.Context, *ec2.RunInstancesInput, ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error)
+}
+
 // Options are what the controllers are made of.
 type Options struct {
-	Provider *provider.Provider
+	// Catalog has the instance types of classes and what classes select, Requests the launch templates.
+	Catalog  *catalog.Catalog
+	Requests *request.Builder
+	EC2      EC2
 	// Profiles is nil if IAM is not reachable: classes then need an instanceProfile.
 	Profiles *profile.Manager
 	Client   client.Client
@@ -54,7 +65,7 @@ type Controller struct {
 
 // New makes a controller.
 func New(o Options) *Controller {
-	return &Controller{Options: o, validations: ttlcache.New[string, cachedValidation](o.Provider.Clock, validationTTL)}
+	return &Controller{Options: o, validations: ttlcache.New[string, cachedValidation](o.Catalog.Clock, validationTTL)}
 }
 
 // step is one part of the status. It returns when to look again; 0 for never.
@@ -65,7 +76,7 @@ type step struct {
 
 func (c *Controller) steps() []step {
 	out := []step{{"images", c.images}}
-	if c.Provider.ReservesCapacity {
+	if c.Catalog.ReservesCapacity {
 		out = append(out, step{"capacity reservations", c.capacityReservations})
 	}
 	return append(out, step{"placement group", c.placementGroup}, step{"subnets", c.subnets}, step{"security groups", c.securityGroups},
@@ -74,7 +85,7 @@ func (c *Controller) steps() []step {
 
 // object is a class as its conditions are counted.
 func (c *Controller) object(class *awsv1.EC2NodeClass) condition.Object {
-	if c.Provider.ReservesCapacity {
+	if c.Catalog.ReservesCapacity {
 		return awsv1.Reserving{EC2NodeClass: class}
 	}
 	return class
@@ -98,7 +109,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 	}
 	before := class.DeepCopy()
-	set := condition.For(c.object(class), c.Provider.Clock.Now())
+	set := condition.For(c.object(class), c.Catalog.Clock.Now())
 	var again time.Duration
 	var errs []error
 	for _, s := range c.steps() {
@@ -160,7 +171,7 @@ func observed(class *awsv1.EC2NodeClass) int64 {
 }
 
 func (c *Controller) images(ctx context.Context, class *awsv1.EC2NodeClass, set condition.Set) (time.Duration, error) {
-	found, err := c.Provider.Finder.Images(ctx, class, c.Provider.Cluster.Facts().Version)
+	found, err := c.Catalog.Finder.Images(ctx, class, c.Requests.Cluster.Facts().Version)
 	var unsupported *image.UnsupportedAliasError
 	if errors.As(err, &unsupported) {
 		class.Status.AMIs = nil
@@ -185,7 +196,7 @@ func (c *Controller) images(ctx context.Context, class *awsv1.EC2NodeClass, set 
 }
 
 func (c *Controller) capacityReservations(ctx context.Context, class *awsv1.EC2NodeClass, set condition.Set) (time.Duration, error) {
-	found, err := c.Provider.Finder.CapacityReservations(ctx, class)
+	found, err := c.Catalog.Finder.CapacityReservations(ctx, class)
 	if err != nil {
 		return 0, err
 	}
@@ -196,7 +207,7 @@ func (c *Controller) capacityReservations(ctx context.Context, class *awsv1.EC2N
 		if r.EndTime == nil {
 			continue
 		}
-		if left := r.EndTime.Sub(c.Provider.Clock.Now()); left > 0 {
+		if left := r.EndTime.Sub(c.Catalog.Clock.Now()); left > 0 {
 			again = min(again, left)
 		}
 	}
@@ -209,7 +220,7 @@ func (c *Controller) placementGroup(ctx context.Context, class *awsv1.EC2NodeCla
 		set.True(awsv1.ConditionTypePlacementGroupReady)
 		return 0, nil
 	}
-	group, err := c.Provider.Finder.PlacementGroup(ctx, class)
+	group, err := c.Catalog.Finder.PlacementGroup(ctx, class)
 	switch {
 	case group == nil && err != nil:
 		set.False(awsv1.ConditionTypePlacementGroupReady, "PlacementGroupResolutionFailed", "Failed to resolve placement group")
@@ -230,7 +241,7 @@ func (c *Controller) placementGroup(ctx context.Context, class *awsv1.EC2NodeCla
 }
 
 func (c *Controller) subnets(ctx context.Context, class *awsv1.EC2NodeClass, set condition.Set) (time.Duration, error) {
-	found, err := c.Provider.Finder.Subnets(ctx, class)
+	found, err := c.Catalog.Finder.Subnets(ctx, class)
 	if err != nil {
 		return 0, err
 	}
@@ -244,7 +255,7 @@ func (c *Controller) subnets(ctx context.Context, class *awsv1.EC2NodeClass, set
 }
 
 func (c *Controller) securityGroups(ctx context.Context, class *awsv1.EC2NodeClass, set condition.Set) (time.Duration, error) {
-	found, err := c.Provider.Finder.SecurityGroups(ctx, class)
+	found, err := c.Catalog.Finder.SecurityGroups(ctx, class)
 	if err != nil {
 		return 0, err
 	}

@@ -19,8 +19,9 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/condition"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
+	"github.com/karpenter-anew/karpenter/cloud/aws/catalog"
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
-	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+	"github.com/karpenter-anew/karpenter/cloud/aws/request"
 	"github.com/karpenter-anew/karpenter/cloud/aws/resourcetags"
 	"github.com/karpenter-anew/karpenter/cloud/aws/session"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
@@ -50,7 +51,7 @@ var errAgain = errors.New("validation has to wait")
 // validate says whether instances could be launched with the class: first what the class itself shows, then by trying.
 func (c *Controller) validate(ctx context.Context, class *awsv1.EC2NodeClass, set condition.Set) (time.Duration, error) {
 	if class.Family() == awsv1.FamilyAL2023 {
-		switch err := c.Provider.LearnServiceCIDR(ctx); {
+		switch err := c.Requests.Cluster.LearnServiceCIDR(ctx); {
 		case err != nil && serverFault(err):
 			return 0, err
 		case err != nil:
@@ -65,8 +66,8 @@ func (c *Controller) validate(ctx context.Context, class *awsv1.EC2NodeClass, se
 	if waiting := c.dependencies(class, set); waiting {
 		return seldom, nil
 	}
-	switch err := c.Provider.TryExpressions(class); {
-	case errors.Is(err, provider.ErrNoTypes):
+	switch err := c.Catalog.TryExpressions(class); {
+	case errors.Is(err, catalog.ErrNoTypes):
 		return patience, nil
 	case err != nil:
 		set.False(validated, "KubeletExpressionEvaluationFailed", err.Error())
@@ -106,10 +107,10 @@ func (c *Controller) wrongKubelet(class *awsv1.EC2NodeClass) validation {
 	switch {
 	case err != nil:
 		return validation{"InvalidKubeletConfiguration", err.Error()}
-	case config.HasExpressions() && !c.Provider.EvaluatesExpressions:
+	case config.HasExpressions() && !c.Catalog.EvaluatesExpressions:
 		return validation{"KubeletExpressionsDisabled", "expressions in spec.kubelet need the feature gate NodeClassCEL"}
 	}
-	if _, err := c.Provider.Compile(config); err != nil {
+	if _, err := c.Catalog.Compile(config); err != nil {
 		return validation{"KubeletExpressionInvalid", err.Error()}
 	}
 	if err := kubelet.Unsupported(class.Spec.Kubelet, class.Family()); err != nil {
@@ -159,7 +160,7 @@ func (c *Controller) dryRun(ctx context.Context, class *awsv1.EC2NodeClass, set 
 	if !c.DryRuns {
 		return validation{}, nil
 	}
-	trial, err := c.Provider.DryRun(ctx, class)
+	trial, err := c.Requests.DryRun(ctx, class)
 	if err != nil {
 		return validationOf(err, "CreateLaunchTemplate")
 	}
@@ -200,7 +201,7 @@ func serverFault(err error) bool {
 	return errors.As(err, &coded) && coded.ErrorFault() == smithy.FaultServer || awserrors.Code(err) == "InternalError"
 }
 
-func (c *Controller) dryRunFleet(ctx context.Context, class *awsv1.EC2NodeClass, trial provider.DryRun) error {
+func (c *Controller) dryRunFleet(ctx context.Context, class *awsv1.EC2NodeClass, trial request.DryRun) error {
 	config := ec2types.FleetLaunchTemplateConfigRequest{LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{
 		LaunchTemplateName: aws.String(trial.Template), Version: aws.String("$Latest"),
 	}}
@@ -209,7 +210,7 @@ func (c *Controller) dryRunFleet(ctx context.Context, class *awsv1.EC2NodeClass,
 			InstanceType: ec2types.InstanceType(trial.InstanceType), SubnetId: aws.String(s.ID),
 		})
 	}
-	_, err := c.Provider.EC2.CreateFleet(ctx, &ec2.CreateFleetInput{
+	_, err := c.EC2.CreateFleet(ctx, &ec2.CreateFleetInput{
 		DryRun: aws.Bool(true), Type: ec2types.FleetTypeInstant, LaunchTemplateConfigs: []ec2types.FleetLaunchTemplateConfigRequest{config},
 		TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{
 			TotalTargetCapacity: aws.Int32(1), DefaultTargetCapacityType: ec2types.DefaultTargetCapacityTypeOnDemand,
@@ -220,10 +221,10 @@ func (c *Controller) dryRunFleet(ctx context.Context, class *awsv1.EC2NodeClass,
 }
 
 // dryRunInstances tries the subnets until one succeeds. If none does, it returns the error of the first.
-func (c *Controller) dryRunInstances(ctx context.Context, class *awsv1.EC2NodeClass, trial provider.DryRun) error {
+func (c *Controller) dryRunInstances(ctx context.Context, class *awsv1.EC2NodeClass, trial request.DryRun) error {
 	var first error
 	for _, s := range class.Status.Subnets {
-		_, err := c.Provider.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
+		_, err := c.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
 			DryRun: aws.Bool(true), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), InstanceType: ec2types.InstanceType(trial.InstanceType),
 			LaunchTemplate:    &ec2types.LaunchTemplateSpecification{LaunchTemplateName: aws.String(trial.Template), Version: aws.String("$Latest")},
 			NetworkInterfaces: interfaces(class, s.ID),
@@ -253,7 +254,7 @@ func interfaces(class *awsv1.EC2NodeClass, subnet string) []ec2types.InstanceNet
 	return out
 }
 
-func tagged(trial provider.DryRun, kinds ...ec2types.ResourceType) []ec2types.TagSpecification {
+func tagged(trial request.DryRun, kinds ...ec2types.ResourceType) []ec2types.TagSpecification {
 	var out []ec2types.TagSpecification
 	for _, kind := range kinds {
 		out = append(out, ec2types.TagSpecification{ResourceType: kind, Tags: template.Tags(trial.Tags)})

@@ -14,6 +14,8 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/cloud/aws/catalog"
+	"github.com/karpenter-anew/karpenter/cloud/aws/controlplane"
 	"github.com/karpenter-anew/karpenter/cloud/aws/periodic"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
@@ -25,8 +27,9 @@ func TestInstancesWithoutClaim(t *testing.T) {
 	account := awstest.New(awstest.Options{Clock: clock, Types: []string{"m5.large"}})
 	c := apiserver.New().WithStatusSubresource(&v1.NodeClaim{}).Build()
 	p := provider.New(provider.Options{
-		Settings: provider.Settings{ClusterName: "test", Region: "us-east-1"}, EC2: ec2.NewFromConfig(awstest.Connect(t, account)), Client: c, Clock: clock, Cluster: &provider.Cluster{},
-	}, 0, 0)
+		Options: catalog.Options{Settings: catalog.Settings{Region: "us-east-1"}, Clock: clock}, EC2: ec2.NewFromConfig(awstest.Connect(t, account)), Client: c,
+		Cluster: controlplane.New("test", nil),
+	})
 	ours := map[string]string{awsv1.TagNodePool: "pool", awsv1.TagNodeClass: "default", awsv1.TagClusterName: "test"}
 	add := func(age time.Duration, tags map[string]string) string {
 		return account.AddInstance(awstest.Instance{Type: "m5.large", Zone: "us-east-1a", Launched: clock.Now().Add(-age)}, tags)
@@ -54,7 +57,7 @@ func TestInstancesWithoutClaim(t *testing.T) {
 	if err := c.Create(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
-	if err := (periodic.Instances{Provider: p, Client: c, Manages: p.Cloud().Manages}).Collect(t.Context()); err != nil {
+	if err := (periodic.Instances{Instances: p.Instances, Client: c, Clock: clock, Launched: p.Remembers, Manages: p.Cloud().Manages}).Collect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}

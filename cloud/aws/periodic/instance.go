@@ -8,11 +8,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
-	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 )
 
 // youngFor is how long a new instance is not collected: its NodeClaim may not have the provider ID yet.
@@ -23,15 +23,18 @@ const atOnce = 100
 
 // Instances terminates instances of the cluster without a NodeClaim, and deletes their nodes: those of launches whose record was lost.
 type Instances struct {
-	Provider *provider.Provider
-	Client   client.Client
+	Instances *instance.Client
+	Client    client.Client
+	Clock     clock.PassiveClock
+	// Launched reports whether this process launched an instance recently: its NodeClaim may not have the provider ID yet.
+	Launched func(providerID string) bool
 	// Manages reports whether a claim belongs to this provider.
 	Manages func(*v1.NodeClassReference) bool
 }
 
 // Collect runs once. It lists instances before NodeClaims, so that it does not see instances launched in between.
 func (c Instances) Collect(ctx context.Context) error {
-	found, err := c.Provider.Instances.List(ctx)
+	found, err := c.Instances.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -45,13 +48,13 @@ func (c Instances) Collect(ctx context.Context) error {
 			owned[claim.Status.ProviderID] = true
 		}
 	}
-	now := c.Provider.Clock.Now()
+	now := c.Clock.Now()
 	errs := make([]error, len(found))
 	slots := make(chan struct{}, atOnce)
 	var all sync.WaitGroup
 	for n, i := range found {
 		id := i.ProviderID()
-		if i.Ending || owned[id] || now.Sub(i.Launched) <= youngFor || c.Provider.Remembers(id) {
+		if i.Ending || owned[id] || now.Sub(i.Launched) <= youngFor || c.Launched(id) {
 			continue
 		}
 		slots <- struct{}{}
@@ -66,7 +69,7 @@ func (c Instances) Collect(ctx context.Context) error {
 
 // end terminates an instance and deletes its node. A missing one is not an error.
 func (c Instances) end(ctx context.Context, i *instance.Instance) error {
-	if err := c.Provider.Instances.Terminate(ctx, i.ID); err != nil && !errors.Is(err, instance.ErrNotFound) {
+	if err := c.Instances.Terminate(ctx, i.ID); err != nil && !errors.Is(err, instance.ErrNotFound) {
 		if errors.Is(err, instance.ErrShifted) {
 			return nil // its time will come
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+	"github.com/karpenter-anew/karpenter/cloud/aws/catalog"
 )
 
 // memoryName is the name of the controller in logs and metrics.
@@ -24,8 +24,8 @@ const memoryName = "providers.instancetype.capacity"
 // MemoryDiscovery learns the actual memory of an instance type from every registered node. It watches NodeClaims, which name
 // their node.
 type MemoryDiscovery struct {
-	Provider *provider.Provider
-	Client   client.Client
+	Catalog *catalog.Catalog
+	Client  client.Client
 	// Manages reports whether a claim belongs to this provider.
 	Manages func(*v1.NodeClassReference) bool
 }
@@ -43,7 +43,7 @@ func (c MemoryDiscovery) Reconcile(ctx context.Context, req reconcile.Request) (
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: claim.Status.NodeName}, node); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if err := c.Provider.LearnMemory(ctx, claim, node); err != nil {
+	if err := c.Catalog.LearnMemory(ctx, claim, node); err != nil {
 		return reconcile.Result{}, fmt.Errorf("learning the memory of node %q: %w", node.Name, err)
 	}
 	return reconcile.Result{}, nil

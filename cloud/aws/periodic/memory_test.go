@@ -16,6 +16,8 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/cloud/aws/catalog"
+	"github.com/karpenter-anew/karpenter/cloud/aws/controlplane"
 	"github.com/karpenter-anew/karpenter/cloud/aws/periodic"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
@@ -35,19 +37,20 @@ func TestMemoryIsLearnedFromRegisteredNodes(t *testing.T) {
 	node.Status.Capacity = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("7700Mi")}
 	c := apiserver.New().WithObjects(class, claim).Build()
 	p := provider.New(provider.Options{
-		Settings: provider.Settings{ClusterName: "test", Region: "us-east-1"}, EC2: ec2.NewFromConfig(awstest.Connect(t, account)), Client: c, Clock: clock, Cluster: &provider.Cluster{},
-	}, 0, 0)
-	if err := p.Inventory.RefreshTypes(t.Context()); err != nil {
+		Options: catalog.Options{Settings: catalog.Settings{Region: "us-east-1"}, Clock: clock}, EC2: ec2.NewFromConfig(awstest.Connect(t, account)), Client: c,
+		Cluster: controlplane.New("test", nil),
+	})
+	if err := p.Catalog.Inventory.RefreshTypes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	learned := func(manages bool) string {
 		t.Helper()
 		all := func(*v1.NodeClassReference) bool { return manages }
-		m := periodic.MemoryDiscovery{Provider: p, Client: c, Manages: all}
+		m := periodic.MemoryDiscovery{Catalog: p.Catalog, Client: c, Manages: all}
 		if _, err := m.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "claim"}}); err != nil {
 			t.Fatal(err)
 		}
-		listed, err := p.Types(t.Context(), class)
+		listed, err := p.Catalog.Types(t.Context(), class)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,8 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+	"github.com/karpenter-anew/karpenter/cloud/aws/discovery"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -22,8 +23,9 @@ const deletedAtOnce = 10
 
 // Reservations updates the claims of capacity reservations that end.
 type Reservations struct {
-	Provider *provider.Provider
-	Client   client.Client
+	Instances *instance.Client
+	Finder    *discovery.Finder
+	Client    client.Client
 	// Manages reports whether a claim belongs to this provider.
 	Manages func(*v1.NodeClassReference) bool
 }
@@ -57,7 +59,7 @@ func (c Reservations) Demote(ctx context.Context) error {
 	if len(reserved) == 0 {
 		return nil
 	}
-	instances, err := c.Provider.Instances.List(ctx)
+	instances, err := c.Instances.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -121,7 +123,7 @@ func (c Reservations) Expire(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(held)) {
 		question.Spec.CapacityReservationSelectorTerms = append(question.Spec.CapacityReservationSelectorTerms, awsv1.CapacityReservationSelectorTerm{ID: id})
 	}
-	found, err := c.Provider.Finder.CapacityReservations(ctx, question)
+	found, err := c.Finder.CapacityReservations(ctx, question)
 	if err != nil {
 		return fmt.Errorf("reading the capacity reservations of nodeclaims: %w", err)
 	}

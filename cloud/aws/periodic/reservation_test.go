@@ -16,6 +16,8 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/cloud/aws/catalog"
+	"github.com/karpenter-anew/karpenter/cloud/aws/controlplane"
 	"github.com/karpenter-anew/karpenter/cloud/aws/periodic"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
@@ -44,10 +46,11 @@ func newReservedWorld(t *testing.T) *reservedWorld {
 		},
 	}).Build()
 	w.Manages = func(ref *v1.NodeClassReference) bool { return ref != nil && ref.Kind == "EC2NodeClass" }
-	w.Provider = provider.New(provider.Options{
-		Settings: provider.Settings{ClusterName: "test", Region: "us-east-1", ReservesCapacity: true},
-		EC2:      ec2.NewFromConfig(awstest.Connect(t, w.account)), Client: w.Client, Clock: w.clock, Cluster: &provider.Cluster{},
-	}, 0, 0)
+	p := provider.New(provider.Options{
+		Options: catalog.Options{Settings: catalog.Settings{Region: "us-east-1", ReservesCapacity: true}, Clock: w.clock},
+		EC2:     ec2.NewFromConfig(awstest.Connect(t, w.account)), Client: w.Client, Cluster: controlplane.New("test", nil),
+	})
+	w.Instances, w.Finder = p.Instances, p.Catalog.Finder
 	return w
 }
 

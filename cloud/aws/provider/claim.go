@@ -2,33 +2,32 @@ package provider
 
 import (
 	"context"
-	"maps"
-	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/catalog"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
+	"github.com/karpenter-anew/karpenter/cloud/aws/launcher"
 )
 
 // claimOf is the claim that describes an instance. Fields that depend on a deleted class or type are omitted.
 func (p *Provider) claimOf(ctx context.Context, i *instance.Instance) (*v1.NodeClaim, error) {
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(i.Launched)}}
-	class, err := p.class(ctx, i.Tags[awsv1.TagNodeClass])
+	class, err := p.Catalog.ClassIfAny(ctx, i.Tags[awsv1.TagNodeClass])
 	if err != nil {
 		return nil, err
 	}
 	var t *cloud.InstanceType
 	if class != nil {
 		// A class that is not ready has no types; its instances are there all the same.
-		if types, err := p.Types(ctx, class); err == nil {
-			t = typeNamed(types, i.Type)
+		if types, err := p.Catalog.Types(ctx, class); err == nil {
+			t = catalog.Named(types, i.Type)
 		}
 	}
-	claim.Labels = labelsOf(i, class, t)
+	claim.Labels = launcher.Labels(i, class, t)
 	if pool := i.Tags[awsv1.TagNodePool]; pool != "" {
 		claim.Labels[v1.NodePoolLabelKey] = pool
 	}
@@ -38,58 +37,7 @@ func (p *Provider) claimOf(ctx context.Context, i *instance.Instance) (*v1.NodeC
 	}
 	claim.Status.ProviderID, claim.Status.ImageID = i.ProviderID(), i.ImageID
 	if t != nil {
-		claim.Status.Capacity, claim.Status.Allocatable = withoutZeros(t.Capacity, i.EFAs), withoutZeros(t.Allocatable(), i.EFAs)
+		claim.Status.Capacity, claim.Status.Allocatable = launcher.WithoutZeros(t.Capacity, i.EFAs), launcher.WithoutZeros(t.Allocatable(), i.EFAs)
 	}
 	return claim, nil
-}
-
-// labelsOf are the labels of an instance's node: what its type is, and how it was bought.
-func labelsOf(i *instance.Instance, class *awsv1.EC2NodeClass, t *cloud.InstanceType) map[string]string {
-	out := map[string]string{}
-	if t != nil {
-		for _, r := range t.Requirements {
-			if r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1 {
-				out[r.Key] = r.Values[0]
-			}
-		}
-	}
-	// These are about how types can be bought.
-	for _, key := range awsv1.LaunchLabels() {
-		delete(out, key)
-	}
-	delete(out, awsv1.LabelZoneID)
-	maps.Copy(out, map[string]string{
-		corev1.LabelInstanceTypeStable: i.Type, corev1.LabelTopologyZone: i.Zone, v1.CapacityTypeLabelKey: i.CapacityType, awsv1.LabelInstanceTenancy: i.Tenancy,
-	})
-	if class != nil {
-		for _, s := range class.Status.Subnets {
-			if s.Zone == i.Zone && s.ZoneID != "" {
-				out[awsv1.LabelZoneID] = s.ZoneID
-				break
-			}
-		}
-	}
-	if i.CapacityType == v1.CapacityTypeReserved {
-		out[awsv1.LabelCapacityReservationID] = i.ReservationID
-		out[awsv1.LabelCapacityReservationType] = string(i.ReservationType)
-		out[awsv1.LabelCapacityReservationInterruptible] = strconv.FormatBool(i.Interruptible)
-	}
-	if i.PlacementGroupID != "" {
-		out[awsv1.LabelPlacementGroupID] = i.PlacementGroupID
-		if i.Partition > 0 {
-			out[awsv1.LabelPlacementGroupPartition] = strconv.Itoa(int(i.Partition))
-		}
-	}
-	return out
-}
-
-// withoutZeros drops zero quantities. Fabric adapters are present only if the instance has them.
-func withoutZeros(list corev1.ResourceList, efas int64) corev1.ResourceList {
-	out := corev1.ResourceList{}
-	for name, q := range list {
-		if !q.IsZero() && (name != awsv1.ResourceEFA || efas > 0) {
-			out[name] = q.DeepCopy()
-		}
-	}
-	return out
 }

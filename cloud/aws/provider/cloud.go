@@ -28,7 +28,7 @@ func (p *Provider) Cloud() cloud.Cloud {
 			GVK: awsv1.SchemeGroupVersion.WithKind("EC2NodeClass"), New: func() cloud.NodeClassObject { return &awsv1.EC2NodeClass{} },
 		}},
 		LegacyKinds:    []schema.GroupVersionKind{legacyv1alpha1.SchemeGroupVersion.WithKind("AWSNodeTemplate")},
-		RepairPolicies: repairPolicies(), Hooks: []cloud.RegistrationHook{partitionHook{p}}, UseCorrection: p.UseCorrection,
+		RepairPolicies: repairPolicies(), Hooks: []cloud.RegistrationHook{partitionHook{p}}, UseCorrection: p.useCorrection,
 	}
 }
 

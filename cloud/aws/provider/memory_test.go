@@ -18,7 +18,7 @@ func (w *world) learn(claim *v1.NodeClaim, memory string) {
 	w.t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: claim.Labels}}
 	node.Status.Capacity = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}
-	if err := w.LearnMemory(w.t.Context(), claim, node); err != nil {
+	if err := w.Catalog.LearnMemory(w.t.Context(), claim, node); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -30,7 +30,7 @@ func TestPricesThatUsersWrite(t *testing.T) {
 	w := newWorld(t, "m5.large")
 	w.account.AddSubnet(awstest.Subnet{ID: "subnet-local", Zone: local, ZoneID: "use1-bos1-az1", Free: 100, Tags: map[string]string{"karpenter.sh/discovery": "test"}})
 	w.account.AddOffering("m5.large", local, 0)
-	if err := w.Inventory.RefreshTypes(t.Context()); err != nil {
+	if err := w.Catalog.Inventory.RefreshTypes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.clock.Step(time.Minute) // for which subnets are remembered
@@ -56,7 +56,7 @@ func TestPricesThatUsersWrite(t *testing.T) {
 	narrow.Spec.Requirements = append(narrow.Spec.Requirements, v1alpha1.NodeSelectorRequirement{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpExists})
 	adjusted := overlayOf("adjusted", "m5.large", "3")
 	adjusted.Spec.Price, adjusted.Spec.PriceAdjustment = nil, adjusted.Spec.Price
-	w.UsesOverlays = true
+	w.Catalog.UsesOverlays = true
 	for _, o := range []*v1alpha1.NodeOverlay{refused, narrow, adjusted, overlayOf("other", "m5.metal", "4")} {
 		if err := w.Client.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
@@ -83,7 +83,7 @@ func TestPricesThatUsersWrite(t *testing.T) {
 	if i := w.account.Instances()[0]; !i.Spot || i.Zone != local {
 		t.Errorf("launched %+v", i)
 	}
-	w.UsesOverlays = false
+	w.Catalog.UsesOverlays = false
 	if got := price(); got != 0 {
 		t.Errorf("where overlays are off it costs %g", got)
 	}

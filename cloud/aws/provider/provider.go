@@ -1,14 +1,14 @@
-// Package provider launches, finds and terminates EC2 instances for NodeClaims. Other packages decide the request: the types and
-// prices (instancetype, inventory), the choice among them (launch), the subnet (subnet), the image and user data
-// (image, userdata, template). This package sequences them and holds the caches.
+// Package provider launches, finds and terminates EC2 instances for NodeClaims. Other packages have the instance types of a class
+// (catalog), build the request of a launch (request) and send it (launcher). This package assembles them, and remembers what was launched.
 //
-// Source: AWS provider specification, instance types, offerings, pricing and the launch decision.
+// Source: AWS provider specification, the cloud provider.
 package provider
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,85 +19,151 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/cloud/aws/discovery"
+	"github.com/karpenter-anew/karpenter/cloud/aws/catalog"
+	"github.com/karpenter-anew/karpenter/cloud/aws/controlplane"
 	"github.com/karpenter-anew/karpenter/cloud/aws/drift"
 	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
-	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
-	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
-	"github.com/karpenter-anew/karpenter/cloud/aws/kubeletcel"
-	"github.com/karpenter-anew/karpenter/cloud/aws/reservation"
-	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
+	"github.com/karpenter-anew/karpenter/cloud/aws/launcher"
+	"github.com/karpenter-anew/karpenter/cloud/aws/request"
 	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
-	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 const (
-	// resolvedFor is how long an instance type of a class is cached.
-	resolvedFor = 5 * time.Minute
 	// launchedFor is how long this process caches the instance of a NodeClaim: longer than a launch may take.
 	launchedFor = 15 * time.Minute
 	// freshFor is how long a launch may take to be visible to all controllers.
 	freshFor = 30 * time.Second
 )
 
+// EC2 are all calls to EC2.
+type EC2 interface {
+	catalog.EC2
+	template.EC2
+	instance.EC2
+	fleet.EC2
+}
+
+// Options are what a provider is made of.
+type Options struct {
+	catalog.Options
+	EC2 EC2
+	// Cluster is how nodes reach the cluster; what is known of it may be set later, but before the first launch.
+	Cluster *controlplane.Cluster
+	// Client reads node classes and pools.
+	Client client.Client
+	// StrictMinValues says that minValues are not relaxed at launch.
+	StrictMinValues bool
+	// Metrics may be nil.
+	Metrics *telemetry.Metrics
+}
+
 // Provider is the cloud.Provider of EC2, with the parts that controllers share. Make one with New.
 type Provider struct {
 	Options
-	Inventory    *inventory.Inventory
-	Finder       *discovery.Finder
-	Instances    *instance.Client
-	Templates    *template.Manager
-	Addresses    *subnet.Ledger
-	Reservations *reservation.Ledger
-	Shortages    *unavailableofferings.Cache
+	Catalog   *catalog.Catalog
+	Requests  *request.Builder
+	Launcher  *launcher.Launcher
+	Instances *instance.Client
 
-	launcher   *fleet.Launcher
-	limits     instancetype.Limits
-	resolved   *ttlcache.Cache[string, *cloud.InstanceType]
-	compiled   *ttlcache.Cache[string, *kubeletcel.Compiled]
-	memories   discoveredMemory
-	launched   *ttlcache.Cache[string, *v1.NodeClaim]
-	started    *ttlcache.Cache[string, struct{}]
-	fresh      *ttlcache.Cache[string, struct{}]
-	menus      menus
-	correction cloud.Correction
-	recorder   *observe.Recorder
-	sizes      sizes
-	zones      zoneIDs
+	launched *ttlcache.Cache[string, *v1.NodeClaim]
+	started  *ttlcache.Cache[string, struct{}]
+	fresh    *ttlcache.Cache[string, struct{}]
+	recorder *observe.Recorder
 }
 
 var _ cloud.Provider = (*Provider)(nil)
 
-// New returns a provider without data: see Inventory.
-func New(o Options, subnetsFor, imagesFor time.Duration) *Provider {
+// New returns a provider without data: see Inventory of its catalog.
+func New(o Options) *Provider {
 	if o.Metrics == nil {
 		o.Metrics = telemetry.NewMetrics(prometheus.NewRegistry())
 	}
+	o.Options.EC2, o.Options.Client = o.EC2, o.Client
 	p := &Provider{
-		Options: o, Inventory: inventory.New(o.Region, o.EC2, o.Prices),
+		Options: o, Catalog: catalog.New(o.Options),
 		Instances: instance.NewClient(instance.Options{
-			EC2: o.EC2, Cluster: o.ClusterName, Reserves: o.ReservesCapacity,
+			EC2: o.EC2, Cluster: o.Cluster.Name, Reserves: o.ReservesCapacity,
 			Described: observeBatch(o.Metrics, "describe_instances"), Ended: observeBatch(o.Metrics, "terminate_instances"),
 		}),
-		Templates: template.NewManager(o.EC2, o.Clock, o.ClusterName), Addresses: &subnet.Ledger{}, Reservations: &reservation.Ledger{},
-		Shortages: unavailableofferings.New(o.Clock), launcher: fleet.NewLauncher(o.EC2, observeBatch(o.Metrics, "create_fleet")), limits: instancetype.KnownLimits(),
-		resolved: ttlcache.New[string, *cloud.InstanceType](o.Clock, resolvedFor), compiled: ttlcache.New[string, *kubeletcel.Compiled](o.Clock, compiledFor), launched: ttlcache.New[string, *v1.NodeClaim](o.Clock, launchedFor),
-		started: ttlcache.New[string, struct{}](o.Clock, launchedFor), memories: discoveredMemory{seen: ttlcache.New[string, int64](o.Clock, seenFor)},
+		launched: ttlcache.New[string, *v1.NodeClaim](o.Clock, launchedFor), started: ttlcache.New[string, struct{}](o.Clock, launchedFor),
 		fresh: ttlcache.New[string, struct{}](o.Clock, freshFor),
 	}
-	p.Instances.SkipTermination(p.isShifted)
-	p.Finder = discovery.New(discovery.Options{
-		EC2: o.EC2, Parameters: o.Parameters, Clock: o.Clock, Addresses: p.Addresses, Reservations: p.Reservations, SubnetTTL: subnetsFor, ImageTTL: imagesFor,
+	p.Instances.SkipTermination(p.Catalog.IsShifted)
+	p.Requests = request.New(request.Options{
+		Catalog: p.Catalog, Cluster: o.Cluster, Templates: template.NewManager(o.EC2, o.Clock, o.Cluster.Name), Client: o.Client, Region: o.Region,
+		ReservesCapacity: o.ReservesCapacity, Metrics: o.Metrics,
+	})
+	p.Launcher = launcher.New(launcher.Options{
+		Catalog: p.Catalog, Requests: p.Requests, EC2: o.EC2, Clock: o.Clock, Addresses: p.Catalog.Addresses, Reservations: p.Catalog.Reservations,
+		Shortages: p.Catalog.Shortages, StrictMinValues: o.StrictMinValues, Metrics: o.Metrics, Publish: p.publish,
+		Launched: observeBatch(o.Metrics, "create_fleet"),
 	})
 	return p
 }
 
-// UseCorrection sets the correction of instance types. Call it before the controllers start.
-func (p *Provider) UseCorrection(c cloud.Correction) { p.correction = c }
+// observeBatch records size and waiting time of batches of a kind.
+func observeBatch(m *telemetry.Metrics, batcher string) func(int, time.Duration) {
+	return func(size int, waited time.Duration) {
+		m.BatchSize.WithLabelValues(batcher).Observe(float64(size))
+		m.BatchTime.WithLabelValues(batcher).Observe(waited.Seconds())
+	}
+}
+
+// UseRecorder sets the recorder of events. Call it before the controllers start.
+func (p *Provider) UseRecorder(r *observe.Recorder) { p.recorder = r }
+
+// publish publishes events, once there is a recorder.
+func (p *Provider) publish(events ...observe.Event) {
+	if p.recorder != nil {
+		p.recorder.Publish(events...)
+	}
+}
+
+// Create launches an instance for a claim. Called again for the same claim it finds the same instance: the one on record, or else
+// the one in the cache of this process. An instance that a crash leaves without a record is garbage-collected.
+func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
+	if claim.UID == "" {
+		return nil, fmt.Errorf("launching nodeclaim %q: it has no UID; only objects read from the API server can be launched", claim.Name)
+	}
+	created, err := p.launched.GetOrLoad(ctx, string(claim.UID), func(ctx context.Context) (*v1.NodeClaim, error) {
+		if claim.Status.ProviderID != "" {
+			return p.recorded(ctx, claim)
+		}
+		out, err := p.Launcher.Launch(ctx, claim)
+		if err != nil {
+			return nil, err
+		}
+		p.started.Set(out.Status.ProviderID, struct{}{})
+		if id, ok := instance.ParseProviderID(out.Status.ProviderID); ok {
+			p.fresh.Set(id, struct{}{})
+		}
+		return out, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return created.DeepCopy(), nil
+}
+
+// recorded is a claim whose instance is already recorded.
+func (p *Provider) recorded(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
+	found, err := p.Get(ctx, claim.Status.ProviderID)
+	if err != nil {
+		return nil, err
+	}
+	out := claim.DeepCopy()
+	out.Labels = found.Labels
+	maps.Copy(out.Labels, claim.Labels)
+	out.Status.ImageID, out.Status.Capacity, out.Status.Allocatable = found.Status.ImageID, found.Status.Capacity, found.Status.Allocatable
+	return out, nil
+}
+
+// useCorrection sets the correction of instance types. Call it before the controllers start.
+func (p *Provider) useCorrection(c cloud.Correction) { p.Launcher.UseCorrection(c) }
 
 // Remembers reports whether this process launched an instance recently: its NodeClaim may not have the provider ID yet.
 func (p *Provider) Remembers(providerID string) bool {
@@ -164,7 +230,7 @@ func (p *Provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
 	err := p.Instances.Terminate(ctx, id)
 	if errors.Is(err, instance.ErrNotFound) {
 		if held := claim.Labels[awsv1.LabelCapacityReservationID]; held != "" {
-			p.Reservations.Ended(held)
+			p.Catalog.Reservations.Ended(held)
 		}
 		return notFound(claim.Status.ProviderID)
 	}
@@ -180,23 +246,14 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*clo
 	if ref == nil {
 		return nil, nil
 	}
-	class, err := p.class(ctx, ref.Name)
+	class, err := p.Catalog.ClassIfAny(ctx, ref.Name)
 	if class == nil {
 		if err == nil {
 			p.publish(observe.NodeClassMissing(pool, pool.UID))
 		}
 		return nil, err
 	}
-	return p.Types(ctx, class)
-}
-
-// class is a class by its name; nil if it does not exist or is being deleted.
-func (p *Provider) class(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
-	class, err := p.find(ctx, name)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return class, err
+	return p.Catalog.Types(ctx, class)
 }
 
 // IsDrifted says why an instance no longer matches its class. Without pool or class it returns no drift.
@@ -208,14 +265,14 @@ func (p *Provider) IsDrifted(ctx context.Context, claim *v1.NodeClaim) (cloud.Dr
 	if reason := drift.Static(class, claim); reason != "" {
 		return reason, nil
 	}
-	types, err := p.Types(ctx, class)
+	types, err := p.Catalog.Types(ctx, class)
 	if err != nil {
 		return "", err
 	}
-	if reason, err := drift.Image(class, claim, typeNamed(types, claim.Labels[corev1.LabelInstanceTypeStable])); reason != "" || err != nil {
+	if reason, err := drift.Image(class, claim, catalog.Named(types, claim.Labels[corev1.LabelInstanceTypeStable])); reason != "" || err != nil {
 		return reason, err
 	}
-	group, err := p.placementGroup(ctx, class)
+	group, err := p.Catalog.PlacementGroupOf(ctx, class)
 	if err != nil {
 		return "", err
 	}
@@ -267,5 +324,5 @@ func (p *Provider) classOfPool(ctx context.Context, claim *v1.NodeClaim) (*awsv1
 	if pool.Spec.Template.Spec.NodeClassRef == nil {
 		return nil, nil
 	}
-	return p.class(ctx, pool.Spec.Template.Spec.NodeClassRef.Name)
+	return p.Catalog.ClassIfAny(ctx, pool.Spec.Template.Spec.NodeClassRef.Name)
 }

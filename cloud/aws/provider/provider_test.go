@@ -187,8 +187,8 @@ func TestReservations(t *testing.T) {
 			t.Errorf("label %s is %q, want %q", key, first.Labels[key], want)
 		}
 	}
-	if i := w.account.Instances()[0]; i.Reservation != "cr-1" || w.Reservations.Left("cr-1") != 1 {
-		t.Errorf("%+v, %d left", i, w.Reservations.Left("cr-1"))
+	if i := w.account.Instances()[0]; i.Reservation != "cr-1" || w.Catalog.Reservations.Left("cr-1") != 1 {
+		t.Errorf("%+v, %d left", i, w.Catalog.Reservations.Left("cr-1"))
 	}
 	if got, err := w.Get(t.Context(), first.Status.ProviderID); err != nil || got.Labels[awsv1.LabelCapacityReservationID] != "cr-1" {
 		t.Errorf("%+v, %v", got, err)
@@ -203,8 +203,8 @@ func TestReservations(t *testing.T) {
 		}
 		w.clock.Step(time.Minute)
 	}
-	if w.Reservations.Left("cr-1") != 1 {
-		t.Errorf("%d left after an end", w.Reservations.Left("cr-1"))
+	if w.Catalog.Reservations.Left("cr-1") != 1 {
+		t.Errorf("%d left after an end", w.Catalog.Reservations.Left("cr-1"))
 	}
 }
 
@@ -308,8 +308,8 @@ func TestThrottlingSaysNothingAboutReservations(t *testing.T) {
 	if _, err := w.Create(t.Context(), w.claim(reserved)); err == nil || cloud.IsInsufficientCapacity(err) {
 		t.Errorf("got %v", err)
 	}
-	if w.Reservations.Left("cr-1") != 2 {
-		t.Errorf("%d left", w.Reservations.Left("cr-1"))
+	if w.Catalog.Reservations.Left("cr-1") != 2 {
+		t.Errorf("%d left", w.Catalog.Reservations.Left("cr-1"))
 	}
 }
 

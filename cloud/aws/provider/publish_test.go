@@ -164,7 +164,7 @@ func TestTheSizeOfUserData(t *testing.T) {
 	if got := size() - small; got < 10_000 || got > 10_000*1.1 {
 		t.Errorf("%g bytes more for 10,000 bytes of the user's", got)
 	}
-	w.ForgetClass("default")
+	w.Requests.ForgetClass("default")
 	if n := testutil.CollectAndCount(w.Metrics.UserDataBytes); n != 0 {
 		t.Errorf("%d sizes without a class", n)
 	}

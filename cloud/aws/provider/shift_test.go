@@ -31,7 +31,7 @@ func (w *world) shift(zoneIDs ...string) {
 		all = append(all, awstest.Shift{ZoneID: id, Ends: w.clock.Now().Add(time.Hour)})
 	}
 	w.account.SetShifts(all...)
-	if err := w.Shifts.Refresh(w.t.Context()); err != nil {
+	if err := w.Catalog.Shifts.Refresh(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -87,7 +87,7 @@ func TestNothingIsLaunchedInShiftedZones(t *testing.T) {
 	w := newWorld(t, "m5.large")
 	open := func(zone string) bool {
 		t.Helper()
-		types, err := w.Types(t.Context(), w.class)
+		types, err := w.Catalog.Types(t.Context(), w.class)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ import (
 // list are the types of the class by name.
 func (w *world) list() map[string]*cloud.InstanceType {
 	w.t.Helper()
-	types, err := w.Types(w.t.Context(), w.class)
+	types, err := w.Catalog.Types(w.t.Context(), w.class)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -46,14 +46,14 @@ func podsOf(types map[string]*cloud.InstanceType) string {
 func TestExpressionsForPods(t *testing.T) {
 	t.Attr("covers", "A231")
 	w := newWorld(t, "m5.large", "m5.xlarge")
-	w.EvaluatesExpressions = true
+	w.Catalog.EvaluatesExpressions = true
 	w.resolve(func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = kubeletBlock(t, `{"maxPods": "vcpus * 5"}`) })
 	if got := podsOf(w.list()); got != "m5.large 10, m5.metal 480, m5.xlarge 20" {
 		t.Errorf("pods: %s", got)
 	}
 	for _, broken := range []string{"10 / (vcpus - 4)", "3 - vcpus", "vcpus * 500000000"} {
 		w.resolve(func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = kubeletBlock(t, `{"maxPods": "`+broken+`"}`) })
-		if types, err := w.Types(t.Context(), w.class); err == nil || !strings.HasPrefix(err.Error(), "resolving instance type m5.") || types != nil {
+		if types, err := w.Catalog.Types(t.Context(), w.class); err == nil || !strings.HasPrefix(err.Error(), "resolving instance type m5.") || types != nil {
 			t.Errorf("%s: %d types, %v", broken, len(types), err)
 		}
 		if _, err := w.InstanceTypes(t.Context(), w.pool); err == nil {
@@ -64,10 +64,10 @@ func TestExpressionsForPods(t *testing.T) {
 	w.resolve(func(c *awsv1.EC2NodeClass) {
 		c.Spec.Kubelet = kubeletBlock(t, `{"maxPods": "max_pods + 100 / (max_pods - 58)"}`) // m5.xlarge has 58, and comes last
 	})
-	if _, err := w.Types(t.Context(), w.class); err == nil {
+	if _, err := w.Catalog.Types(t.Context(), w.class); err == nil {
 		t.Error("a division by zero is no failure")
 	}
-	w.ReservedENIs = 1
+	w.Catalog.ReservedENIs = 1
 	if got := podsOf(w.list()); !strings.HasPrefix(got, "m5.large 18,") {
 		t.Errorf("something of the failed list was remembered: %s", got)
 	}
@@ -86,7 +86,7 @@ func TestExpressionsAreOffByDefault(t *testing.T) {
 func TestNodesReserveWhatWasPlanned(t *testing.T) {
 	t.Attr("covers", "A323")
 	w := newWorld(t, "m5.large", "m5.xlarge")
-	w.EvaluatesExpressions = true
+	w.Catalog.EvaluatesExpressions = true
 	w.resolve(func(c *awsv1.EC2NodeClass) {
 		c.Spec.Kubelet = kubeletBlock(t, `{"maxPods": 20, "kubeReserved": {"memory": "vcpus * 100"}}`)
 	})
@@ -122,7 +122,7 @@ func TestMarksMakeOfferingsAnew(t *testing.T) {
 	if again := w.list(); again["m5.large"] != first["m5.large"] || again["c5.large"] != first["c5.large"] {
 		t.Fatal("types are worked out again although nothing has changed")
 	}
-	w.Shortages.MarkUnavailable(unavailableofferings.Offering{InstanceType: "m5.large", CapacityType: "spot", Zone: "us-east-1a"})
+	w.Catalog.Shortages.MarkUnavailable(unavailableofferings.Offering{InstanceType: "m5.large", CapacityType: "spot", Zone: "us-east-1a"})
 	marked := w.list()
 	if marked["m5.large"] == first["m5.large"] || marked["c5.large"] != first["c5.large"] {
 		t.Error("a mark changes its own type, and no other")
@@ -132,7 +132,7 @@ func TestMarksMakeOfferingsAnew(t *testing.T) {
 			t.Error("what is marked is available")
 		}
 	}
-	w.Shortages.MarkCapacityTypeUnavailable("spot")
+	w.Catalog.Shortages.MarkCapacityTypeUnavailable("spot")
 	for name, it := range w.list() {
 		if it == marked[name] {
 			t.Errorf("%s is as it was", name)
@@ -157,7 +157,7 @@ func TestNewDataCountsAtOnce(t *testing.T) {
 		t.Fatal("offered too early")
 	}
 	w.account.AddOffering("m5.large", local, 0)
-	refresh := func() error { return w.Inventory.RefreshTypes(t.Context()) }
+	refresh := func() error { return w.Catalog.Inventory.RefreshTypes(t.Context()) }
 	if err := refresh(); err != nil || !sold() {
 		t.Errorf("after a refresh (%v) the new zone does not count", err)
 	}
@@ -181,7 +181,7 @@ func TestLocalZones(t *testing.T) {
 	w := newWorld(t, "m5.large")
 	w.account.AddSubnet(awstest.Subnet{ID: "subnet-local", Zone: local, ZoneID: "use1-bos1-az1", Free: 100, Tags: map[string]string{"karpenter.sh/discovery": "test"}})
 	w.account.AddOffering("m5.large", local, 0)
-	if err := w.Inventory.RefreshTypes(t.Context()); err != nil {
+	if err := w.Catalog.Inventory.RefreshTypes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.clock.Step(time.Minute) // for which subnets are remembered
@@ -255,7 +255,7 @@ func TestFurtherSourcesOfOfferings(t *testing.T) {
 	t.Attr("covers", "A254")
 	w := newWorld(t, "m5.large")
 	label := "example.com/deal"
-	w.OfferingSources = []instancetype.OfferingSource{
+	w.Catalog.OfferingSources = []instancetype.OfferingSource{
 		func(in instancetype.Input, have []cloud.Offering) []cloud.Offering {
 			return append(have, cloud.Offering{
 				Requirements: []v1.NodeSelectorRequirementWithMinValues{

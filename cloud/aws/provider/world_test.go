@@ -21,6 +21,8 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/cloud/aws/catalog"
+	"github.com/karpenter-anew/karpenter/cloud/aws/controlplane"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/cloud/aws/zonalshift"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
@@ -49,18 +51,21 @@ func newWorld(t *testing.T, types ...string) *world {
 	w.account = awstest.New(awstest.Options{Clock: w.clock, Types: types})
 	w.account.AddProfile(awstest.Profile{Name: profile, Roles: []string{awstest.Role}})
 	config := awstest.Connect(t, w.account)
-	facts := &provider.Cluster{}
-	facts.Change(func(f *provider.Facts) {
-		*f = provider.Facts{Endpoint: "https://cluster", CABundle: "Y2E=", DNS: "10.100.0.10", ServiceCIDR: "10.100.0.0/16", Version: "1.34"}
+	cluster := controlplane.New("test", eks.NewFromConfig(config))
+	cluster.Change(func(f *controlplane.Facts) {
+		*f = controlplane.Facts{Endpoint: "https://cluster", CABundle: "Y2E=", DNS: "10.100.0.10", ServiceCIDR: "10.100.0.0/16", Version: "1.34"}
 	})
 	w.Provider = provider.New(provider.Options{
-		Settings: provider.Settings{ClusterName: "test", Region: config.Region, VMMemoryOverheadPercent: 0.075, ReservesCapacity: true, StrictMinValues: true},
-		Cluster:  facts, EC2: ec2.NewFromConfig(config), EKS: eks.NewFromConfig(config), Parameters: ssm.NewFromConfig(config), Prices: pricing.NewFromConfig(config),
-		Client: apiserver.New().WithStatusSubresource(&v1.NodeClaim{}, &awsv1.EC2NodeClass{}).Build(), Clock: w.clock,
-		Shifts: zonalshift.New(arczonalshift.NewFromConfig(config), "arn:aws:eks:us-east-1:123456789012:cluster/test", w.clock),
-	}, 0, 0)
+		Options: catalog.Options{
+			Settings:   catalog.Settings{Region: config.Region, VMMemoryOverheadPercent: 0.075, ReservesCapacity: true},
+			Parameters: ssm.NewFromConfig(config), Prices: pricing.NewFromConfig(config), Clock: w.clock,
+			Shifts: zonalshift.New(arczonalshift.NewFromConfig(config), "arn:aws:eks:us-east-1:123456789012:cluster/test", w.clock),
+		},
+		StrictMinValues: true, Cluster: cluster, EC2: ec2.NewFromConfig(config),
+		Client: apiserver.New().WithStatusSubresource(&v1.NodeClaim{}, &awsv1.EC2NodeClass{}).Build(),
+	})
 	for _, refresh := range []func(context.Context) error{
-		w.Inventory.RefreshTypes, w.Inventory.RefreshOnDemand, func(ctx context.Context) error { return w.Inventory.RefreshSpot(ctx, w.clock.Now()) },
+		w.Catalog.Inventory.RefreshTypes, w.Catalog.Inventory.RefreshOnDemand, func(ctx context.Context) error { return w.Catalog.Inventory.RefreshSpot(ctx, w.clock.Now()) },
 	} {
 		if err := refresh(t.Context()); err != nil {
 			t.Fatal(err)
@@ -102,16 +107,16 @@ func (w *world) resolve(change func(*awsv1.EC2NodeClass)) {
 	change(w.class)
 	var err error
 	status := awsv1.EC2NodeClassStatus{InstanceProfile: profile, Conditions: w.class.Status.Conditions}
-	if status.Subnets, err = w.Finder.Subnets(ctx, w.class); err != nil {
+	if status.Subnets, err = w.Catalog.Finder.Subnets(ctx, w.class); err != nil {
 		w.t.Fatal(err)
 	}
-	if status.SecurityGroups, err = w.Finder.SecurityGroups(ctx, w.class); err != nil {
+	if status.SecurityGroups, err = w.Catalog.Finder.SecurityGroups(ctx, w.class); err != nil {
 		w.t.Fatal(err)
 	}
-	if status.AMIs, err = w.Finder.Images(ctx, w.class, "1.34"); err != nil {
+	if status.AMIs, err = w.Catalog.Finder.Images(ctx, w.class, "1.34"); err != nil {
 		w.t.Fatal(err)
 	}
-	if status.CapacityReservations, err = w.Finder.CapacityReservations(ctx, w.class); err != nil {
+	if status.CapacityReservations, err = w.Catalog.Finder.CapacityReservations(ctx, w.class); err != nil {
 		w.t.Fatal(err)
 	}
 	if err := w.Client.Update(ctx, w.class); err != nil {
@@ -156,7 +161,7 @@ func (w *world) create(claim *v1.NodeClaim) *v1.NodeClaim {
 }
 
 // providerFacts are the facts about the cluster.
-type providerFacts = provider.Facts
+type providerFacts = controlplane.Facts
 
 // kubeletBlock reads a kubelet block.
 func kubeletBlock(t *testing.T, text string) map[string]apiextensionsv1.JSON {

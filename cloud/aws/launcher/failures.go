@@ -1,4 +1,4 @@
-package provider
+package launcher
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
 	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/launch"
+	"github.com/karpenter-anew/karpenter/cloud/aws/request"
 	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
@@ -36,33 +37,33 @@ func (a *attempt) zoneID(zone string) string {
 // recordFailures records what a launch shows about capacity, also when it succeeded: offerings that failed become unavailable for a while,
 // the one that was launched becomes available. A launch that was shared by several NodeClaims can be both: it got some instances, then
 // capacity ran out. In a partition placement group, a failure is about the requested partition, or about all.
-func (p *Provider) recordFailures(ctx context.Context, a *attempt, answer fleet.Result) {
+func (l *Launcher) recordFailures(ctx context.Context, a *attempt, answer fleet.Result) {
 	order := a.order
-	scope := unavailableofferings.Offering{CapacityType: order.CapacityType, PlacementGroup: onlyValue(order.Candidates[0].Type, awsv1.LabelPlacementGroupID)}
+	scope := unavailableofferings.Offering{CapacityType: order.CapacityType, PlacementGroup: request.OnlyValue(order.Candidates[0].Type, awsv1.LabelPlacementGroupID)}
 	if scope.PlacementGroup != "" {
 		scope.Partition = order.Partition
 	}
 	for _, f := range answer.Failures {
 		if answer.First {
-			p.Metrics.LaunchFailures.WithLabelValues(f.Zone, a.zoneID(f.Zone), order.CapacityType, awserrors.ReasonOf(f.Code+": "+f.Message).Reason).Inc()
+			l.Metrics.LaunchFailures.WithLabelValues(f.Zone, a.zoneID(f.Zone), order.CapacityType, awserrors.ReasonOf(f.Code+": "+f.Message).Reason).Inc()
 		}
 		if f.SubnetFull() {
-			p.Addresses.Full(f.SubnetID)
-			p.Shortages.MarkSubnetFull(f.SubnetID)
+			l.Addresses.Full(f.SubnetID)
+			l.Shortages.MarkSubnetFull(f.SubnetID)
 		}
 		switch {
 		case f.SpreadGroupFull():
-			p.spreadGroupFull(order, scope.PlacementGroup, f.Zone)
+			l.spreadGroupFull(order, scope.PlacementGroup, f.Zone)
 		case f.SpotRoleMissing():
-			p.Shortages.MarkCapacityTypeUnavailable(v1.CapacityTypeSpot)
-			p.publish(telemetry.SpotRoleMissing(a.claim))
+			l.Shortages.MarkCapacityTypeUnavailable(v1.CapacityTypeSpot)
+			l.Publish(telemetry.SpotRoleMissing(a.claim))
 		case !f.Unfulfillable():
 		case order.CapacityType == v1.CapacityTypeReserved:
-			p.reservationFull(order, f)
+			l.reservationFull(order, f)
 		default:
 			pool := scope
 			pool.InstanceType, pool.Zone = f.InstanceType, f.Zone
-			pause := p.Shortages.MarkUnavailable(pool)
+			pause := l.Shortages.MarkUnavailable(pool)
 			observe.Log(ctx).DebugContext(ctx, "removing offering from offerings", "reason", f.Code, "instance-type", f.InstanceType, "zone", f.Zone,
 				"capacity-type", order.CapacityType, "ttl", pause.String(), "placement-group-id", pool.PlacementGroup, "placement-group-partition", pool.Partition,
 				"fleet-id", answer.FleetID, "EC2NodeClass", a.class.Name)
@@ -73,12 +74,12 @@ func (p *Provider) recordFailures(ctx context.Context, a *attempt, answer fleet.
 	}
 	if !slices.ContainsFunc(answer.Failures, func(f fleet.Failure) bool { return f.InstanceType == answer.InstanceType && f.Zone == answer.Zone }) {
 		scope.InstanceType, scope.Zone = answer.InstanceType, answer.Zone
-		p.Shortages.MarkAvailable(scope)
+		l.Shortages.MarkAvailable(scope)
 	}
 	if order.CapacityType == v1.CapacityTypeReserved {
 		for _, c := range order.Candidates {
 			if c.Type.Name == answer.InstanceType && c.Offering.Zone() == answer.Zone {
-				p.Reservations.Launched(c.Offering.Label(awsv1.LabelCapacityReservationID), p.Clock.Now())
+				l.Reservations.Launched(c.Offering.Label(awsv1.LabelCapacityReservationID), l.Clock.Now())
 				return
 			}
 		}
@@ -86,19 +87,19 @@ func (p *Provider) recordFailures(ctx context.Context, a *attempt, answer fleet.
 }
 
 // spreadGroupFull marks the placement group in a zone as unavailable, for all types.
-func (p *Provider) spreadGroupFull(order launch.Order, group, zone string) {
+func (l *Launcher) spreadGroupFull(order launch.Order, group, zone string) {
 	for _, c := range order.Candidates {
 		if c.Offering.Zone() == zone {
-			p.Shortages.MarkUnavailable(unavailableofferings.Offering{InstanceType: c.Type.Name, CapacityType: order.CapacityType, Zone: zone, PlacementGroup: group})
+			l.Shortages.MarkUnavailable(unavailableofferings.Offering{InstanceType: c.Type.Name, CapacityType: order.CapacityType, Zone: zone, PlacementGroup: group})
 		}
 	}
 }
 
 // reservationFull records that the reservation which a launch targeted has no capacity left.
-func (p *Provider) reservationFull(order launch.Order, f fleet.Failure) {
+func (l *Launcher) reservationFull(order launch.Order, f fleet.Failure) {
 	for _, c := range order.Candidates {
 		if c.Type.Name == f.InstanceType && c.Offering.Zone() == f.Zone {
-			p.Reservations.Exhausted(c.Offering.Label(awsv1.LabelCapacityReservationID))
+			l.Reservations.Exhausted(c.Offering.Label(awsv1.LabelCapacityReservationID))
 		}
 	}
 }

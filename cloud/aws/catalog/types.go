@@ -1,4 +1,4 @@
-package provider
+package catalog
 
 import (
 	"context"
@@ -8,10 +8,8 @@ import (
 	"hash/fnv"
 	"slices"
 	"strings"
-	"sync"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
-	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
@@ -25,18 +23,18 @@ var ErrNoTypes = errors.New("no instance types found")
 
 // Types are all instance types under a class. What a type depends on is part of its cache key, so that a change is
 // seen at once; the capacity left of reservations changes all the time, and types with reservations are not cached.
-func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cloud.InstanceType, error) {
+func (c *Catalog) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cloud.InstanceType, error) {
 	if len(class.Status.Subnets) == 0 {
 		return nil, errors.New("no subnets found")
 	}
-	known, sequence := p.Inventory.Types()
+	known, sequence := c.Inventory.Types()
 	switch {
 	case len(known.Descriptions) == 0:
 		return nil, ErrNoTypes
 	case len(known.Sold) == 0:
 		return nil, errors.New("no instance types offerings found")
 	}
-	seen, err := p.classFor(ctx, class)
+	seen, err := c.classFor(ctx, class)
 	if err != nil {
 		return nil, err
 	}
@@ -44,16 +42,16 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*clo
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := p.Compile(seen.Kubelet)
+	compiled, err := c.Compile(seen.Kubelet)
 	if err != nil {
 		return nil, err
 	}
-	written, err := p.overlayPrices(ctx)
+	written, err := c.overlayPrices(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r := resolution{
-		provider: p, class: seen, images: imagesOf(class), shifted: p.shiftedZones(class), known: known, written: written, compiled: compiled,
+		catalog: c, class: seen, images: imagesOf(class), shifted: c.shiftedZones(class), known: known, written: written, compiled: compiled,
 		fresh: map[string]*cloud.InstanceType{},
 	}
 	out := make([]*cloud.InstanceType, 0, len(known.Descriptions))
@@ -66,7 +64,7 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*clo
 	}
 	// Only a complete list is cached.
 	for under, t := range r.fresh {
-		p.resolved.Set(under, t)
+		c.resolved.Set(under, t)
 	}
 	if len(r.dropped) > 0 {
 		observe.Log(ctx).ErrorContext(ctx, "some resources are not reserved on nodes", "EC2NodeClass", class.Name, "failures", len(r.dropped), "error", r.dropped[0])
@@ -76,9 +74,9 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*clo
 
 // resolution is one listing of all types under a class.
 type resolution struct {
-	provider *Provider
-	class    instancetype.Class
-	images   string
+	catalog *Catalog
+	class   instancetype.Class
+	images  string
 	// shifted are the ids of zones with an active zonal shift.
 	shifted []string
 	known   inventory.Types
@@ -93,14 +91,14 @@ type resolution struct {
 
 // resolve returns one type, from the cache or computed.
 func (r *resolution) resolve(d instancetype.Description, key string) (*cloud.InstanceType, error) {
-	p := r.provider
-	in := p.input(d, r.class)
-	in.DiscoveredMemory = p.memories.of(d.Name, r.images)
-	reserved := slices.ContainsFunc(r.class.Reservations, func(c awsv1.CapacityReservation) bool { return c.InstanceType == d.Name })
+	c := r.catalog
+	in := c.input(d, r.class)
+	in.DiscoveredMemory = c.memories.of(d.Name, r.images)
+	reserved := slices.ContainsFunc(r.class.Reservations, func(res awsv1.CapacityReservation) bool { return res.InstanceType == d.Name })
 	written := r.written[d.Name]
-	under := fmt.Sprintf("%s/%s/%d/%d/%g/%s", key, d.Name, p.Shortages.Sequence(d.Name), in.DiscoveredMemory, written, strings.Join(r.shifted, ","))
+	under := fmt.Sprintf("%s/%s/%d/%d/%g/%s", key, d.Name, c.Shortages.Sequence(d.Name), in.DiscoveredMemory, written, strings.Join(r.shifted, ","))
 	if !reserved {
-		if t, ok := p.resolved.Get(under); ok {
+		if t, ok := c.resolved.Get(under); ok {
 			return t, nil
 		}
 	}
@@ -112,7 +110,7 @@ func (r *resolution) resolve(d instancetype.Description, key string) (*cloud.Ins
 		in.Class.Kubelet = config
 		r.dropped = append(r.dropped, dropped...)
 	}
-	in.Market = p.market(d.Name, r.class, r.known.Zones, r.known.Sold[d.Name])
+	in.Market = c.market(d.Name, r.class, r.known.Zones, r.known.Sold[d.Name])
 	in.Market.ShiftedZoneIDs, in.Market.Overlay = r.shifted, written
 	t := instancetype.Resolve(in)
 	if !reserved {
@@ -122,35 +120,35 @@ func (r *resolution) resolve(d instancetype.Description, key string) (*cloud.Ins
 }
 
 // input is a type under a class, without its availability.
-func (p *Provider) input(d instancetype.Description, class instancetype.Class) instancetype.Input {
+func (c *Catalog) input(d instancetype.Description, class instancetype.Class) instancetype.Input {
 	return instancetype.Input{
-		Description: d, Class: class, Limits: p.limits[d.Name], Sources: p.OfferingSources,
-		Settings: instancetype.Settings{Region: p.Region, VMMemoryOverheadPercent: p.VMMemoryOverheadPercent, ReservedENIs: p.ReservedENIs},
+		Description: d, Class: class, Limits: c.limits[d.Name], Sources: c.OfferingSources,
+		Settings: instancetype.Settings{Region: c.Region, VMMemoryOverheadPercent: c.VMMemoryOverheadPercent, ReservedENIs: c.ReservedENIs},
 	}
 }
 
 // classFor is the part of a class on which instance types depend.
-func (p *Provider) classFor(ctx context.Context, class *awsv1.EC2NodeClass) (instancetype.Class, error) {
+func (c *Catalog) classFor(ctx context.Context, class *awsv1.EC2NodeClass) (instancetype.Class, error) {
 	out, err := instancetype.ClassOf(class)
 	if err != nil {
 		return out, err
 	}
-	if out.PlacementGroup, err = p.placementGroup(ctx, class); err != nil {
+	if out.PlacementGroup, err = c.PlacementGroupOf(ctx, class); err != nil {
 		return out, err
 	}
-	if p.ReservesCapacity {
+	if c.ReservesCapacity {
 		out.Reservations = class.Status.CapacityReservations
 	}
 	return out, nil
 }
 
-// placementGroup is the group of a class; nil if it names none. A missing group is an error: to launch outside of it
+// PlacementGroupOf is the group of a class; nil if it names none. A missing group is an error: to launch outside of it
 // would be wrong.
-func (p *Provider) placementGroup(ctx context.Context, class *awsv1.EC2NodeClass) (*instancetype.PlacementGroup, error) {
+func (c *Catalog) PlacementGroupOf(ctx context.Context, class *awsv1.EC2NodeClass) (*instancetype.PlacementGroup, error) {
 	if class.Spec.PlacementGroupSelector == nil {
 		return nil, nil
 	}
-	group, err := p.Finder.PlacementGroup(ctx, class)
+	group, err := c.Finder.PlacementGroup(ctx, class)
 	switch {
 	case group != nil:
 		return &instancetype.PlacementGroup{ID: group.ID, Strategy: group.Strategy, Partitions: group.Partitions}, nil
@@ -174,8 +172,8 @@ func contentKey(class instancetype.Class, sequence uint64) (string, error) {
 }
 
 // market is the availability of a type under a class.
-func (p *Provider) market(name string, class instancetype.Class, zones, sold []string) instancetype.Availability {
-	prices := p.Inventory.Prices()
+func (c *Catalog) market(name string, class instancetype.Class, zones, sold []string) instancetype.Availability {
+	prices := c.Inventory.Prices()
 	m := instancetype.Availability{
 		Zones: zones, TypeZones: sold, OnDemand: prices.OnDemand(name), Spot: map[string]float64{}, ReservationCapacity: map[string]int{},
 		Exhausted: func(pool instancetype.Pool) bool {
@@ -185,7 +183,7 @@ func (p *Provider) market(name string, class instancetype.Class, zones, sold []s
 					subnets = append(subnets, s.ID)
 				}
 			}
-			return p.Shortages.IsUnavailable(unavailableofferings.Offering{
+			return c.Shortages.IsUnavailable(unavailableofferings.Offering{
 				InstanceType: name, CapacityType: pool.CapacityType, Zone: pool.Zone, PlacementGroup: pool.PlacementGroup, Partition: pool.Partition,
 			}, subnets)
 		},
@@ -196,42 +194,16 @@ func (p *Provider) market(name string, class instancetype.Class, zones, sold []s
 		}
 	}
 	for _, r := range class.Reservations {
-		m.ReservationCapacity[r.ID] = p.Reservations.Left(r.ID)
+		m.ReservationCapacity[r.ID] = c.Reservations.Left(r.ID)
 	}
 	return m
 }
 
-// typeNamed is a type by its name; nil if there is none.
-func typeNamed(types []*cloud.InstanceType, name string) *cloud.InstanceType {
+// Named is a type by its name; nil if there is none.
+func Named(types []*cloud.InstanceType, name string) *cloud.InstanceType {
 	at := slices.IndexFunc(types, func(t *cloud.InstanceType) bool { return t.Name == name })
 	if at < 0 {
 		return nil
 	}
 	return types[at]
-}
-
-// menus keep the list of prices of each pool until its types change. The zero value is ready.
-type menus struct {
-	mu     sync.Mutex
-	byPool map[string]pricedTypes
-}
-
-type pricedTypes struct {
-	types []*cloud.InstanceType
-	menu  *cloud.Menu
-}
-
-// of is the menu of types; the one from before if they are the same.
-func (m *menus) of(pool string, types []*cloud.InstanceType, rules v1.LabelRules) *cloud.Menu {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if have, ok := m.byPool[pool]; ok && slices.Equal(have.types, types) {
-		return have.menu
-	}
-	if m.byPool == nil {
-		m.byPool = map[string]pricedTypes{}
-	}
-	made := pricedTypes{slices.Clone(types), cloud.NewMenu(types, rules)}
-	m.byPool[pool] = made
-	return made.menu
 }

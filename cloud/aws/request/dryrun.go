@@ -1,4 +1,4 @@
-package provider
+package request
 
 import (
 	"context"
@@ -29,12 +29,12 @@ type DryRun struct {
 
 // DryRun creates a launch template of the class as a launch does, for one instance type: one that a NodePool of the class allows, else
 // a common one, without accelerators if possible.
-func (p *Provider) DryRun(ctx context.Context, class *awsv1.EC2NodeClass) (DryRun, error) {
-	types, err := p.Types(ctx, class)
+func (b *Builder) DryRun(ctx context.Context, class *awsv1.EC2NodeClass) (DryRun, error) {
+	types, err := b.Catalog.Types(ctx, class)
 	if err != nil {
 		return DryRun{}, err
 	}
-	pools, err := p.poolsOf(ctx, class)
+	pools, err := b.poolsOf(ctx, class)
 	if err != nil {
 		return DryRun{}, err
 	}
@@ -49,24 +49,24 @@ func (p *Provider) DryRun(ctx context.Context, class *awsv1.EC2NodeClass) (DryRu
 	}
 	claim := &v1.NodeClaim{}
 	order := launch.Order{CapacityType: v1.CapacityTypeOnDemand, Tenancy: tenancy, Candidates: []cloud.Candidate{{Type: t, Offering: &cloud.Offering{}}}}
-	tags := resourcetags.LaunchTags(class.Spec.Tags, p.ClusterName, "", class.Name)
-	reserved, err := p.reserved(class, t.Name)
+	tags := resourcetags.LaunchTags(class.Spec.Tags, b.Cluster.Name, "", class.Name)
+	reserved, err := b.Catalog.Reserved(class, t.Name)
 	if err != nil {
 		return DryRun{}, err
 	}
-	made, err := p.template(ctx, claim, class, order, templateKey{image: chosen.ID, pods: t.Capacity.Pods().Value(), reserved: reserved}, tags)
+	made, err := b.template(ctx, claim, class, order, templateKey{image: chosen.ID, pods: t.Capacity.Pods().Value(), reserved: reserved}, tags)
 	if err != nil {
 		return DryRun{}, err
 	}
-	p.measure(ctx, class.Name, []*ec2.CreateLaunchTemplateInput{made})
+	b.Measure(ctx, class.Name, []*ec2.CreateLaunchTemplateInput{made})
 	out := DryRun{Template: aws.ToString(made.LaunchTemplateName), InstanceType: t.Name, Tags: tags}
-	return out, p.Templates.Ensure(ctx, made)
+	return out, b.Templates.Ensure(ctx, made)
 }
 
 // poolsOf are the pools of a class, by name.
-func (p *Provider) poolsOf(ctx context.Context, class *awsv1.EC2NodeClass) ([]v1.NodePool, error) {
+func (b *Builder) poolsOf(ctx context.Context, class *awsv1.EC2NodeClass) ([]v1.NodePool, error) {
 	var list v1.NodePoolList
-	if err := p.Client.List(ctx, &list); err != nil {
+	if err := b.Client.List(ctx, &list); err != nil {
 		return nil, fmt.Errorf("listing nodepools: %w", err)
 	}
 	return slices.DeleteFunc(list.Items, func(pool v1.NodePool) bool {

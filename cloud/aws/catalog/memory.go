@@ -1,4 +1,4 @@
-package provider
+package catalog
 
 import (
 	"context"
@@ -32,6 +32,14 @@ func imagesOf(class *awsv1.EC2NodeClass) string {
 	return strings.Join(slices.Sorted(slices.Values(amiIDs(class))), ",")
 }
 
+func amiIDs(class *awsv1.EC2NodeClass) []string {
+	var out []string
+	for _, i := range class.Status.AMIs {
+		out = append(out, i.ID)
+	}
+	return out
+}
+
 func memoryKey(instanceType, images string) string { return instanceType + "/" + images }
 
 // of is the observed memory; 0 for none.
@@ -55,27 +63,27 @@ func (m *discoveredMemory) learn(instanceType, images string, bytes int64) bool 
 
 // LearnMemory stores how much memory a node has, for later instance types of its class. Nodes with an image that would not be chosen today
 // say nothing about those that would.
-func (p *Provider) LearnMemory(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) error {
+func (c *Catalog) LearnMemory(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) error {
 	bytes := node.Status.Capacity.Memory().Value()
 	if claim.Spec.NodeClassRef == nil || claim.Status.ImageID == "" || bytes <= 0 {
 		return nil
 	}
-	class, err := p.class(ctx, claim.Spec.NodeClassRef.Name)
+	class, err := c.ClassIfAny(ctx, claim.Spec.NodeClassRef.Name)
 	if class == nil || err != nil {
 		return err
 	}
-	types, err := p.Types(ctx, class)
+	types, err := c.Types(ctx, class)
 	if err != nil {
 		return err
 	}
-	t := typeNamed(types, node.Labels[corev1.LabelInstanceTypeStable])
+	t := Named(types, node.Labels[corev1.LabelInstanceTypeStable])
 	if t == nil {
 		return nil
 	}
 	if chosen, ok := image.Choose(class.Status.AMIs, t); !ok || chosen.ID != claim.Status.ImageID {
 		return nil
 	}
-	if p.memories.learn(t.Name, imagesOf(class), bytes) {
+	if c.memories.learn(t.Name, imagesOf(class), bytes) {
 		observe.Log(ctx).DebugContext(ctx, "discovered the memory of an instance type", "instance-type", t.Name, "memory", node.Status.Capacity.Memory().String(),
 			"estimated", t.Capacity.Memory().String(), "EC2NodeClass", class.Name, "Node", node.Name)
 	}

@@ -1,10 +1,9 @@
-package provider
+package request
 
 import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,12 +19,10 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/image"
-	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/launch"
 	"github.com/karpenter-anew/karpenter/cloud/aws/resourcetags"
 	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
-	"github.com/karpenter-anew/karpenter/cloud/aws/userdata"
 )
 
 // resourceEnclaves is what pods request that run in isolated parts of an instance.
@@ -42,21 +39,21 @@ type templateKey struct {
 	reserved string
 }
 
-// request is the request to EC2, and the launch templates that it names: one for each image, number of pods, number of adapters
+// Launch returns the request to EC2 for a launch, and the launch templates that it names: one for each image, number of pods, number of adapters
 // and reservation.
-func (p *Provider) request(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (fleet.Request, []*ec2.CreateLaunchTemplateInput, error) {
-	tags := resourcetags.LaunchTags(class.Spec.Tags, p.ClusterName, claim.Labels[v1.NodePoolLabelKey], class.Name)
+func (b *Builder) Launch(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (fleet.Request, []*ec2.CreateLaunchTemplateInput, error) {
+	tags := resourcetags.LaunchTags(class.Spec.Tags, b.Cluster.Name, claim.Labels[v1.NodePoolLabelKey], class.Name)
 	out := fleet.Request{CapacityType: order.CapacityType, Tags: tags, PriceOverlaid: hasAnnotation(claim, v1.PriceOverlayAppliedAnnotationKey)}
-	if !relaxed(claim) {
+	if !Relaxed(claim) {
 		out.Context = class.Spec.Context
 	}
-	ways, err := p.overridesByTemplate(claim, class, order, choice)
+	ways, err := b.overridesByTemplate(claim, class, order, choice)
 	if err != nil {
 		return out, nil, err
 	}
 	var templates []*ec2.CreateLaunchTemplateInput
 	for _, m := range slices.SortedFunc(maps.Keys(ways), compareTemplateKeys) {
-		t, err := p.template(ctx, claim, class, order, m, tags)
+		t, err := b.template(ctx, claim, class, order, m, tags)
 		if err != nil {
 			return out, nil, err
 		}
@@ -77,7 +74,7 @@ func hasAnnotation(claim *v1.NodeClaim, key string) bool {
 }
 
 // overridesByTemplate returns the overrides of a launch by the launch template that they need.
-func (p *Provider) overridesByTemplate(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (map[templateKey][]fleet.Override, error) {
+func (b *Builder) overridesByTemplate(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (map[templateKey][]fleet.Override, error) {
 	if len(class.Status.AMIs) == 0 {
 		return nil, errors.New("no amis exist given constraints")
 	}
@@ -105,7 +102,7 @@ func (p *Provider) overridesByTemplate(claim *v1.NodeClaim, class *awsv1.EC2Node
 			interruptible: c.Offering.Label(awsv1.LabelCapacityReservationInterruptible) == "true",
 		}
 		var err error
-		if m.reserved, err = p.reserved(class, c.Type.Name); err != nil {
+		if m.reserved, err = b.Catalog.Reserved(class, c.Type.Name); err != nil {
 			return nil, err
 		}
 		out[m] = append(out[m], fleet.Override{InstanceType: c.Type.Name, Zone: zone, SubnetID: in[zone], ImageID: id, Price: c.Offering.Price})
@@ -133,8 +130,8 @@ func requestedEFAs(claim *v1.NodeClaim, t *cloud.InstanceType) int64 {
 	return q.Value()
 }
 
-// efasOf is how many fabric adapters the instance has, configured by the class or requested by the claim.
-func efasOf(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, t *cloud.InstanceType) int64 {
+// EFAs is how many fabric adapters the instance has, configured by the class or requested by the claim.
+func EFAs(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, t *cloud.InstanceType) int64 {
 	var laidOut int64
 	for _, i := range class.Spec.NetworkInterfaces {
 		if i.InterfaceType == awsv1.InterfaceTypeEFAOnly {
@@ -147,17 +144,17 @@ func efasOf(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, t *cloud.InstanceTyp
 	return requestedEFAs(claim, t)
 }
 
-// template is the launch template for a mold.
-func (p *Provider) template(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, m templateKey, tags map[string]string) (*ec2.CreateLaunchTemplateInput, error) {
-	text, err := p.userData(ctx, claim, class, order.CapacityType, m)
+// template returns the launch template for a key.
+func (b *Builder) template(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, m templateKey, tags map[string]string) (*ec2.CreateLaunchTemplateInput, error) {
+	text, err := b.userData(ctx, claim, class, order.CapacityType, m)
 	if err != nil {
 		return nil, err
 	}
 	in := template.Input{
 		Class: class, Tags: tags, UserData: base64.StdEncoding.EncodeToString([]byte(text)), ImageID: m.image, CapacityType: order.CapacityType,
-		Tenancy: order.Tenancy, Partition: order.Partition, EFAs: m.efas, ReservesCapacity: p.ReservesCapacity,
-		IPv6: strings.Contains(p.Cluster.Facts().DNS, ":"), MetadataHasNoIPv6: strings.HasPrefix(p.Region, "us-iso"),
-		PlacementGroupID: onlyValue(order.Candidates[0].Type, awsv1.LabelPlacementGroupID),
+		Tenancy: order.Tenancy, Partition: order.Partition, EFAs: m.efas, ReservesCapacity: b.ReservesCapacity,
+		IPv6: strings.Contains(b.Cluster.Facts().DNS, ":"), MetadataHasNoIPv6: strings.HasPrefix(b.Region, "us-iso"),
+		PlacementGroupID: OnlyValue(order.Candidates[0].Type, awsv1.LabelPlacementGroupID),
 	}
 	if q, ok := claim.Spec.Resources.Requests[resourceEnclaves]; ok && !q.IsZero() {
 		in.Enclaves = true
@@ -172,41 +169,17 @@ func (p *Provider) template(ctx context.Context, claim *v1.NodeClaim, class *aws
 	return template.Build(in)
 }
 
-// userData renders the user data of an instance.
-func (p *Provider) userData(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, capacityType string, m templateKey) (string, error) {
-	config, err := kubelet.Parse(class.Spec.Kubelet)
-	if err != nil {
-		return "", err
-	}
-	config = config.Static()
-	if m.reserved != "" {
-		if err := json.Unmarshal([]byte(m.reserved), &config); err != nil {
-			return "", fmt.Errorf("reading what is kept from pods: %w", err)
+// Relaxed reports whether a claim's minValues were relaxed.
+func Relaxed(claim *v1.NodeClaim) bool {
+	return claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey] == "true"
+}
+
+// OnlyValue is the one value that a type has for a label; empty for none or several.
+func OnlyValue(t *cloud.InstanceType, key string) string {
+	for _, r := range t.Requirements {
+		if r.Key == key && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1 {
+			return r.Values[0]
 		}
 	}
-	facts := p.Cluster.Facts()
-	labels := maps.Clone(claim.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	for _, r := range claim.Spec.Requirements {
-		if _, ok := labels[r.Key]; !ok && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1 {
-			labels[r.Key] = r.Values[0]
-		}
-	}
-	in := userdata.Input{
-		Family: class.Family(), ClusterName: p.ClusterName, Endpoint: facts.Endpoint, CABundle: facts.CABundle, ClusterCIDR: facts.ServiceCIDR,
-		ClusterDNS: config.ClusterDNS, MaxPods: &m.pods, Kubelet: config, KubeletBlock: class.Spec.Kubelet,
-		Labels: userdata.NodeLabels(labels, capacityType, class.Family()), Taints: userdata.NodeTaints(claim.Spec.Taints, claim.Spec.StartupTaints),
-		RAID0:  class.Spec.InstanceStorePolicy != nil && *class.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
-		Custom: aws.ToString(class.Spec.UserData), BottlerocketVersion: userdata.BottlerocketVersion(class),
-	}
-	if len(in.ClusterDNS) == 0 && facts.DNS != "" {
-		in.ClusterDNS = []string{facts.DNS}
-	}
-	result, err := userdata.Render(in)
-	if err == nil {
-		p.dropped(ctx, class.Name, result.Dropped)
-	}
-	return result.Text, err
+	return ""
 }

@@ -1,4 +1,4 @@
-package provider
+package catalog
 
 import (
 	"cmp"
@@ -20,12 +20,12 @@ import (
 // nothing else. They are used for types without an AWS price, which otherwise have no offerings.
 //
 // Source: AWS provider specification, offerings: overlay price.
-func (p *Provider) overlayPrices(ctx context.Context) (map[string]float64, error) {
-	if !p.UsesOverlays {
+func (c *Catalog) overlayPrices(ctx context.Context) (map[string]float64, error) {
+	if !c.UsesOverlays {
 		return nil, nil
 	}
 	var list v1alpha1.NodeOverlayList
-	if err := p.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing nodeoverlays: %w", err)
 	}
 	overlays := slices.Clone(list.Items) // the list is the cache's

@@ -1,4 +1,4 @@
-package provider
+package catalog
 
 import (
 	"cmp"
@@ -37,14 +37,14 @@ func (z *zoneIDs) of(zone string) string {
 }
 
 // shiftedZones returns the ids of the zones of a class with an active zonal shift.
-func (p *Provider) shiftedZones(class *awsv1.EC2NodeClass) []string {
-	p.zones.learn(class.Status.Subnets)
-	return slices.DeleteFunc(p.Shifts.Zones(), func(id string) bool {
+func (c *Catalog) shiftedZones(class *awsv1.EC2NodeClass) []string {
+	c.zones.learn(class.Status.Subnets)
+	return slices.DeleteFunc(c.Shifts.Zones(), func(id string) bool {
 		return !slices.ContainsFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { return s.ZoneID == id })
 	})
 }
 
-// isShifted reports whether a zonal shift is active in the zone of an instance.
-func (p *Provider) isShifted(i *instance.Instance) bool {
-	return p.Shifts.Shifted(cmp.Or(i.ZoneID, p.zones.of(i.Zone)))
+// IsShifted reports whether a zonal shift is active in the zone of an instance.
+func (c *Catalog) IsShifted(i *instance.Instance) bool {
+	return c.Shifts.Shifted(cmp.Or(i.ZoneID, c.zones.of(i.Zone)))
 }

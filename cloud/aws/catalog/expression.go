@@ -1,4 +1,4 @@
-package provider
+package catalog
 
 import (
 	"encoding/json"
@@ -16,8 +16,8 @@ const compiledFor = 12 * time.Hour
 
 // Compile returns the compiled expressions of a kubelet block; nil without expressions, or if the installation does
 // not evaluate them.
-func (p *Provider) Compile(config kubelet.Config) (*kubeletcel.Compiled, error) {
-	if !p.EvaluatesExpressions || !config.HasExpressions() {
+func (c *Catalog) Compile(config kubelet.Config) (*kubeletcel.Compiled, error) {
+	if !c.EvaluatesExpressions || !config.HasExpressions() {
 		return nil, nil
 	}
 	text, err := json.Marshal(config)
@@ -25,33 +25,33 @@ func (p *Provider) Compile(config kubelet.Config) (*kubeletcel.Compiled, error) 
 		return nil, fmt.Errorf("parsing spec.kubelet, %w", err)
 	}
 	key := string(text)
-	compiled, ok := p.compiled.Get(key)
+	compiled, ok := c.compiled.Get(key)
 	if !ok {
 		if compiled, err = kubeletcel.Compile(config); err != nil {
 			return nil, err
 		}
 	}
-	p.compiled.Set(key, compiled)
+	c.compiled.Set(key, compiled)
 	return compiled, nil
 }
 
 // TryExpressions evaluates the kubelet block of a class for every EC2 instance type, and returns the first failure; ErrNoTypes
 // while no types are known.
-func (p *Provider) TryExpressions(class *awsv1.EC2NodeClass) error {
+func (c *Catalog) TryExpressions(class *awsv1.EC2NodeClass) error {
 	seen, err := instancetype.ClassOf(class)
 	if err != nil {
 		return err
 	}
-	compiled, err := p.Compile(seen.Kubelet)
+	compiled, err := c.Compile(seen.Kubelet)
 	if compiled == nil || err != nil {
 		return err
 	}
-	known, _ := p.Inventory.Types()
+	known, _ := c.Inventory.Types()
 	if len(known.Descriptions) == 0 {
 		return ErrNoTypes
 	}
 	for _, d := range known.Descriptions {
-		_, dropped, err := instancetype.ResolveKubelet(p.input(d, seen), compiled)
+		_, dropped, err := instancetype.ResolveKubelet(c.input(d, seen), compiled)
 		if err != nil {
 			return err
 		}
@@ -62,23 +62,23 @@ func (p *Provider) TryExpressions(class *awsv1.EC2NodeClass) error {
 	return nil
 }
 
-// reserved is what nodes of a type keep from pods, in the JSON of a kubelet block, where expressions say so: the same that the type was
+// Reserved is what nodes of a type keep from pods, in the JSON of a kubelet block, where expressions say so: the same that the type was
 // planned with. It is empty where there are none.
-func (p *Provider) reserved(class *awsv1.EC2NodeClass, instanceType string) (string, error) {
+func (c *Catalog) Reserved(class *awsv1.EC2NodeClass, instanceType string) (string, error) {
 	seen, err := instancetype.ClassOf(class)
 	if err != nil {
 		return "", err
 	}
-	compiled, err := p.Compile(seen.Kubelet)
+	compiled, err := c.Compile(seen.Kubelet)
 	if compiled == nil || err != nil {
 		return "", err
 	}
-	known, _ := p.Inventory.Types()
+	known, _ := c.Inventory.Types()
 	for _, d := range known.Descriptions {
 		if d.Name != instanceType {
 			continue
 		}
-		config, _, err := instancetype.ResolveKubelet(p.input(d, seen), compiled)
+		config, _, err := instancetype.ResolveKubelet(c.input(d, seen), compiled)
 		if err != nil {
 			return "", err
 		}

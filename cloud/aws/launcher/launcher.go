@@ -1,4 +1,8 @@
-package provider
+// Package launcher launches EC2 instances for NodeClaims: it chooses instance types and subnets, sends the request, and records what
+// the answer shows about capacity.
+//
+// Source: AWS provider specification, the launch decision; insufficient capacity.
+package launcher
 
 import (
 	"context"
@@ -7,10 +11,11 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/condition"
@@ -20,52 +25,68 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
 	"github.com/karpenter-anew/karpenter/cloud/aws/launch"
+	"github.com/karpenter-anew/karpenter/cloud/aws/request"
+	"github.com/karpenter-anew/karpenter/cloud/aws/reservation"
 	"github.com/karpenter-anew/karpenter/cloud/aws/resourcetags"
 	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
+	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// Create launches an instance for a claim. Called again for the same claim it finds the same instance: the one on record, or else
-// the one in the cache of this process. An instance that a crash leaves without a record is garbage-collected.
-func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
-	if claim.UID == "" {
-		return nil, fmt.Errorf("launching nodeclaim %q: it has no UID; only objects read from the API server can be launched", claim.Name)
-	}
-	created, err := p.launched.GetOrLoad(ctx, string(claim.UID), func(ctx context.Context) (*v1.NodeClaim, error) {
-		if claim.Status.ProviderID != "" {
-			return p.recorded(ctx, claim)
-		}
-		return p.launch(ctx, claim)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return created.DeepCopy(), nil
+// Catalog is what launches depend on of node classes and their instance types.
+type Catalog interface {
+	// Class returns a class by its name.
+	Class(ctx context.Context, name string) (*awsv1.EC2NodeClass, error)
+	// Types are all instance types under a class.
+	Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cloud.InstanceType, error)
 }
 
-// recorded is a claim whose instance is already recorded.
-func (p *Provider) recorded(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
-	found, err := p.Get(ctx, claim.Status.ProviderID)
-	if err != nil {
-		return nil, err
-	}
-	out := claim.DeepCopy()
-	out.Labels = found.Labels
-	maps.Copy(out.Labels, claim.Labels)
-	out.Status.ImageID, out.Status.Capacity, out.Status.Allocatable = found.Status.ImageID, found.Status.Capacity, found.Status.Allocatable
-	return out, nil
+// Options are what a launcher is made of.
+type Options struct {
+	Catalog  Catalog
+	Requests *request.Builder
+	EC2      fleet.EC2
+	Clock    clock.PassiveClock
+	// Addresses, Reservations and Shortages record what launches show.
+	Addresses    *subnet.Ledger
+	Reservations *reservation.Ledger
+	Shortages    *unavailableofferings.Cache
+	// StrictMinValues says that minValues are not relaxed at launch.
+	StrictMinValues bool
+	Metrics         *telemetry.Metrics
+	// Publish publishes events.
+	Publish func(...observe.Event)
+	// Launched observes the size and waiting time of batches of launches.
+	Launched func(size int, waited time.Duration)
 }
+
+// Launcher launches instances. Make one with New.
+type Launcher struct {
+	Options
+	fleet      *fleet.Launcher
+	menus      menus
+	correction cloud.Correction
+}
+
+// New returns a launcher.
+func New(o Options) *Launcher {
+	return &Launcher{Options: o, fleet: fleet.NewLauncher(o.EC2, o.Launched)}
+}
+
+// UseCorrection sets the correction of instance types. Call it before the controllers start.
+func (l *Launcher) UseCorrection(c cloud.Correction) { l.correction = c }
 
 // readyClass is the class of a claim, fit to be launched from.
-func (p *Provider) readyClass(ctx context.Context, claim *v1.NodeClaim) (*awsv1.EC2NodeClass, error) {
+func (l *Launcher) readyClass(ctx context.Context, claim *v1.NodeClaim) (*awsv1.EC2NodeClass, error) {
 	if claim.Spec.NodeClassRef == nil {
 		return nil, cloud.NewInsufficientCapacityError(fmt.Errorf("nodeclaim %q names no node class", claim.Name))
 	}
 	name := claim.Spec.NodeClassRef.Name
-	class, err := p.find(ctx, name)
+	class, err := l.Catalog.Class(ctx, name)
 	switch {
 	case apierrors.IsNotFound(err):
-		p.publish(observe.NodeClassMissing(claim, claim.UID))
+		l.Publish(observe.NodeClassMissing(claim, claim.UID))
 		return nil, cloud.NewInsufficientCapacityError(err)
 	case err != nil:
 		return nil, err
@@ -85,13 +106,13 @@ func (p *Provider) readyClass(ctx context.Context, claim *v1.NodeClaim) (*awsv1.
 	return class, nil
 }
 
-// launch decides the request, sends it, and returns the result.
-func (p *Provider) launch(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
-	class, err := p.readyClass(ctx, claim)
+// Launch decides the request, sends it, and returns the result.
+func (l *Launcher) Launch(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
+	class, err := l.readyClass(ctx, claim)
 	if err != nil {
 		return nil, err
 	}
-	order, err := p.choose(ctx, claim, class)
+	order, err := l.choose(ctx, claim, class)
 	if err != nil {
 		return nil, err
 	}
@@ -101,25 +122,22 @@ func (p *Provider) launch(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 	if n := countTypes(order.Candidates); order.SpotAvoided && n < 5 {
 		observe.Log(ctx).ErrorContext(ctx, "at least 5 instance types are recommended when flexible to spot but requesting on-demand", "instance-type-count", n)
 	}
-	choice, err := p.Addresses.Pick(class.Status.Subnets, func(zone string) int64 { return podsIn(order.Candidates, zone) })
+	choice, err := l.Addresses.Pick(class.Status.Subnets, func(zone string) int64 { return podsIn(order.Candidates, zone) })
 	if err != nil {
 		return nil, cloud.NewCreateError(err, "SubnetResolutionFailed", "Error getting subnets")
 	}
 	started := launchedIn(nil)
-	defer func() { p.Addresses.Settle(choice, started) }()
-	answer, err := p.createFleet(ctx, claim, class, order, choice)
+	defer func() { l.Addresses.Settle(choice, started) }()
+	answer, err := l.createFleet(ctx, claim, class, order, choice)
 	if err != nil {
 		return nil, err
 	}
-	p.recordFailures(ctx, &attempt{claim, class, order, choice}, answer)
+	l.recordFailures(ctx, &attempt{claim, class, order, choice}, answer)
 	if answer.InstanceID == "" {
 		return nil, insufficientCapacity(answer)
 	}
 	started = launchedIn(&answer)
-	out := p.describe(claim, class, order, answer)
-	p.started.Set(out.Status.ProviderID, struct{}{})
-	p.fresh.Set(answer.InstanceID, struct{}{})
-	return out, nil
+	return l.describe(claim, class, order, answer), nil
 }
 
 // launchedIn are the subnets that a launch used.
@@ -131,35 +149,35 @@ func launchedIn(answer *fleet.Result) []string {
 }
 
 // choose decides which types, and how they are bought.
-func (p *Provider) choose(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass) (launch.Order, error) {
-	types, err := p.Types(ctx, class)
+func (l *Launcher) choose(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass) (launch.Order, error) {
+	types, err := l.Catalog.Types(ctx, class)
 	if err != nil {
 		return launch.Order{}, cloud.NewCreateError(err, "InstanceTypeResolutionFailed", "Error resolving instance types")
 	}
 	pool := claim.Labels[v1.NodePoolLabelKey]
-	if p.correction != nil && pool != "" {
-		if types, err = p.correction(pool, types); err != nil {
+	if l.correction != nil && pool != "" {
+		if types, err = l.correction(pool, types); err != nil {
 			return launch.Order{}, err
 		}
 	}
-	menu := p.menus.of(pool+"/"+class.Name, types, awsv1.LabelRules())
-	return launch.Choose(slices.Collect(menu.Candidates(claim)), claim, p.StrictMinValues && !relaxed(claim))
+	menu := l.menus.of(pool+"/"+class.Name, types, awsv1.LabelRules())
+	return launch.Choose(slices.Collect(menu.Candidates(claim)), claim, l.StrictMinValues && !request.Relaxed(claim))
 }
 
 // createFleet creates the launch templates that are missing and launches. Templates that were deleted meanwhile are created again, once.
-func (p *Provider) createFleet(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (fleet.Result, error) {
-	request, templates, err := p.request(ctx, claim, class, order, choice)
+func (l *Launcher) createFleet(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (fleet.Result, error) {
+	req, templates, err := l.Requests.Launch(ctx, claim, class, order, choice)
 	if err != nil {
 		return fleet.Result{}, createError(err, "Error getting launch template configs: ")
 	}
-	p.measure(ctx, class.Name, templates)
+	l.Requests.Measure(ctx, class.Name, templates)
 	for attempt := 0; ; attempt++ {
 		for _, t := range templates {
-			if err := p.Templates.Ensure(ctx, t); err != nil {
+			if err := l.Requests.Templates.Ensure(ctx, t); err != nil {
 				return fleet.Result{}, createError(err, "Error getting launch template configs: ")
 			}
 		}
-		answer, err := p.launcher.Launch(ctx, request)
+		answer, err := l.fleet.Launch(ctx, req)
 		switch {
 		case err == nil:
 			return answer, nil
@@ -168,8 +186,8 @@ func (p *Provider) createFleet(ctx context.Context, claim *v1.NodeClaim, class *
 		case attempt > 0:
 			return answer, createError(err, "Launch templates not found when creating fleet request: ")
 		}
-		for _, c := range request.Configs {
-			p.Templates.Forget(c.Template)
+		for _, c := range req.Configs {
+			l.Requests.Templates.Forget(c.Template)
 		}
 	}
 }
@@ -196,14 +214,14 @@ func insufficientCapacity(answer fleet.Result) error {
 }
 
 // describe returns the NodeClaim with labels and status of its instance.
-func (p *Provider) describe(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, answer fleet.Result) *v1.NodeClaim {
+func (l *Launcher) describe(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, answer fleet.Result) *v1.NodeClaim {
 	at := slices.IndexFunc(order.Candidates, func(c cloud.Candidate) bool {
 		return c.Type.Name == answer.InstanceType && c.Offering.Zone() == answer.Zone
 	})
 	chosen := order.Candidates[max(at, 0)]
 	i := &instance.Instance{
 		ID: answer.InstanceID, Type: answer.InstanceType, Zone: answer.Zone, SubnetID: answer.SubnetID, ImageID: answer.ImageID,
-		CapacityType: order.CapacityType, Tenancy: order.Tenancy, EFAs: efasOf(claim, class, chosen.Type),
+		CapacityType: order.CapacityType, Tenancy: order.Tenancy, EFAs: request.EFAs(claim, class, chosen.Type),
 	}
 	if order.CapacityType == v1.CapacityTypeReserved {
 		i.ReservationID = chosen.Offering.Label(awsv1.LabelCapacityReservationID)
@@ -211,8 +229,8 @@ func (p *Provider) describe(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, orde
 		i.Interruptible = chosen.Offering.Label(awsv1.LabelCapacityReservationInterruptible) == "true"
 	}
 	out := claim.DeepCopy()
-	out.Labels = labelsOf(i, class, chosen.Type)
-	if group := onlyValue(chosen.Type, awsv1.LabelPlacementGroupID); group != "" {
+	out.Labels = Labels(i, class, chosen.Type)
+	if group := request.OnlyValue(chosen.Type, awsv1.LabelPlacementGroupID); group != "" {
 		out.Labels[awsv1.LabelPlacementGroupID] = group
 		if chosen.Offering.Label(awsv1.LabelPlacementGroupPartition) != "" {
 			// An open partition is left empty, until the instance says which it is.
@@ -223,23 +241,13 @@ func (p *Provider) describe(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, orde
 	if out.Annotations == nil {
 		out.Annotations = map[string]string{}
 	}
-	out.Annotations[awsv1.AnnotationHash] = class.Hash(p.Cluster.Facts().CABundle)
+	out.Annotations[awsv1.AnnotationHash] = class.Hash(l.Requests.Cluster.Facts().CABundle)
 	out.Annotations[awsv1.AnnotationHashVersion] = awsv1.HashVersion
 	out.Annotations[awsv1.AnnotationInstanceProfile] = class.Status.InstanceProfile
 	out.Status.ProviderID, out.Status.ImageID = i.ProviderID(), answer.ImageID
-	out.Status.Capacity = withoutZeros(chosen.Type.CapacityOf(chosen.Offering), i.EFAs)
-	out.Status.Allocatable = withoutZeros(chosen.Type.AllocatableOf(chosen.Offering), i.EFAs)
+	out.Status.Capacity = WithoutZeros(chosen.Type.CapacityOf(chosen.Offering), i.EFAs)
+	out.Status.Allocatable = WithoutZeros(chosen.Type.AllocatableOf(chosen.Offering), i.EFAs)
 	return out
-}
-
-// onlyValue is the one value that a type has for a label; empty for none or several.
-func onlyValue(t *cloud.InstanceType, key string) string {
-	for _, r := range t.Requirements {
-		if r.Key == key && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1 {
-			return r.Values[0]
-		}
-	}
-	return ""
 }
 
 // countTypes is how many types there are among candidates.

@@ -1,0 +1,35 @@
+package launcher
+
+import (
+	"slices"
+	"sync"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// menus keep the list of prices of each pool until its types change. The zero value is ready.
+type menus struct {
+	mu     sync.Mutex
+	byPool map[string]pricedTypes
+}
+
+type pricedTypes struct {
+	types []*cloud.InstanceType
+	menu  *cloud.Menu
+}
+
+// of is the menu of types; the one from before if they are the same.
+func (m *menus) of(pool string, types []*cloud.InstanceType, rules v1.LabelRules) *cloud.Menu {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if have, ok := m.byPool[pool]; ok && slices.Equal(have.types, types) {
+		return have.menu
+	}
+	if m.byPool == nil {
+		m.byPool = map[string]pricedTypes{}
+	}
+	made := pricedTypes{slices.Clone(types), cloud.NewMenu(types, rules)}
+	m.byPool[pool] = made
+	return made.menu
+}
