@@ -12,6 +12,10 @@ type SchedulerMetrics struct {
 	UnfinishedWork *prometheus.GaugeVec
 	// IgnoredPods counts pods that fail validation.
 	IgnoredPods prometheus.Gauge
+	// RefusedNodeClaims counts NodeClaims that the API server took for invalid.
+	RefusedNodeClaims prometheus.Counter
+	// SetAsidePods counts pods that are tried again after a pause only.
+	SetAsidePods prometheus.Gauge
 	// UnschedulablePods has label controller.
 	UnschedulablePods *prometheus.GaugeVec
 	// PendingPodsByEffectiveZone has labels controller, zone (a zone, "flexible" or "none").
@@ -28,6 +32,10 @@ func newSchedulerMetrics(b *MetricBuilder) SchedulerMetrics {
 			"Age of a running simulation.", "controller", "scheduling_id"),
 		IgnoredPods: b.Gauge("karpenter_scheduler_ignored_pods_count",
 			"Pods that are ignored because they fail validation."),
+		RefusedNodeClaims: b.Counter("karpenter_scheduler_refused_nodeclaims_total",
+			"NodeClaims that the API server refused as invalid."),
+		SetAsidePods: b.Gauge("karpenter_scheduler_set_aside_pods_count",
+			"Pods that are tried again after a pause only, because the API server refuses NodeClaims for them."),
 		UnschedulablePods: b.Gauges("karpenter_scheduler_unschedulable_pods_count",
 			"Pods that fit no node and for which no node can be added.", "controller"),
 		PendingPodsByEffectiveZone: b.Gauges("karpenter_scheduler_pending_pods_by_effective_zone_count",

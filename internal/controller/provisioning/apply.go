@@ -35,36 +35,51 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 		p.Log.Debug("waiting for a capacity reservation that other nodeclaims may give back", "pods", names(plan.Deferred))
 	}
 	p.reportZones(plan.Zones)
+	refused, err := p.carryOut(ctx, in, plan)
+	p.suspect(refused)
+	return err
+}
+
+// carryOut nominates nodes, publishes why pods fit nowhere, and creates the NodeClaims of a plan. It returns those that were refused.
+func (p *Provisioner) carryOut(ctx context.Context, in input, plan solve.Plan) ([]refusal, error) {
 	p.nominate(plan.Placements)
 	p.nominations.note(plan.Placements)
 	if len(plan.NodeClaims) > 0 {
 		p.logLaunch(plan.NodeClaims)
 	}
-	created := make([]string, len(plan.NodeClaims))
-	errs := make([]error, len(plan.NodeClaims))
-	usage := p.usage(plan.NodeClaims)
+	created, errs := p.createAll(ctx, in, plan.NodeClaims)
+	var refused []refusal
+	var failed []error
+	for i, claim := range plan.NodeClaims {
+		switch err := errs[i]; {
+		case created[i] != "":
+			for _, pod := range realPods(claim.Pods) {
+				p.nominations[pod.UID] = created[i]
+			}
+		case isRefused(err):
+			refused = append(refused, refusal{claim, err})
+		case err != nil:
+			failed = append(failed, fmt.Errorf("creating node claim, %w", err))
+		}
+	}
+	return refused, errors.Join(failed...)
+}
+
+// createAll creates NodeClaims concurrently. It returns for each its name, or an empty name and the error.
+func (p *Provisioner) createAll(ctx context.Context, in input, claims []solve.NodeClaim) (created []string, errs []error) {
+	created, errs = make([]string, len(claims)), make([]error, len(claims))
+	usage := p.usage(claims)
 	defer p.WriteGate.Begin()()
 	var group errgroup.Group
 	group.SetLimit(creators)
-	for i, claim := range plan.NodeClaims {
+	for i, claim := range claims {
 		group.Go(func() error {
-			var err error
-			if created[i], err = p.create(ctx, in, claim, usage[claim.Pool]); err != nil {
-				errs[i] = fmt.Errorf("creating node claim, %w", err)
-			}
+			created[i], errs[i] = p.create(ctx, in, claim, usage[claim.Pool])
 			return nil
 		})
 	}
 	_ = group.Wait() // the functions report through errs
-	for i, claimName := range created {
-		if claimName == "" {
-			continue
-		}
-		for _, pod := range realPods(plan.NodeClaims[i].Pods) {
-			p.nominations[pod.UID] = claimName
-		}
-	}
-	return errors.Join(errs...)
+	return created, errs
 }
 
 // logLaunch logs the pods that need new nodes, with upstream's messages.

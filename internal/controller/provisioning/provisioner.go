@@ -10,6 +10,7 @@ package provisioning
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -72,6 +73,7 @@ type Provisioner struct {
 	batcher     *Batcher
 	catalogs    *translate.Catalogs
 	nominations nominations
+	refused     refusedPods
 	// logged are messages that were logged recently, warned those about single pods.
 	logged, warned *ttlcache.Cache[string, bool]
 	// runs is the number of solver runs.
@@ -89,6 +91,7 @@ func New(d Deps) *Provisioner {
 		batcher:     NewBatcher(d.Clock, d.Scheduling.BatchIdleDuration, d.Scheduling.BatchMaxDuration),
 		catalogs:    translate.NewCatalogs(d.Translator),
 		nominations: nominations{},
+		refused:     refusedPods{aside: map[string]*setAside{}},
 		logged:      ttlcache.New[string, bool](d.Clock, repeatAfter),
 		warned:      ttlcache.New[string, bool](d.Clock, warnAfter),
 	}
@@ -225,13 +228,20 @@ func (p *Provisioner) remind() {
 	}
 }
 
-// pass gathers, solves and applies once.
+// pass gathers, solves and applies once, and then for the pods whose NodeClaims were refused.
 func (p *Provisioner) pass(ctx context.Context) error {
 	started := p.Clock.Now()
 	in, err := p.gather(ctx, started)
 	if err != nil {
 		return err
 	}
+	in.problem.Pods = p.refused.hold(in.problem.Pods, started)
+	err = p.planTogether(ctx, in, started)
+	return errors.Join(err, p.planRefused(ctx))
+}
+
+// planTogether plans all pods but those that are held because of refused NodeClaims.
+func (p *Provisioner) planTogether(ctx context.Context, in input, started time.Time) error {
 	p.Metrics.Scheduler.IgnoredPods.Set(float64(len(in.rejected)))
 	p.reportRejected(in.rejected)
 	if len(in.problem.Pods) == 0 {
@@ -248,7 +258,7 @@ func (p *Provisioner) pass(ctx context.Context) error {
 	p.Metrics.Scheduler.Duration.WithLabelValues(name).Observe(took.Seconds())
 	p.Log.Debug("planned", "pods", len(in.problem.Pods), "new", len(plan.NodeClaims), "duration", took.String())
 	p.updateHeadroom(in, plan)
-	err = p.apply(ctx, in, plan)
+	err := p.apply(ctx, in, plan)
 	p.reportHeadroom(ctx, in, plan)
 	return err
 }

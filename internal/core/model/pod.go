@@ -133,3 +133,21 @@ func (s *Shape) Strict(i int) requirement.Set {
 
 // Alternatives returns the number of alternatives of required affinity, at least one.
 func (s *Shape) Alternatives() int { return max(len(s.Required), 1) }
+
+// WithoutPreferences returns a copy of the shape without preferred node affinity, preferred pod affinity and anti-affinity, and soft
+// spread constraints.
+func (s *Shape) WithoutPreferences() *Shape {
+	out := *s
+	out.Preferred, out.Spreads, out.Affinities = nil, nil, nil
+	for _, c := range s.Spreads {
+		if !c.Soft {
+			out.Spreads = append(out.Spreads, c)
+		}
+	}
+	for _, a := range s.Affinities {
+		if a.Required() {
+			out.Affinities = append(out.Affinities, a)
+		}
+	}
+	return &out
+}
