@@ -57,3 +57,34 @@ func TestAPodWaitsForANodeThatIsTaintedRightAfterItsStart(t *testing.T) {
 		t.Errorf("%d pods to plan, %d pods expected on the node, want 0 and 1", len(open), len(reserved[0].Pods))
 	}
 }
+
+// TestAReplicaThatTakesThePlaceOfANominatedPod: kube-scheduler binds another replica to the node of a pod, which is then planned again
+// and does not count on the node beside the replica. The nomination of a pod that runs where it was expected costs no other pod its own.
+func TestAReplicaThatTakesThePlaceOfANominatedPod(t *testing.T) {
+	one := &model.Shape{Requests: resource.Vector{1000}}
+	pod := func(uid string) *model.Pod { return &model.Pod{UID: uid, Shape: one} }
+	for name, c := range map[string]struct {
+		bound    *model.Pod
+		cpu      int64
+		planned  int
+		expected int
+	}{
+		"another replica, on a node with capacity for more": {pod("stranger"), 8000, 1, 2},
+		"another replica, on a node that is full":           {pod("stranger"), 2000, 1, 2},
+		"one of the nominated pods":                         {pod("served"), 3000, 0, 3},
+		"a larger pod":                                      {&model.Pod{UID: "large", Shape: &model.Shape{Requests: resource.Vector{2000}}}, 3000, 1, 2},
+		"a small pod beside them":                           {&model.Pod{UID: "small", Shape: &model.Shape{Requests: resource.Vector{1000}}}, 3000, 0, 3},
+		"a pod of a DaemonSet":                              {&model.Pod{UID: "daemon", Shape: one, Daemon: true}, 3000, 0, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ps := nominations{"served": "a", "first": "a", "second": "a"}
+			node := &model.Node{ID: "x", ClaimName: "a", NodeName: "x", Allocatable: resource.Vector{c.cpu}, Pods: []*model.Pod{c.bound}, Used: c.bound.Shape.Requests}
+			for pass := range 2 {
+				open, reserved := ps.reserve([]*model.Pod{pod("first"), pod("second")}, []*model.Node{node}, now, 0)
+				if len(open) != c.planned || len(reserved[0].Pods) != c.expected {
+					t.Errorf("pass %d: %d pods to plan, %d pods on the node, want %d and %d", pass, len(open), len(reserved[0].Pods), c.planned, c.expected)
+				}
+			}
+		})
+	}
+}
