@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo up chaos build image test checklist bench bench-cluster lint prose generate vuln env local demo-program
+.PHONY: help demo up chaos attacks build image test checklist bench bench-cluster lint prose generate vuln env local demo-program
 
 # Number of one-CPU pods that `make demo` runs.
 PODS ?= $(if $(filter aws,$(CLOUD)),10,100)
@@ -14,6 +14,8 @@ SCENE ?=
 # Random seed of the faults that `make chaos` injects, and how many times it kills the controller.
 SEED ?= 1
 KILLS ?= 50
+# Attacks that `make attacks` runs: a regular expression; all by default.
+ATTACK ?=
 # Catalog of instance types and prices: generic, or an EC2 region such as aws/us-east-1.
 CATALOG ?= generic
 # Architecture and version of the image that `make image` builds.
@@ -47,6 +49,10 @@ up: build local demo-program ## Run a local cluster with the controller until Ct
 chaos: build local ## Inject random faults into the controller and the API server, and check the invariants: SEED=1 KILLS=50
 	@go build -o $(BIN)/chaos ./test/chaos
 	@$(BIN)/chaos -launcher=$(BIN)/local -controller=$(BIN)/karpenter -seed='$(SEED)' -kills='$(KILLS)'
+
+attacks: build local ## Run hostile tenants beside honest pods, and check that these run and memory is bounded: ATTACK=many-keys
+	@go build -o $(BIN)/attacks ./test/attacks
+	@$(BIN)/attacks -launcher=$(BIN)/local -controller=$(BIN)/karpenter -attack='$(ATTACK)'
 
 build: ## Build bin/karpenter
 	@echo "building bin/karpenter"

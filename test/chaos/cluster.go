@@ -1,22 +1,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
-	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
@@ -33,55 +25,6 @@ const (
 
 // budget is how many nodes of the pool may be disrupted at a time.
 const budget = 3
-
-// newClient reads and writes past any cache and past the proxy.
-func newClient(config *rest.Config) (client.Client, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, apiextensionsv1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("building the client: %w", err)
-		}
-	}
-	return client.New(config, client.Options{Scheme: scheme})
-}
-
-// define installs the definitions and waits until they are served.
-func define(ctx context.Context, c client.Client) error {
-	definitions, err := kwokcrds.Definitions()
-	if err != nil {
-		return err
-	}
-	for _, d := range definitions {
-		if err := c.Create(ctx, d); err != nil {
-			return fmt.Errorf("installing the definition %s: %w", d.Name, err)
-		}
-	}
-	for _, list := range []client.ObjectList{&v1.NodePoolList{}, &v1.NodeClaimList{}, &v1alpha1.KWOKNodeClassList{}} {
-		if err := insist(ctx, func() error { return c.List(ctx, list) }); err != nil {
-			return fmt.Errorf("waiting until the definitions are served: %w", err)
-		}
-	}
-	return nil
-}
-
-// insist retries until there is no error or a minute is over: the API server may be down.
-func insist(ctx context.Context, try func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for {
-		err := try()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
 
 // slowClass has nodes that take a second to register, so that there is something to interrupt.
 func slowClass() *v1alpha1.KWOKNodeClass {
@@ -124,19 +67,4 @@ func newWorkload(name string, replicas int32) *appsv1.Deployment {
 		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
 	}}
 	return d
-}
-
-// change reads an object, changes it and writes it, and retries on conflicts.
-func change[T client.Object](ctx context.Context, c client.Client, o T, edit func(T)) error {
-	err := insist(ctx, func() error {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
-			return err
-		}
-		edit(o)
-		return c.Update(ctx, o)
-	})
-	if err != nil {
-		return fmt.Errorf("changing %T %q: %w", o, o.GetName(), err)
-	}
-	return nil
 }

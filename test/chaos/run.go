@@ -14,12 +14,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/test/controlplane"
 	"github.com/karpenter-anew/karpenter/test/process"
+	"github.com/karpenter-anew/karpenter/test/simcluster"
 )
 
 const (
@@ -34,7 +34,7 @@ const (
 // chaos is a run.
 type chaos struct {
 	settings settings
-	plane    *controlplane.ControlPlane
+	plane    *simcluster.Cluster
 	client   client.Client
 	proxy    *proxy
 	observer *observer
@@ -70,11 +70,15 @@ func run(ctx context.Context, s settings, out io.Writer) (err error) {
 		}
 		_ = os.RemoveAll(c.dir)
 	}()
-	if c.plane, err = controlplane.Start(ctx, s.launcher, nil); err != nil {
+	definitions, err := kwokcrds.Definitions()
+	if err != nil {
+		return err
+	}
+	if c.plane, err = simcluster.Start(ctx, s.launcher, definitions); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.plane.Stop()) }()
-	if err := c.connect(ctx, out); err != nil {
+	if err := c.connect(out); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.proxy.close()) }()
@@ -100,20 +104,10 @@ func openLog(path string) (log *os.File, err error) {
 	return log, nil
 }
 
-// connect prepares the cluster and puts the proxy in front of it.
-func (c *chaos) connect(ctx context.Context, out io.Writer) error {
-	config, err := clientcmd.BuildConfigFromFlags("", c.plane.Kubeconfig)
-	if err != nil {
-		return fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	config.QPS = -1
-	if c.client, err = newClient(config); err != nil {
-		return err
-	}
-	if err := define(ctx, c.client); err != nil {
-		return err
-	}
-	if c.proxy, err = startProxy(config, c.settings.seed, c.settings.share, c.settings.stall); err != nil {
+// connect puts the proxy in front of the cluster.
+func (c *chaos) connect(out io.Writer) (err error) {
+	c.client = c.plane.Client
+	if c.proxy, err = startProxy(c.plane.Config, c.settings.seed, c.settings.share, c.settings.stall); err != nil {
 		return err
 	}
 	c.observer = newObserver(c.client, out, time.Now())
@@ -145,7 +139,7 @@ func (c *chaos) setUp(ctx context.Context) error {
 	for i := range now.pods {
 		if pod := &now.pods[i]; pod.Labels["app"] == still {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}}
-			err = errors.Join(err, change(ctx, c.client, node, func(n *corev1.Node) {
+			err = errors.Join(err, simcluster.Change(ctx, c.client, node, func(n *corev1.Node) {
 				n.Annotations[v1.DoNotDisruptAnnotationKey] = "true"
 			}))
 		}
@@ -205,7 +199,7 @@ func (c *chaos) step(ctx context.Context, s step) error {
 	}
 	c.kills++
 	now, lookErr := clusterState{}, error(nil)
-	err = errors.Join(err, insist(ctx, func() error { now, lookErr = look(ctx, c.client); return lookErr }))
+	err = errors.Join(err, simcluster.Retry(ctx, func() error { now, lookErr = look(ctx, c.client); return lookErr }))
 	c.observer.say("kill %d: %s; %s", c.kills, s, now)
 	return err
 }
@@ -233,7 +227,7 @@ func (c *chaos) do(ctx context.Context, s step) error {
 		return c.resize(ctx, max(c.pods-2*int32(s.amount), firstPods))
 	case drift:
 		c.edits++
-		return change(ctx, c.client, newPool(), func(p *v1.NodePool) {
+		return simcluster.Change(ctx, c.client, newPool(), func(p *v1.NodePool) {
 			p.Spec.Template.Labels = map[string]string{"example.com/edit": fmt.Sprint(c.edits)}
 		})
 	case drain:
@@ -246,7 +240,7 @@ func (c *chaos) resize(ctx context.Context, pods int32) error {
 	// The observer must know before the pods are created.
 	c.pods = pods
 	c.observer.want(c.wanted())
-	return change(ctx, c.client, newWorkload(work, pods), func(d *appsv1.Deployment) { d.Spec.Replicas = &pods })
+	return simcluster.Change(ctx, c.client, newWorkload(work, pods), func(d *appsv1.Deployment) { d.Spec.Replicas = &pods })
 }
 
 // drain deletes a node that may be disrupted, as a user does.
