@@ -12,7 +12,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
-	"github.com/karpenter-anew/karpenter/internal/translate"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
 // Obstacle prevents the disruption of a node. Code decides which of the other fields are set.
@@ -120,7 +120,7 @@ func (s *analysis) budgetState(o disrupt.Obstacle) string {
 		namespace, name, _ := strings.Cut(key, "/")
 		if b, ok := find[*policyv1.PodDisruptionBudget](s.Objects, namespace, name); ok {
 			state := fmt.Sprintf("%s has %d healthy pods and wants %d", key, b.Status.CurrentHealthy, b.Status.DesiredHealthy)
-			if translate.NeverAllows(b) {
+			if problem.NeverAllows(b) {
 				state += fmt.Sprintf(" of %d: none may ever go", b.Status.ExpectedPods)
 			}
 			parts = append(parts, state)

@@ -11,7 +11,6 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
-	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // Disruption is what the input of disruption simulations is built from beside the objects of the cluster.
@@ -61,7 +60,7 @@ func (b Builder) Disruption(ctx context.Context, d Disruption) (input *disrupt.S
 func Qualification(snapshot *model.Snapshot, now time.Time, pools map[string]*v1.NodePool, surplus, inBackoff map[string]bool) disrupt.QualifyInput {
 	rules := make(map[string]disrupt.Pool, len(pools))
 	for name, pool := range pools {
-		r := translate.DisruptionRules(pool)
+		r := disruptionRules(pool)
 		r.Surplus, r.HeadroomUnknown, r.InBackoff = surplus[name], snapshot.HeadroomUnknown, inBackoff[name]
 		rules[name] = r
 	}
@@ -76,13 +75,13 @@ type PodsOnNode struct {
 	// Unevictable are the UIDs of pods that may not be moved now.
 	Unevictable []string
 	// Queues are the PodDisruptionBudgets that slow down the drain, the slowest first.
-	Queues []translate.EvictionQueue
+	Queues []EvictionQueue
 }
 
 // InspectPods is what pods mean for the disruption of their node n.
-func InspectPods(n *model.Node, pods []*corev1.Pod, budgets podrules.Budgets, queues translate.EvictionQueues, now time.Time) PodsOnNode {
+func InspectPods(n *model.Node, pods []*corev1.Pod, budgets podrules.Budgets, queues EvictionQueues, now time.Time) PodsOnNode {
 	out := PodsOnNode{Queues: queues.Of(pods, now)}
-	out.Obstacle, out.Blocked = translate.PodObstacle(n, pods, budgets, now)
+	out.Obstacle, out.Blocked = podObstacle(n, pods, budgets, now)
 	for _, pod := range pods {
 		if !podrules.CurrentlyReschedulable(pod, budgets, now) {
 			out.Unevictable = append(out.Unevictable, string(pod.UID))

@@ -17,7 +17,6 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/problem"
-	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // DisruptionView is the cluster as disruption sees it, after pending pods were nominated to their nodes. It must not be
@@ -38,7 +37,7 @@ type DisruptionView struct {
 	Pods map[string][]*corev1.Pod
 	// Budgets are the PodDisruptionBudgets that can be read, Queues what they mean for the pods of a node together.
 	Budgets podrules.Budgets
-	Queues  translate.EvictionQueues
+	Queues  problem.EvictionQueues
 }
 
 // nominationPeriod is how long nodes stay nominated: longer than any evaluation of a DisruptionView takes.
@@ -55,7 +54,7 @@ func ViewForDisruption(ctx context.Context, objects []client.Object, c cloud.Clo
 	provider, _ := w.provider(ctx)
 	f := DisruptionView{
 		Snapshot: w.snapshot(opts), Builder: w.builder(provider, opts), Result: result, Pools: map[string]*v1.NodePool{},
-		Prices: map[string]problem.PoolPrices{}, Surplus: map[string]bool{}, Pods: w.podsOn, Queues: translate.NewEvictionQueues(w.budgets),
+		Prices: map[string]problem.PoolPrices{}, Surplus: map[string]bool{}, Pods: w.podsOn, Queues: problem.NewEvictionQueues(w.budgets),
 	}
 	f.Budgets, _ = podrules.NewBudgets(w.budgets) // the result warns of the others
 	for _, name := range slices.Sorted(maps.Keys(w.pools)) {

@@ -64,7 +64,7 @@ func (g *gatherer) podBlock(ctx context.Context, v view, n *model.Node) (disrupt
 }
 
 // warnOfBudgets logs budgets that never allow a disruption, each once per warnInterval.
-func (g *gatherer) warnOfBudgets(queues []translate.EvictionQueue) {
+func (g *gatherer) warnOfBudgets(queues []problem.EvictionQueue) {
 	for _, q := range queues {
 		if !q.Never {
 			continue

@@ -1,4 +1,4 @@
-package translate
+package problem
 
 import (
 	"time"
@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// DisruptionRules are the settings of a NodePool for the disruption of its nodes.
-func DisruptionRules(pool *v1.NodePool) disrupt.Pool {
+// disruptionRules are the settings of a NodePool for the disruption of its nodes.
+func disruptionRules(pool *v1.NodePool) disrupt.Pool {
 	rules := disrupt.Pool{
 		Name:   pool.Name,
 		Static: pool.Spec.Replicas != nil,
@@ -29,8 +29,8 @@ func DisruptionRules(pool *v1.NodePool) disrupt.Pool {
 	return rules
 }
 
-// PodObstacle is the first obstacle to disruption among the pods of a node: annotations before budgets.
-func PodObstacle(n *model.Node, pods []*corev1.Pod, budgets podrules.Budgets, now time.Time) (disrupt.Obstacle, bool) {
+// podObstacle is the first obstacle to disruption among the pods of a node: annotations before budgets.
+func podObstacle(n *model.Node, pods []*corev1.Pod, budgets podrules.Budgets, now time.Time) (disrupt.Obstacle, bool) {
 	for _, pod := range pods {
 		if !podrules.Disruptable(pod, now) {
 			id := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}

@@ -1,4 +1,4 @@
-package translate_test
+package problem
 
 import (
 	"testing"
@@ -12,7 +12,6 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // change sets a field of a pod.
@@ -117,7 +116,7 @@ func TestPodsThatBlockDisruption(t *testing.T) {
 				t.Fatal(err)
 			}
 			pods := []*corev1.Pod{boundPod("before", ownedBy("v1", "Node")), tt.pod}
-			o, found := translate.PodObstacle(&model.Node{Name: "a"}, pods, budgets, time.Unix(10_000, 0))
+			o, found := podObstacle(&model.Node{Name: "a"}, pods, budgets, time.Unix(10_000, 0))
 			got := ""
 			if found {
 				got = o.String()
@@ -138,74 +137,21 @@ func TestTheLongestProtectionCounts(t *testing.T) {
 			after time.Duration
 			want  bool
 		}{{4 * time.Minute, true}, {6 * time.Minute, true}, {59 * time.Minute, true}, {time.Hour, false}} {
-			if _, found := translate.PodObstacle(&model.Node{}, pods, podrules.Budgets{}, time.Unix(10_000, 0).Add(tt.after)); found != tt.want {
+			if _, found := podObstacle(&model.Node{}, pods, podrules.Budgets{}, time.Unix(10_000, 0).Add(tt.after)); found != tt.want {
 				t.Errorf("%s first, after %s: blocked %t, want %t", pods[0].Name, tt.after, found, tt.want)
 			}
 		}
 	}
 }
 
-func TestEvictionCost(t *testing.T) {
-	t.Attr("covers", "C299 C301 C302 C303")
-	cost := func(deletion string, priority int32) float64 {
-		p := boundPod("p", func(p *corev1.Pod) {
-			p.Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": deletion}
-			p.Spec.Priority = &priority
-		})
-		return translate.New(v1.CoreLabelRules()).Pod(p).EvictionCost
-	}
-	t.Run("a pod without priority and deletion cost costs 1", func(t *testing.T) {
-		t.Attr("covers", "C298")
-		if got := translate.New(v1.CoreLabelRules()).Pod(boundPod("p")).EvictionCost; got != 1 {
-			t.Errorf("got %v", got)
-		}
-	})
-	for _, tt := range []struct {
-		name     string
-		deletion string
-		priority int32
-		want     float64
-	}{
-		{"a deletion cost above zero adds", "134217728", 0, 2},
-		{"a deletion cost below zero takes away", "-67108864", 0, 0.5},
-		{"a priority above zero adds", "", 33554432, 2},
-		{"a priority below zero takes away", "", -16777216, 0.5},
-		{"never above 10", "2147483647", 2000000000, 10},
-		{"never below -10", "-2147483647", -2147483648, -10},
-		{"not even beyond all numbers", "Inf", 0, 10},
-		{"a malformed deletion cost is ignored", "a lot", 33554432, 2},
-		{"what is no number neither", "NaN", 0, 1},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := cost(tt.deletion, tt.priority); got != tt.want {
-				t.Errorf("got %v, want %v", got, tt.want)
-			}
-		})
-	}
-	t.Run("more is more, always", func(t *testing.T) {
-		t.Attr("covers", "C300 C301")
-		last := cost("-1000000000", -50_000_000)
-		for _, step := range []struct {
-			deletion string
-			priority int32
-		}{{"-999999999", -50_000_000}, {"-5", -50_000_000}, {"0", -50_000_000}, {"1", -50_000_000}, {"1", -5}, {"1", 0}, {"1", 1}, {"99", 1}, {"99", 1000}} {
-			got := cost(step.deletion, step.priority)
-			if got <= last {
-				t.Errorf("deletion cost %s and priority %d: %v is not above %v", step.deletion, step.priority, got, last)
-			}
-			last = got
-		}
-	})
-}
-
 func TestDisruptionRules(t *testing.T) {
 	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "general"}}
 	pool.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyBalanced
-	if got := translate.DisruptionRules(pool); !got.ConsolidationDisabled || got.Usable || got.Policy != disrupt.Balanced || got.Static {
+	if got := disruptionRules(pool); !got.ConsolidationDisabled || got.Usable || got.Policy != disrupt.Balanced || got.Static {
 		t.Errorf("got %+v", got)
 	}
 	pool.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(time.Minute)
-	if got := translate.DisruptionRules(pool); got.ConsolidationDisabled || got.ConsolidateAfter != time.Minute {
+	if got := disruptionRules(pool); got.ConsolidationDisabled || got.ConsolidateAfter != time.Minute {
 		t.Errorf("got %+v", got)
 	}
 }
