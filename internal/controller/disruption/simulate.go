@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/karpenter-anew/karpenter/internal/controller/policy"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/problem"
@@ -30,7 +29,7 @@ type simContext struct {
 func (g *gatherer) builder() problem.Builder {
 	return problem.Builder{
 		Reader: problem.ClientReader{Client: g.Client}, Pods: g.Store, Cloud: g.Cloud, Translator: g.Translator, Catalogs: g.catalogs,
-		Policy: policy.Of(g.Scheduling, g.Gates), Predictions: g.Predictions,
+		Policy: problem.PolicyOf(g.Scheduling, g.Gates), Predictions: g.Predictions,
 	}
 }
 

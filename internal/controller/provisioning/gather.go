@@ -8,7 +8,6 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/policy"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/problem"
@@ -57,7 +56,7 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 
 // builder builds the problem of a pass.
 func (p *Provisioner) builder() problem.Builder {
-	rules := policy.Of(p.Scheduling, p.Gates)
+	rules := problem.PolicyOf(p.Scheduling, p.Gates)
 	rules.DeviceTimeout = p.deviceTimeout
 	return problem.Builder{
 		Reader: problem.ClientReader{Client: p.Client}, Pods: p.Store, Cloud: p.Cloud, Translator: p.Translator, Catalogs: p.catalogs,
