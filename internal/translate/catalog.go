@@ -4,21 +4,17 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
-	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
 // Catalog translates the instance types a provider lists.
 func (t *Translator) Catalog(types []*cloud.InstanceType) catalog.Catalog {
-	r := catalogReader{translator: t, labels: entryReader{rules: t.labels}, kinds: map[string]*catalog.Kind{}}
+	r := catalogReader{translator: t, labels: entryReader{rules: t.labels.rules}, kinds: map[string]*catalog.Kind{}}
 	offerings, entries := 0, 0
 	for _, it := range types {
 		offerings += len(it.Offerings)
@@ -32,7 +28,7 @@ func (t *Translator) Catalog(types []*cloud.InstanceType) catalog.Catalog {
 	out := make(catalog.Catalog, len(types))
 	for i, it := range types {
 		out[i] = &r.types[i]
-		r.groups[i].Allocatable = t.allocatable(it)
+		r.groups[i].Allocatable = t.amounts.allocatable(it)
 		r.read(out[i], it, r.groups[i:i+1:i+1])
 		r.before, r.beforeOut = it, out[i]
 	}
@@ -122,40 +118,8 @@ func (r *catalogReader) kind(i int, entries []v1.NodeSelectorRequirementWithMinV
 	r.scratch = id
 	kind, ok := r.kinds[string(id)]
 	if !ok {
-		kind = &catalog.Kind{Requirements: cloud.Requirements(entries, r.translator.labels)}
+		kind = &catalog.Kind{Requirements: cloud.Requirements(entries, r.translator.labels.rules)}
 		r.kinds[string(id)] = kind
 	}
 	return kind
-}
-
-// hugePagesPrefix starts the names of resources that are subtracted from memory.
-const hugePagesPrefix = "hugepages-"
-
-// allocatable returns the vector of it.Allocatable(). It is computed for every type of a catalog, so with integers where all
-// amounts are integers, which is nearly always.
-func (t *Translator) allocatable(it *cloud.InstanceType) resource.Vector {
-	v := vectorOf(len(it.Capacity))
-	paged, pages := false, int64(0)
-	for name, q := range it.Capacity {
-		i := t.resources.Index(string(name))
-		left, ok := exact(i, &q)
-		if !ok {
-			return t.Vector(it.Allocatable())
-		}
-		if strings.HasPrefix(string(name), hugePagesPrefix) {
-			paged, pages = true, pages+left
-		}
-		if over, overhead := it.Overhead[name]; overhead {
-			taken, ok := exact(i, &over)
-			if !ok {
-				return t.Vector(it.Allocatable())
-			}
-			left -= taken
-		}
-		v = v.Set(i, left)
-	}
-	if _, ok := it.Capacity[corev1.ResourceMemory]; ok && paged {
-		v[resource.Memory] = max(v[resource.Memory]-pages, 0)
-	}
-	return v
 }

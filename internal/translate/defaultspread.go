@@ -47,7 +47,7 @@ func (t *Translator) DefaultSelector(pods *model.Labels, services []map[string]s
 	if len(chosen)+len(deduced.MatchExpressions) == 0 {
 		return nil
 	}
-	return t.podSelector(deduced, nil)
+	return t.specs.podSelector(deduced, nil)
 }
 
 // expressionsOf returns the requirements of a selector with matchLabels as expressions; none for an invalid selector.
@@ -67,9 +67,9 @@ func (t *Translator) Spread(p *model.Pod, constraints []corev1.TopologySpreadCon
 	shape := *p.Shape
 	shape.Spreads = make([]topology.Spread, len(constraints))
 	for i := range constraints {
-		shape.Spreads[i] = t.spread(&constraints[i], p.Namespace, selector)
+		shape.Spreads[i] = t.specs.spread(&constraints[i], p.Namespace, selector)
 	}
 	out := *p
-	out.Shape = t.shapes.shared(&shape)
+	out.Shape = t.specs.shapes.shared(&shape)
 	return &out
 }

@@ -58,12 +58,14 @@ func DeviceClaims(pod *corev1.Pod) []string {
 }
 
 // Slice translates a ResourceSlice.
-func (t *Translator) Slice(s *resourcev1.ResourceSlice) *device.Slice {
+func (t *Translator) Slice(s *resourcev1.ResourceSlice) *device.Slice { return t.devices.slice(s) }
+
+func (x *deviceTerms) slice(s *resourcev1.ResourceSlice) *device.Slice {
 	out := &device.Slice{
 		Name: s.Name, Driver: s.Spec.Driver, Pool: s.Spec.Pool.Name,
 		Generation: s.Spec.Pool.Generation, Count: s.Spec.Pool.ResourceSliceCount,
 		AllNodes: s.Spec.AllNodes != nil && *s.Spec.AllNodes,
-		Terms:    t.places(s.Spec.NodeSelector),
+		Terms:    x.labels.places(s.Spec.NodeSelector),
 	}
 	if s.Spec.NodeName != nil {
 		out.Node = *s.Spec.NodeName
@@ -87,7 +89,7 @@ func (t *Translator) Slice(s *resourcev1.ResourceSlice) *device.Slice {
 }
 
 // places are the alternatives that a node selector leaves, of which some may be equal.
-func (t *Translator) places(selector *corev1.NodeSelector) []requirement.Set {
+func (l labelTerms) places(selector *corev1.NodeSelector) []requirement.Set {
 	if selector == nil {
 		return nil
 	}
@@ -96,7 +98,7 @@ func (t *Translator) places(selector *corev1.NodeSelector) []requirement.Set {
 		if emptyTerm(term) {
 			continue
 		}
-		set := t.expressions(term.MatchExpressions)
+		set := l.expressions(term.MatchExpressions)
 		for _, f := range term.MatchFields {
 			set = set.Add(requirement.New(device.NodeKey, requirement.Operator(f.Operator), f.Values...))
 		}
@@ -245,14 +247,14 @@ func (r *catalogReader) templateOf(d *cloud.DynamicResources) *device.Template {
 	if r.devices == nil {
 		r.devices = map[*cloud.DynamicResources]*device.Template{}
 	}
-	r.devices[d] = r.translator.deviceTemplate(d)
+	r.devices[d] = r.translator.devices.template(d)
 	return r.devices[d]
 }
 
-func (t *Translator) deviceTemplate(d *cloud.DynamicResources) *device.Template {
+func (x *deviceTerms) template(d *cloud.DynamicResources) *device.Template {
 	published := make([]*device.Slice, len(d.ResourceSlices))
 	for i := range d.ResourceSlices {
-		published[i] = t.Slice(&d.ResourceSlices[i])
+		published[i] = x.slice(&d.ResourceSlices[i])
 	}
 	bindings := make([]device.Binding, len(d.AttributeBindings))
 	for i, b := range d.AttributeBindings {

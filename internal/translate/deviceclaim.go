@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
 
 	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -15,15 +17,29 @@ import (
 // maxExpressions limits the cached compiled expressions.
 const maxExpressions = 256
 
+// deviceTerms translates the requests of ResourceClaims and the devices of ResourceSlices.
+type deviceTerms struct {
+	labels labelTerms
+	// selections are shared by claims with equal selectors; compiled caches the selectors' expressions.
+	selections *interned[device.Selection]
+	compiled   func() *dracel.Cache
+}
+
+func newDeviceTerms(labels labelTerms) *deviceTerms {
+	return &deviceTerms{labels: labels, selections: newInterned[device.Selection](), compiled: sync.OnceValue(func() *dracel.Cache {
+		return dracel.NewCache(maxExpressions, dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true})
+	})}
+}
+
 // DeviceClaim translates a ResourceClaim. class finds device classes; it returns nil for those that do not exist. A claim
 // that can never be allocated has the reason in its Problem. Source: scheduling specification, request validation.
 func (t *Translator) DeviceClaim(c *resourcev1.ResourceClaim, class func(name string) *resourcev1.DeviceClass) *model.DeviceClaim {
 	out := &model.DeviceClaim{Claim: &device.Claim{Name: c.Namespace + "/" + c.Name}}
 	out.Pods, out.PodsOnly = reservedFor(c)
 	if c.Status.Allocation != nil {
-		out.Allocation = &device.Allocation{Places: t.places(c.Status.Allocation.NodeSelector)}
+		out.Allocation = &device.Allocation{Places: t.labels.places(c.Status.Allocation.NodeSelector)}
 	}
-	requests, err := t.deviceRequests(c.Spec.Devices.Requests, class)
+	requests, err := t.devices.requests(c.Spec.Devices.Requests, class)
 	if err == nil {
 		out.Requests = requests
 		out.Constraints, err = constraints(c.Spec.Devices.Constraints)
@@ -82,7 +98,7 @@ func sum(amounts []device.Amount, consumed capacities) []device.Amount {
 	return amounts
 }
 
-func (t *Translator) deviceRequests(list []resourcev1.DeviceRequest, class func(string) *resourcev1.DeviceClass) ([]device.Request, error) {
+func (x *deviceTerms) requests(list []resourcev1.DeviceRequest, class func(string) *resourcev1.DeviceClass) ([]device.Request, error) {
 	out := make([]device.Request, 0, len(list))
 	for i := range list {
 		r := device.Request{Name: list[i].Name}
@@ -98,7 +114,7 @@ func (t *Translator) deviceRequests(list []resourcev1.DeviceRequest, class func(
 			return nil, fmt.Errorf("request %q, want one of exactly and firstAvailable", r.Name)
 		}
 		for _, a := range alternatives {
-			made, err := t.alternative(a, class)
+			made, err := x.alternative(a, class)
 			if err != nil {
 				return nil, fmt.Errorf("request %q, %w", a.name, err)
 			}
@@ -135,7 +151,7 @@ func ofSubRequest(parent string, r *resourcev1.DeviceSubRequest) alternative {
 	}
 }
 
-func (t *Translator) alternative(a alternative, class func(string) *resourcev1.DeviceClass) (device.Alternative, error) {
+func (x *deviceTerms) alternative(a alternative, class func(string) *resourcev1.DeviceClass) (device.Alternative, error) {
 	out := device.Alternative{Name: a.name, AdminAccess: a.admin}
 	switch a.mode {
 	case resourcev1.DeviceAllocationModeAll:
@@ -156,18 +172,18 @@ func (t *Translator) alternative(a alternative, class func(string) *resourcev1.D
 		out.Capacity = capacities(a.capacity.Requests).amounts()
 	}
 	var err error
-	out.Selection, err = t.selection(slices.Concat(c.Spec.Selectors, a.selectors), a.tolerations)
+	out.Selection, err = x.selection(slices.Concat(c.Spec.Selectors, a.selectors), a.tolerations)
 	return out, err
 }
 
 // selection selects the devices that all selectors match and whose taints are tolerated. Equal selections are shared.
-func (t *Translator) selection(selectors []resourcev1.DeviceSelector, tolerations []resourcev1.DeviceToleration) (*device.Selection, error) {
+func (x *deviceTerms) selection(selectors []resourcev1.DeviceSelector, tolerations []resourcev1.DeviceToleration) (*device.Selection, error) {
 	made := &device.Selection{Selectors: []device.Selector{deviceTolerations(tolerations)}}
 	for _, s := range selectors {
 		if s.CEL == nil {
 			return nil, fmt.Errorf("unsupported selector, only CEL is known")
 		}
-		compiled := t.compiled().GetOrCompile(s.CEL.Expression)
+		compiled := x.compiled().GetOrCompile(s.CEL.Expression)
 		if compiled.Error != nil {
 			return nil, fmt.Errorf("compiling the selector %q: %w", s.CEL.Expression, compiled.Error)
 		}
@@ -177,7 +193,7 @@ func (t *Translator) selection(selectors []resourcev1.DeviceSelector, toleration
 	if err != nil {
 		return nil, fmt.Errorf("telling selectors apart: %w", err)
 	}
-	return t.selections.of(id, func() *device.Selection { return made }), nil
+	return x.selections.of(id, func() *device.Selection { return made }), nil
 }
 
 func constraints(list []resourcev1.DeviceConstraint) ([]device.Constraint, error) {

@@ -2,7 +2,7 @@ package translate
 
 // Remembered returns the number of cached specs.
 func (t *Translator) Remembered() int {
-	t.specs.mu.Lock()
-	defer t.specs.mu.Unlock()
-	return len(t.specs.known.entries)
+	t.specs.cache.mu.Lock()
+	defer t.specs.cache.mu.Unlock()
+	return len(t.specs.cache.known.entries)
 }

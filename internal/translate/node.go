@@ -57,7 +57,7 @@ func (t *Translator) Node(id string, node *corev1.Node, claim *v1.NodeClaim) *mo
 // setLabels sets the requirements: the labels of the node once it is launched, the requirements of the NodeClaim before.
 func (t *Translator) setLabels(n *model.Node, claim *v1.NodeClaim) {
 	if !n.Launched {
-		requirements := cloud.Requirements(claim.Spec.Requirements, t.labels).And(t.selector(claim.Labels))
+		requirements := cloud.Requirements(claim.Spec.Requirements, t.labels.rules).And(t.labels.selector(claim.Labels))
 		n.Requirements = requirements.Without(corev1.LabelHostname)
 		return
 	}
@@ -84,20 +84,10 @@ func (t *Translator) setResources(n *model.Node, node *corev1.Node, claim *v1.No
 	case claim == nil || n.Initialized:
 		n.Capacity, n.Allocatable = t.Vector(node.Status.Capacity), t.Vector(node.Status.Allocatable)
 	default:
-		n.Capacity = t.estimate(node.Status.Capacity, claim.Status.Capacity)
-		n.Allocatable = t.estimate(node.Status.Allocatable, claim.Status.Allocatable)
+		n.Capacity = t.amounts.estimate(node.Status.Capacity, claim.Status.Capacity)
+		n.Allocatable = t.amounts.estimate(node.Status.Allocatable, claim.Status.Allocatable)
 	}
 	n.Capacity = n.Capacity.Set(resource.Nodes, 1)
-}
-
-func (t *Translator) estimate(reported, expected corev1.ResourceList) resource.Vector {
-	v, e := t.Vector(reported), t.Vector(expected)
-	for i := range e {
-		if v.At(i) == 0 {
-			v = v.Set(i, e[i])
-		}
-	}
-	return v
 }
 
 // setDisruption sets the fields for deletion and voluntary disruption.

@@ -36,7 +36,7 @@ func (t *Translator) NodeClaim(pool *v1.NodePool, c solve.NodeClaim, defaultGrac
 // StaticNodeClaim returns a NodeClaim of a static NodePool, directly from its template: the provider chooses the instance type.
 func (t *Translator) StaticNodeClaim(pool *v1.NodePool, defaultGracePeriod *metav1.Duration) *v1.NodeClaim {
 	claim := t.claimFor(pool, defaultGracePeriod)
-	reqs := t.poolRequirements(pool).Without(corev1.LabelHostname)
+	reqs := t.labels.poolRequirements(pool).Without(corev1.LabelHostname)
 	for _, r := range reqs {
 		if !t.Custom(r.Key) || r.AllowsAbsence() {
 			continue
@@ -70,7 +70,7 @@ func (t *Translator) claimFor(pool *v1.NodePool, defaultGracePeriod *metav1.Dura
 	return &v1.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: pool.Name + "-",
-			Labels:       t.poolLabels(pool),
+			Labels:       poolLabels(pool),
 			Annotations:  annotations,
 			// No instance may be launched without it, so it is set on creation.
 			Finalizers: []string{v1.TerminationFinalizer},

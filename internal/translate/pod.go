@@ -3,17 +3,12 @@ package translate
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	podresource "k8s.io/component-helpers/resource"
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
-	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
 // podDeletionCostAnnotation is the cost of deleting a pod, which its owner sets.
@@ -26,12 +21,12 @@ func (t *Translator) Pod(pod *corev1.Pod) *model.Pod { return t.PodWith(pod, Sto
 // unknown where it could be rescheduled.
 func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 	waits := podrules.Provisionable(pod)
-	volumes := t.volumes(pod, storage, waits)
-	asked := t.podSpec(pod, waits)
+	volumes := t.volumes.ofPod(pod, storage, waits)
+	asked := t.specs.of(pod, waits)
 	if len(volumes.topology)+len(volumes.attachments) > 0 {
 		bound := *asked.shape
 		bound.VolumeTopology, bound.Drivers = volumes.topology, volumes.drivers()
-		asked.shape = t.shapes.shared(&bound)
+		asked.shape = t.specs.shapes.shared(&bound)
 	}
 	p := plain(pod)
 	p.Shape, p.Labels, p.Dependencies = asked.shape, t.podLabels(pod), model.NewDependencies(volumes.attachments, p.DeviceClaims())
@@ -40,7 +35,7 @@ func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 	case !waits:
 		p.Rejected = volumes.problem
 	case volumes.problem != "":
-		p.Rejected, _ = t.reject(pod, volumes.problem)
+		p.Rejected, _ = t.labels.reject(pod, volumes.problem)
 	}
 	return p
 }
@@ -64,69 +59,27 @@ func plain(pod *corev1.Pod) *model.Pod {
 }
 
 // Shape returns the shape of a pod without its volumes.
-func (t *Translator) Shape(pod *corev1.Pod) *model.Shape { return t.shapes.shared(t.shape(pod)) }
+func (t *Translator) Shape(pod *corev1.Pod) *model.Shape {
+	return t.specs.shapes.shared(t.specs.shape(pod))
+}
 
 // shape translates a pod spec. Every field that it reads has to be in the key of the spec cache.
-func (t *Translator) shape(pod *corev1.Pod) *model.Shape {
+func (x *podSpecs) shape(pod *corev1.Pod) *model.Shape {
 	s := &model.Shape{
-		Requests:    t.podRequests(pod),
-		Selector:    t.selector(pod.Spec.NodeSelector),
+		Requests:    x.amounts.podRequests(pod),
+		Selector:    x.labels.selector(pod.Spec.NodeSelector),
 		Tolerations: tolerations(pod.Spec.Tolerations),
 		HostPorts:   hostPorts(&pod.Spec),
 	}
 	if pod.Spec.Priority != nil {
 		s.Priority = *pod.Spec.Priority
 	}
-	t.nodeAffinity(s, pod.Spec.Affinity)
-	if !t.ignorePreferences {
-		t.preferences(s, pod.Spec.Affinity)
+	x.labels.nodeAffinity(s, pod.Spec.Affinity)
+	if !x.ignorePreferences {
+		x.labels.preferences(s, pod.Spec.Affinity)
 	}
-	t.podTopology(s, pod)
+	x.podTopology(s, pod)
 	return s
-}
-
-// podRequests returns the pod's total requests, including one pod.
-func (t *Translator) podRequests(pod *corev1.Pod) resource.Vector {
-	v, ok := t.plainRequests(pod)
-	if !ok {
-		v = t.Vector(podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true}))
-	}
-	v[resource.Pods] = 1
-	return v
-}
-
-// plainRequests returns the sum over containers and overhead, for pods whose requests depend only on these and whose amounts
-// are all integers: nearly all pending pods.
-func (t *Translator) plainRequests(pod *corev1.Pod) (resource.Vector, bool) {
-	spec := &pod.Spec
-	if len(spec.InitContainers) > 0 || spec.Resources != nil || podresource.IsPodResizeInfeasible(pod) {
-		return nil, false
-	}
-	v := make(resource.Vector, resource.Nodes)
-	for i := range spec.Containers {
-		c := &spec.Containers[i]
-		if s := statusOf(&pod.Status, c.Name); s != nil && (s.Resources != nil || s.AllocatedResources != nil) {
-			return nil, false
-		}
-		var ok bool
-		if v, ok = t.accumulate(v, c.Resources.Requests); !ok {
-			return nil, false
-		}
-	}
-	return t.accumulate(v, spec.Overhead)
-}
-
-// accumulate adds list to v; false if some amount is not an integer.
-func (t *Translator) accumulate(v resource.Vector, list corev1.ResourceList) (resource.Vector, bool) {
-	for name, q := range list {
-		i := t.resources.Index(string(name))
-		n, ok := exact(i, &q)
-		if !ok {
-			return nil, false
-		}
-		v = v.Set(i, v.At(i)+n)
-	}
-	return v, true
 }
 
 // hostPorts returns the host ports of the containers; the unspecified address means all addresses.
@@ -201,41 +154,4 @@ func evictionCost(pod *corev1.Pod) float64 {
 		cost += float64(*pod.Spec.Priority) / priorityScale
 	}
 	return min(max(cost, -limit), limit)
-}
-
-// reject returns why a pending pod cannot be scheduled, and whether it opts out of Karpenter's nodes, for which there is no
-// event. trouble is the problem with its volumes, or empty. Every other field that it reads has to be in the key of the spec
-// cache.
-// Source: scheduling specification, pod validation.
-func (t *Translator) reject(pod *corev1.Pod, trouble string) (why string, silent bool) {
-	var problems []string
-	if trouble != "" {
-		problems = append(problems, trouble)
-	}
-	if key := v1.NodePoolLabelKey; t.excludes(pod, key) {
-		silent = true
-		problems = append(problems, "configured to not run on a Karpenter provisioned node (requirement="+key+" DoesNotExist)")
-	}
-	for key, value := range pod.Spec.NodeSelector {
-		entry := v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}}
-		if err := v1.ValidateRequirement(entry, t.labels); err != nil {
-			problems = append(problems, err.Error())
-		}
-	}
-	terms := requiredTerms(pod.Spec.Affinity)
-	if len(terms) > 0 && !slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool { return !emptyTerm(term) }) {
-		problems = append(problems, "required node affinity has only empty terms, which match no node")
-	}
-	for _, term := range terms {
-		if len(term.MatchFields) > 0 {
-			problems = append(problems, "node selector term with matchFields is not supported")
-		}
-		for _, e := range term.MatchExpressions {
-			entry := v1.NodeSelectorRequirementWithMinValues{Key: e.Key, Operator: e.Operator, Values: e.Values}
-			if err := v1.ValidateRequirement(entry, t.labels); err != nil {
-				problems = append(problems, err.Error())
-			}
-		}
-	}
-	return strings.Join(sortedUnique(problems), "; "), silent
 }

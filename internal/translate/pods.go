@@ -58,7 +58,7 @@ func (s *chunk) read(t *Translator) {
 	var space [keySpace]byte
 	for i, pod := range s.pods {
 		s.out[i] = plain(pod)
-		s.specs.add(i, appendFlags(t.appendSpecKey(space[:0], pod), podrules.Provisionable(pod)))
+		s.specs.add(i, appendFlags(t.specs.appendKey(space[:0], pod), podrules.Provisionable(pod)))
 		s.labels.add(i, appendPodLabels(space[:0], pod))
 	}
 }
@@ -69,7 +69,7 @@ func (s *chunk) resolve(t *Translator) {
 	for n, i := range s.specs.first {
 		said := s.specs.keys[n]
 		key, waits := said[:len(said)-1], said[len(said)-1] == 1
-		answers[n] = t.podSpecOf([]byte(key), s.pods[i], waits)
+		answers[n] = t.specs.withKey([]byte(key), s.pods[i], waits)
 	}
 	labels := make([]*model.Labels, len(s.labels.first))
 	for n, i := range s.labels.first {

@@ -16,7 +16,7 @@ import (
 func (t *Translator) Pool(pool *v1.NodePool, types catalog.Catalog) *model.Pool {
 	p := &model.Pool{
 		Name:         pool.Name,
-		Requirements: t.poolRequirements(pool),
+		Requirements: t.labels.poolRequirements(pool),
 		Taints:       taints(pool.Spec.Template.Spec.Taints),
 		Limits:       map[int]int64{},
 		Catalog:      types,
@@ -25,19 +25,19 @@ func (t *Translator) Pool(pool *v1.NodePool, types catalog.Catalog) *model.Pool 
 		p.Weight = *pool.Spec.Weight
 	}
 	for name, q := range pool.Spec.Limits {
-		i := t.resources.Index(string(name))
+		i := t.amounts.resources.Index(string(name))
 		p.Limits[i] = amount(i, &q)
 	}
 	return p
 }
 
 // poolRequirements are those of every node of the pool.
-func (t *Translator) poolRequirements(pool *v1.NodePool) requirement.Set {
-	return cloud.Requirements(pool.Spec.Template.Spec.Requirements, t.labels).And(t.selector(t.poolLabels(pool)))
+func (l labelTerms) poolRequirements(pool *v1.NodePool) requirement.Set {
+	return cloud.Requirements(pool.Spec.Template.Spec.Requirements, l.rules).And(l.selector(poolLabels(pool)))
 }
 
 // poolLabels are the labels of every node of the pool.
-func (t *Translator) poolLabels(pool *v1.NodePool) map[string]string {
+func poolLabels(pool *v1.NodePool) map[string]string {
 	labels := maps.Clone(pool.Spec.Template.Labels)
 	if labels == nil {
 		labels = map[string]string{}

@@ -48,27 +48,27 @@ type podSpec struct {
 	silent   bool
 }
 
-// podSpec returns the translated spec of a pod.
-func (t *Translator) podSpec(pod *corev1.Pod, waits bool) podSpec {
+// of returns the translated spec of a pod.
+func (x *podSpecs) of(pod *corev1.Pod, waits bool) podSpec {
 	var space [keySpace]byte
-	return t.podSpecOf(t.appendSpecKey(space[:0], pod), pod, waits)
+	return x.withKey(x.appendKey(space[:0], pod), pod, waits)
 }
 
-// podSpecOf returns the translated spec of a pod with the given key, from the cache if it is there.
-func (t *Translator) podSpecOf(key []byte, pod *corev1.Pod, waits bool) podSpec {
-	a, judged := t.specs.find(key)
+// withKey returns the translated spec of a pod with the given key, from the cache if it is there.
+func (x *podSpecs) withKey(key []byte, pod *corev1.Pod, waits bool) podSpec {
+	a, judged := x.cache.find(key)
 	switch {
 	case a.shape == nil:
-		a = podSpec{shape: t.shapes.shared(t.shape(pod))}
+		a = podSpec{shape: x.shapes.shared(x.shape(pod))}
 	case !waits:
 		return podSpec{shape: a.shape}
 	case judged:
 		return a
 	}
 	if waits {
-		a.problems, a.silent = t.reject(pod, "")
+		a.problems, a.silent = x.labels.reject(pod, "")
 	}
-	t.specs.put(key, &cachedSpec{shape: weak.Make(a.shape), validated: waits, problems: a.problems, silent: a.silent})
+	x.cache.put(key, &cachedSpec{shape: weak.Make(a.shape), validated: waits, problems: a.problems, silent: a.silent})
 	return a
 }
 
@@ -89,8 +89,8 @@ func (x *specCache) put(key []byte, q *cachedSpec) {
 	x.known.put(string(key), q)
 }
 
-// appendSpecKey appends the fields that determine the translated spec. Every list is preceded by its length.
-func (t *Translator) appendSpecKey(b []byte, pod *corev1.Pod) []byte {
+// appendKey appends the fields that determine the translated spec. Every list is preceded by its length.
+func (x *podSpecs) appendKey(b []byte, pod *corev1.Pod) []byte {
 	spec := &pod.Spec
 	b = appendString(b, pod.Namespace)
 	priority := int32(0)
@@ -113,13 +113,13 @@ func (t *Translator) appendSpecKey(b []byte, pod *corev1.Pod) []byte {
 		b = appendString(appendString(b, tol.Value), string(tol.Effect))
 	}
 	for i := range spec.TopologySpreadConstraints {
-		if c := &spec.TopologySpreadConstraints[i]; !t.ignorePreferences || !soft(c) {
+		if c := &spec.TopologySpreadConstraints[i]; !x.ignorePreferences || !soft(c) {
 			b = appendSpread(append(b, 's'), c, pod.Labels)
 		}
 	}
 	b = append(b, 0) // no spread
 	if spec.Affinity != nil {
-		b = t.appendAffinity(b, spec.Affinity, pod.Labels)
+		b = x.appendAffinity(b, spec.Affinity, pod.Labels)
 	}
 	return b
 }
@@ -236,7 +236,7 @@ func appendSelector(b []byte, s *metav1.LabelSelector) []byte {
 	return b
 }
 
-func (t *Translator) appendAffinity(b []byte, a *corev1.Affinity, labels map[string]string) []byte {
+func (x *podSpecs) appendAffinity(b []byte, a *corev1.Affinity, labels map[string]string) []byte {
 	b = appendFlags(b, a.NodeAffinity != nil, a.PodAffinity != nil, a.PodAntiAffinity != nil)
 	if node := a.NodeAffinity; node != nil {
 		required := node.RequiredDuringSchedulingIgnoredDuringExecution
@@ -247,22 +247,22 @@ func (t *Translator) appendAffinity(b []byte, a *corev1.Affinity, labels map[str
 				b = appendTerm(b, &required.NodeSelectorTerms[i])
 			}
 		}
-		b = t.appendPreferences(b, node.PreferredDuringSchedulingIgnoredDuringExecution)
+		b = x.appendPreferences(b, node.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	if near := a.PodAffinity; near != nil {
 		b = appendPodTerms(b, near.RequiredDuringSchedulingIgnoredDuringExecution, labels)
-		b = t.appendWeightedPodTerms(b, near.PreferredDuringSchedulingIgnoredDuringExecution, labels)
+		b = x.appendWeightedPodTerms(b, near.PreferredDuringSchedulingIgnoredDuringExecution, labels)
 	}
 	if far := a.PodAntiAffinity; far != nil {
 		b = appendPodTerms(b, far.RequiredDuringSchedulingIgnoredDuringExecution, labels)
-		b = t.appendWeightedPodTerms(b, far.PreferredDuringSchedulingIgnoredDuringExecution, labels)
+		b = x.appendWeightedPodTerms(b, far.PreferredDuringSchedulingIgnoredDuringExecution, labels)
 	}
 	return b
 }
 
 // appendPreferences appends preferences. If preferences are ignored, only those on the NodePool label matter.
-func (t *Translator) appendPreferences(b []byte, list []corev1.PreferredSchedulingTerm) []byte {
-	if t.ignorePreferences && !t.concernsNodePools(list) {
+func (x *podSpecs) appendPreferences(b []byte, list []corev1.PreferredSchedulingTerm) []byte {
+	if x.ignorePreferences && !x.concernsNodePools(list) {
 		return append(b, 0)
 	}
 	b = binary.AppendUvarint(b, uint64(len(list)))
@@ -273,11 +273,11 @@ func (t *Translator) appendPreferences(b []byte, list []corev1.PreferredScheduli
 }
 
 // concernsNodePools reports whether some preference is on the NodePool label.
-func (t *Translator) concernsNodePools(list []corev1.PreferredSchedulingTerm) bool {
+func (x *podSpecs) concernsNodePools(list []corev1.PreferredSchedulingTerm) bool {
 	for i := range list {
 		expressions := list[i].Preference.MatchExpressions
 		for j := range expressions {
-			if slices.Contains(t.nodePoolKeys, expressions[j].Key) {
+			if slices.Contains(x.nodePoolKeys, expressions[j].Key) {
 				return true
 			}
 		}
@@ -303,8 +303,8 @@ func appendPodTerms(b []byte, terms []corev1.PodAffinityTerm, labels map[string]
 	return b
 }
 
-func (t *Translator) appendWeightedPodTerms(b []byte, terms []corev1.WeightedPodAffinityTerm, labels map[string]string) []byte {
-	if t.ignorePreferences {
+func (x *podSpecs) appendWeightedPodTerms(b []byte, terms []corev1.WeightedPodAffinityTerm, labels map[string]string) []byte {
+	if x.ignorePreferences {
 		return b
 	}
 	b = binary.AppendUvarint(b, uint64(len(terms)))

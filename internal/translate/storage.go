@@ -112,8 +112,8 @@ type podVolumes struct {
 // drivers are those of the attachments, sorted, as often as they occur, and with the claim where it is shared.
 func (v podVolumes) drivers() []string { return v.driverKeys }
 
-// volumes translates the volumes of a pod. Those of a pending pod are validated too.
-func (t *Translator) volumes(pod *corev1.Pod, storage Storage, waits bool) podVolumes {
+// ofPod translates the volumes of a pod. Those of a pending pod are validated too.
+func (v volumeTerms) ofPod(pod *corev1.Pod, storage Storage, waits bool) podVolumes {
 	if storage.Volumes == nil || len(pod.Spec.Volumes) == 0 {
 		return podVolumes{}
 	}
@@ -125,7 +125,7 @@ func (t *Translator) volumes(pod *corev1.Pod, storage Storage, waits bool) podVo
 		err = storage.check(uses)
 	}
 	if err == nil {
-		out.topology, err = t.volumeTopology(uses)
+		out.topology, err = v.topology(uses)
 	}
 	if err != nil {
 		out.problem = err.Error()

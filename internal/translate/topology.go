@@ -14,25 +14,25 @@ import (
 
 // podTopology sets topology spread, pod affinity and pod anti-affinity.
 // Source: scheduling specification, topology groups.
-func (t *Translator) podTopology(s *model.Shape, pod *corev1.Pod) {
+func (x *podSpecs) podTopology(s *model.Shape, pod *corev1.Pod) {
 	for i := range pod.Spec.TopologySpreadConstraints {
 		c := &pod.Spec.TopologySpreadConstraints[i]
-		if t.ignorePreferences && soft(c) {
+		if x.ignorePreferences && soft(c) {
 			continue
 		}
-		s.Spreads = append(s.Spreads, t.spread(c, pod.Namespace, t.spreadSelector(c, pod.Labels)))
+		s.Spreads = append(s.Spreads, x.spread(c, pod.Namespace, x.spreadSelector(c, pod.Labels)))
 	}
 	a := pod.Spec.Affinity
 	if a == nil {
 		return
 	}
 	if near := a.PodAffinity; near != nil {
-		s.Affinities = t.required(s.Affinities, near.RequiredDuringSchedulingIgnoredDuringExecution, pod, false)
-		s.Affinities = t.preferred(s.Affinities, near.PreferredDuringSchedulingIgnoredDuringExecution, pod, false)
+		s.Affinities = x.required(s.Affinities, near.RequiredDuringSchedulingIgnoredDuringExecution, pod, false)
+		s.Affinities = x.preferred(s.Affinities, near.PreferredDuringSchedulingIgnoredDuringExecution, pod, false)
 	}
 	if far := a.PodAntiAffinity; far != nil {
-		s.Affinities = t.required(s.Affinities, far.RequiredDuringSchedulingIgnoredDuringExecution, pod, true)
-		s.Affinities = t.preferred(s.Affinities, far.PreferredDuringSchedulingIgnoredDuringExecution, pod, true)
+		s.Affinities = x.required(s.Affinities, far.RequiredDuringSchedulingIgnoredDuringExecution, pod, true)
+		s.Affinities = x.preferred(s.Affinities, far.PreferredDuringSchedulingIgnoredDuringExecution, pod, true)
 	}
 }
 
@@ -43,9 +43,9 @@ func soft(c *corev1.TopologySpreadConstraint) bool {
 
 // spread translates a constraint on the pods of a namespace that selector matches. By default, nodes that the pod's node affinity
 // excludes do not count, and nodes whose taints it does not tolerate do.
-func (t *Translator) spread(c *corev1.TopologySpreadConstraint, namespace string, selector *topology.Selector) topology.Spread {
+func (x *podSpecs) spread(c *corev1.TopologySpreadConstraint, namespace string, selector *topology.Selector) topology.Spread {
 	s := topology.Spread{
-		Key:         t.labels.Normalize(c.TopologyKey),
+		Key:         x.labels.rules.Normalize(c.TopologyKey),
 		MaxSkew:     max(c.MaxSkew, 1),
 		Soft:        soft(c),
 		Selector:    selector,
@@ -60,8 +60,8 @@ func (t *Translator) spread(c *corev1.TopologySpreadConstraint, namespace string
 }
 
 // spreadSelector returns the selector of a spread. The API server adds the expressions of matchLabelKeys, so they may exist already.
-func (t *Translator) spreadSelector(c *corev1.TopologySpreadConstraint, own map[string]string) *topology.Selector {
-	return t.podSelector(c.LabelSelector, labelKeys(nil, c.MatchLabelKeys, own, requirement.In))
+func (x *podSpecs) spreadSelector(c *corev1.TopologySpreadConstraint, own map[string]string) *topology.Selector {
+	return x.podSelector(c.LabelSelector, labelKeys(nil, c.MatchLabelKeys, own, requirement.In))
 }
 
 // labelKeys appends the expressions for the pod's values of label keys. A label that the pod does not have is skipped.
@@ -74,41 +74,41 @@ func labelKeys(to []requirement.Requirement, keys []string, own map[string]strin
 	return to
 }
 
-func (t *Translator) required(to []topology.Affinity, terms []corev1.PodAffinityTerm, pod *corev1.Pod, anti bool) []topology.Affinity {
+func (x *podSpecs) required(to []topology.Affinity, terms []corev1.PodAffinityTerm, pod *corev1.Pod, anti bool) []topology.Affinity {
 	for i := range terms {
-		to = append(to, t.affinity(&terms[i], pod, anti, 0))
+		to = append(to, x.affinity(&terms[i], pod, anti, 0))
 	}
 	return to
 }
 
 // preferred appends preferred terms, highest weight first. Terms without weight are ignored.
-func (t *Translator) preferred(to []topology.Affinity, terms []corev1.WeightedPodAffinityTerm, pod *corev1.Pod, anti bool) []topology.Affinity {
-	if t.ignorePreferences {
+func (x *podSpecs) preferred(to []topology.Affinity, terms []corev1.WeightedPodAffinityTerm, pod *corev1.Pod, anti bool) []topology.Affinity {
+	if x.ignorePreferences {
 		return to
 	}
 	first := len(to)
 	for i := range terms {
 		if terms[i].Weight > 0 {
-			to = append(to, t.affinity(&terms[i].PodAffinityTerm, pod, anti, terms[i].Weight))
+			to = append(to, x.affinity(&terms[i].PodAffinityTerm, pod, anti, terms[i].Weight))
 		}
 	}
 	slices.SortStableFunc(to[first:], func(a, b topology.Affinity) int { return int(b.Weight) - int(a.Weight) })
 	return to
 }
 
-func (t *Translator) affinity(term *corev1.PodAffinityTerm, pod *corev1.Pod, anti bool, weight int32) topology.Affinity {
+func (x *podSpecs) affinity(term *corev1.PodAffinityTerm, pod *corev1.Pod, anti bool, weight int32) topology.Affinity {
 	keyed := labelKeys(nil, term.MatchLabelKeys, pod.Labels, requirement.In)
 	keyed = labelKeys(keyed, term.MismatchLabelKeys, pod.Labels, requirement.NotIn)
 	a := topology.Affinity{
-		Key:        t.labels.Normalize(term.TopologyKey),
+		Key:        x.labels.rules.Normalize(term.TopologyKey),
 		Anti:       anti,
 		Weight:     weight,
-		Selector:   t.podSelector(term.LabelSelector, keyed),
+		Selector:   x.podSelector(term.LabelSelector, keyed),
 		Namespaces: sortedUnique(slices.Clone(term.Namespaces)),
 	}
 	switch {
 	case term.NamespaceSelector != nil:
-		a.NamespaceSelector = t.podSelector(term.NamespaceSelector, nil)
+		a.NamespaceSelector = x.podSelector(term.NamespaceSelector, nil)
 	case len(a.Namespaces) == 0:
 		a.Namespaces = []string{pod.Namespace}
 	}
@@ -117,7 +117,7 @@ func (t *Translator) affinity(term *corev1.PodAffinityTerm, pod *corev1.Pod, ant
 
 // podSelector translates a label selector, narrowed further by more. Labels of pods and namespaces are not normalized. No selector
 // selects nothing, an empty one everything, and an invalid one nothing. Equal selectors share one value.
-func (t *Translator) podSelector(s *metav1.LabelSelector, more []requirement.Requirement) *topology.Selector {
+func (x *podSpecs) podSelector(s *metav1.LabelSelector, more []requirement.Requirement) *topology.Selector {
 	if s == nil {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (t *Translator) podSelector(s *metav1.LabelSelector, more []requirement.Req
 		id = appendStrings(appendString(appendString(id, e.Key), string(e.Operator)), e.Values)
 	}
 	id = appendSet(id, more)
-	return t.selectors.of(id, func() *topology.Selector {
+	return x.selectors.of(id, func() *topology.Selector {
 		// Equal labels need no check: a value that no label can have selects no pod.
 		if len(s.MatchExpressions) > 0 {
 			if _, err := metav1.LabelSelectorAsSelector(s); err != nil {

@@ -11,12 +11,15 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
 
-// volumeTopology returns where all volumes of a pod can be used together. It fails if an object that they refer to
+// volumeTerms translates the volumes of pods.
+type volumeTerms struct{ labels labelTerms }
+
+// topology returns where all volumes of a pod can be used together. It fails if an object that they refer to
 // does not exist. Source: scheduling specification, topology alternatives of volumes.
-func (t *Translator) volumeTopology(uses []volumeUse) ([]requirement.Set, error) {
+func (v volumeTerms) topology(uses []volumeUse) ([]requirement.Set, error) {
 	perVolume := make([][]requirement.Set, len(uses))
 	for i, u := range uses {
-		alternatives, err := t.alternatives(u)
+		alternatives, err := v.alternatives(u)
 		if err != nil {
 			return nil, fmt.Errorf("failed to get volume topology, %w", err)
 		}
@@ -25,25 +28,25 @@ func (t *Translator) volumeTopology(uses []volumeUse) ([]requirement.Set, error)
 	return volume.Intersection(perVolume...), nil
 }
 
-func (t *Translator) alternatives(u volumeUse) ([]requirement.Set, error) {
+func (v volumeTerms) alternatives(u volumeUse) ([]requirement.Set, error) {
 	switch {
 	case u.claim == nil:
 		return nil, u.problem("persistentvolumeclaim not found")
 	case u.claim.Spec.VolumeName != "" && u.volume == nil:
 		return nil, u.problem("persistentvolume not found")
 	case u.volume != nil:
-		return t.volumeAlternatives(u)
+		return v.volumeAlternatives(u)
 	case u.className() != "" && u.class == nil:
 		return nil, u.problem("storageclass not found")
 	case u.class != nil:
-		return t.classAlternatives(u)
+		return v.classAlternatives(u)
 	}
 	return nil, nil
 }
 
 // volumeAlternatives are the terms of a volume's node affinity. The data of a local volume is lost together with its
 // node, so that the pod can be rescheduled: the name of the node is not required then.
-func (t *Translator) volumeAlternatives(u volumeUse) ([]requirement.Set, error) {
+func (v volumeTerms) volumeAlternatives(u volumeUse) ([]requirement.Set, error) {
 	affinity := u.volume.Spec.NodeAffinity
 	if affinity == nil || affinity.Required == nil || len(affinity.Required.NodeSelectorTerms) == 0 {
 		return nil, nil
@@ -54,7 +57,7 @@ func (t *Translator) volumeAlternatives(u volumeUse) ([]requirement.Set, error) 
 		if emptyTerm(term) {
 			continue
 		}
-		set := t.expressions(slices.Concat(term.MatchExpressions, namesAsLabels(term.MatchFields)))
+		set := v.labels.expressions(slices.Concat(term.MatchExpressions, namesAsLabels(term.MatchFields)))
 		if nodeBound {
 			set = set.Without(corev1.LabelHostname)
 		}
@@ -76,7 +79,7 @@ func namesAsLabels(fields []corev1.NodeSelectorRequirement) []corev1.NodeSelecto
 }
 
 // classAlternatives are the allowed topologies of a StorageClass.
-func (t *Translator) classAlternatives(u volumeUse) ([]requirement.Set, error) {
+func (v volumeTerms) classAlternatives(u volumeUse) ([]requirement.Set, error) {
 	var out []requirement.Set
 	for _, term := range u.class.AllowedTopologies {
 		if len(term.MatchLabelExpressions) == 0 {
@@ -84,7 +87,7 @@ func (t *Translator) classAlternatives(u volumeUse) ([]requirement.Set, error) {
 		}
 		reqs := make([]requirement.Requirement, len(term.MatchLabelExpressions))
 		for i, e := range term.MatchLabelExpressions {
-			reqs[i] = cloud.Requirement(e.Key, corev1.NodeSelectorOpIn, e.Values, t.labels)
+			reqs[i] = cloud.Requirement(e.Key, corev1.NodeSelectorOpIn, e.Values, v.labels.rules)
 		}
 		out = append(out, requirement.NewSet(reqs...))
 	}
