@@ -7,6 +7,15 @@ import (
 	"pgregory.net/rapid"
 )
 
+// covering is the program of covering with bins of these capacities and prices.
+func covering(capacities [][]float64, prices []float64) *Covering {
+	c := NewCovering(len(capacities[0]))
+	for j, capacity := range capacities {
+		c.AddBin(capacity, prices[j])
+	}
+	return c
+}
+
 func TestDualPrices(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -22,7 +31,7 @@ func TestDualPrices(t *testing.T) {
 		{"no demand", []float64{4, 0}, [][]float64{{2, 1}}, []float64{1}, []float64{.5, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := DualPrices(c.demand, c.capacities, c.prices)
+			got := covering(c.capacities, c.prices).DualPrices(c.demand)
 			for r := range got {
 				if math.Abs(got[r]-c.want[r]) > 1e-6 {
 					t.Fatalf("dual prices %v, want %v", got, c.want)
@@ -43,7 +52,7 @@ func TestDualPricesAreOptimal(t *testing.T) {
 			prices[j] = float64(rapid.IntRange(1, 9).Draw(t, "price"))
 		}
 		demand := []float64{float64(rapid.IntRange(1, 9).Draw(t, "cpu")), float64(rapid.IntRange(1, 9).Draw(t, "memory"))}
-		duals := DualPrices(demand, capacities, prices)
+		duals := covering(capacities, prices).DualPrices(demand)
 		for j, capacity := range capacities {
 			if Dot(duals, capacity) > prices[j]+1e-6 {
 				t.Fatalf("at %v the capacity %v is worth more than its price %v", duals, capacity, prices[j])
@@ -69,10 +78,10 @@ func TestDualPricesFollowTheDemand(t *testing.T) {
 			capacities = append(capacities, []float64{rapid.Float64Range(.1, 9).Draw(t, "cpu"), rapid.Float64Range(.1, 9).Draw(t, "memory")})
 			prices = append(prices, rapid.Float64Range(.1, 9).Draw(t, "price"))
 		}
-		c := NewCovering(capacities, prices, 2)
+		c := covering(capacities, prices)
 		for range 4 {
 			demand := []float64{rapid.Float64Range(0, 9).Draw(t, "cpu"), rapid.Float64Range(0, 9).Draw(t, "memory")}
-			again, anew := Dot(c.DualPrices(demand), demand), Dot(DualPrices(demand, capacities, prices), demand)
+			again, anew := Dot(c.DualPrices(demand), demand), Dot(covering(capacities, prices).DualPrices(demand), demand)
 			if math.Abs(again-anew) > 1e-6 {
 				t.Fatalf("the demand %v is worth %v after others, and %v at first", demand, again, anew)
 			}

@@ -1,9 +1,9 @@
-// Package lp solves linear programs by the simplex method. It holds two forms of it:
+// Package lp solves linear programs by the simplex method:
 //
-//   - Program is the general one: bounded variables, sparse columns that may be added between solves, an explicit inverse.
-//     Package bound generates columns with it.
-//   - Covering is for programs with a handful of rows, all of them "at least": it returns the dual prices of resources, by
-//     which the solver values the capacity of instance types.
+//   - Program is a linear program with bounded variables and sparse columns that may be added between solves. Package bound
+//     generates columns with it.
+//   - Covering is a Program whose rows are demands of resources and whose columns are bins: it returns the dual prices by which
+//     the solver values the capacity of instance types.
 //
 // Both are deterministic: the same calls give the same floating-point results. Amounts and costs should be scaled to about 1.
 //
@@ -12,9 +12,6 @@ package lp
 
 // Negligible is what rounding may leave of zero: smaller amounts and gains count as none.
 const Negligible = 1e-9
-
-// none is the index of nothing.
-const none = -1
 
 // Dot is the dot product of two vectors of the same length.
 func Dot(a, b []float64) float64 {

@@ -59,6 +59,12 @@ func (p *Program) Add(c Column, cost, upper float64) int {
 	return len(p.columns) - 1
 }
 
+// Grow makes room for so many more columns.
+func (p *Program) Grow(columns int) {
+	p.columns, p.cost = slices.Grow(p.columns, columns), slices.Grow(p.cost, columns)
+	p.upper, p.place = slices.Grow(p.upper, columns), slices.Grow(p.place, columns)
+}
+
 // Clear removes all rows and columns and keeps the memory.
 func (p *Program) Clear() {
 	p.columns, p.cost, p.upper, p.place, p.right = p.columns[:0], p.cost[:0], p.upper[:0], p.place[:0], p.right[:0]
@@ -74,6 +80,9 @@ func (p *Program) Start(basis []int) {
 	p.duals = resize(p.duals, rows)
 	p.entering = resize(p.entering, rows)
 	clear(p.inverse)
+	for j := range p.place {
+		p.place[j] = atLower
+	}
 	for row, j := range basis {
 		p.place[j] = row
 		pivot := p.columns[j].Values[0]
@@ -81,6 +90,18 @@ func (p *Program) Start(basis []int) {
 		p.level[row] = p.right[row] / pivot
 	}
 	p.age = 0
+}
+
+// SetRight replaces the right-hand sides of all rows and keeps the basis. It reports whether the basis is feasible for them; if
+// not, Start has to follow. No column may be at a finite upper bound.
+func (p *Program) SetRight(right []float64) bool {
+	copy(p.right, right)
+	feasible := true
+	for row := range p.level {
+		p.level[row] = Dot(p.inverse[row*len(right):(row+1)*len(right)], right)
+		feasible = feasible && p.level[row] >= -Negligible
+	}
+	return feasible
 }
 
 func resize(s []float64, n int) []float64 { return slices.Grow(s[:0], n)[:n] }

@@ -39,22 +39,23 @@ func (rp *repacker) leastCost(n int, c *compile.Class, st *compile.Level) float6
 		return math.Inf(1)
 	}
 	s, one := rp.t.States[to], math.Inf(1)
-	var capacities [][]float64
-	var prices []float64
+	program := lp.NewCovering(len(c.Needs))
+	defer program.Release()
 	for column := range s.Mask.All() {
 		capacity := make([]float64, len(c.Needs))
 		for i, need := range c.Needs {
 			capacity[i] = float64(rp.t.Available[column].At(need.Resource)) / float64(need.Amount)
 		}
 		if price := rp.t.Prices(s)[column]; slices.Min(capacity) >= 1 {
-			capacities, prices, one = append(capacities, capacity), append(prices, price), min(one, price)
+			program.AddBin(capacity, price)
+			one = min(one, price)
 		}
 	}
-	if len(capacities) == 0 {
-		return math.Inf(1)
+	if math.IsInf(one, 1) {
+		return one
 	}
 	each := slices.Repeat([]float64{1}, len(c.Needs))
-	return max(float64(n)*lp.Dot(lp.DualPrices(each, capacities, prices), each), one)
+	return max(float64(n)*lp.Dot(program.DualPrices(each), each), one)
 }
 
 // podCount is how many pods of the class the open nodes of the template hold.

@@ -20,9 +20,6 @@ const (
 type priceList struct {
 	mask   bitset.Set
 	prices []float64
-	// capacities and costs are those of the columns in mask alone.
-	capacities [][]float64
-	costs      []float64
 	// program finds the dual prices, from where the last search ended; demand is what they are for, left what is requested
 	// now.
 	program      *lp.Covering
@@ -64,21 +61,26 @@ func (s *priceList) offers(mask bitset.Set, prices []float64) bool {
 	return true
 }
 
-// list sets the capacities and costs of the columns in mask, once.
+// list adds the columns in mask to the program of dual prices, once.
 func (s *priceList) list(capacity [][]float64, rows int) {
 	if s.program != nil {
 		return
 	}
-	n := s.mask.Len()
-	if n == len(capacity) {
-		s.capacities, s.costs, s.program = capacity, s.prices, lp.NewCovering(capacity, s.prices, rows)
-		return
-	}
-	s.capacities, s.costs = make([][]float64, 0, n), make([]float64, 0, n)
+	s.program = lp.NewCovering(rows)
+	s.program.Grow(s.mask.Len())
 	for column := range s.mask.All() {
-		s.capacities, s.costs = append(s.capacities, capacity[column]), append(s.costs, s.prices[column])
+		s.program.AddBin(capacity[column], s.prices[column])
 	}
-	s.program = lp.NewCovering(s.capacities, s.costs, rows)
+}
+
+// release gives back the memory of the programs of dual prices.
+func (rp *repacker) release() {
+	for _, s := range rp.priceLists {
+		if s.program != nil {
+			s.program.Release()
+			s.program = nil
+		}
+	}
 }
 
 // price computes the dual prices of every price list for the pods that are left, and from them the values of columns and

@@ -36,6 +36,7 @@ type packedBin struct {
 // types go together, columns are compared by what these really fill of them: it suits large pods, and may use up the small
 // ones that others need. The cheapest attempt counts.
 func (rp *repacker) pack() []*compile.OpenNode {
+	defer rp.release()
 	rp.scaleAmounts()
 	rp.price()
 	rp.nodeOverhead = math.Inf(1)

@@ -42,7 +42,7 @@ type repacker struct {
 	// known finds the item type of a batch, same those that request the same.
 	known map[batchKey]*itemType
 	same  map[itemTypeKey]*itemType
-	// favourite is the cheapest alternative of classes that have several, populations how many pods these have.
+	// cheapestLevel is the cheapest alternative of each class that has several, podCounts how many pods these have.
 	cheapestLevel map[*compile.Class]*compile.Level
 	podCounts     map[*compile.Class]int
 	// nextHost is a host number that no bin has.
@@ -58,8 +58,8 @@ type repacker struct {
 	bin                openBin
 	// added are the item types and batches of the open node that is added.
 	added struct {
-		piles []*itemType
-		fills []compile.Batch
+		itemTypes []*itemType
+		batches   []compile.Batch
 	}
 }
 
@@ -129,7 +129,7 @@ func (rp *repacker) add(on *compile.OpenNode) bool {
 	if on.Indivisible() || on.Devices != "" || len(on.RelaxedMinValues) > 0 {
 		return false
 	}
-	piles, fills := rp.added.piles[:0], rp.added.fills[:0]
+	itemTypes, batches := rp.added.itemTypes[:0], rp.added.batches[:0]
 	for _, f := range on.Batches {
 		f = rp.applyAllowance(rp.chooseAlternative(f))
 		key := batchKey{f.Level, f.Form, on.State}
@@ -141,11 +141,11 @@ func (rp *repacker) add(on *compile.OpenNode) bool {
 		if p == nil {
 			return false
 		}
-		piles, fills = append(piles, p), append(fills, f)
+		itemTypes, batches = append(itemTypes, p), append(batches, f)
 	}
-	rp.added.piles, rp.added.fills = piles, fills
-	for i, p := range piles {
-		f := fills[i]
+	rp.added.itemTypes, rp.added.batches = itemTypes, batches
+	for i, p := range itemTypes {
+		f := batches[i]
 		p.pods += len(f.Pods)
 		if last := len(p.segments) - 1; last >= 0 && p.segments[last].Level == f.Level {
 			p.segments[last].pods = append(p.segments[last].pods, f.Pods...)
