@@ -14,7 +14,7 @@ type SchedulerMetrics struct {
 	IgnoredPods prometheus.Gauge
 	// RefusedNodeClaims counts NodeClaims that the API server took for invalid.
 	RefusedNodeClaims prometheus.Counter
-	// SetAsidePods counts pods that are tried again after a pause only.
+	// SetAsidePods counts pods that are retried after a pause only.
 	SetAsidePods prometheus.Gauge
 	// UnschedulablePods has label controller.
 	UnschedulablePods *prometheus.GaugeVec
@@ -34,8 +34,8 @@ func newSchedulerMetrics(b *MetricBuilder) SchedulerMetrics {
 			"Pods that are ignored because they fail validation."),
 		RefusedNodeClaims: b.Counter("karpenter_scheduler_refused_nodeclaims_total",
 			"NodeClaims that the API server refused as invalid."),
-		SetAsidePods: b.Gauge("karpenter_scheduler_set_aside_pods_count",
-			"Pods that are tried again after a pause only, because the API server refuses NodeClaims for them."),
+		SetAsidePods: b.Gauge("karpenter_scheduler_set_aside_pods",
+			"Pods that are retried after a pause only, because the API server refuses NodeClaims for them."),
 		UnschedulablePods: b.Gauges("karpenter_scheduler_unschedulable_pods_count",
 			"Pods that fit no node and for which no node can be added.", "controller"),
 		PendingPodsByEffectiveZone: b.Gauges("karpenter_scheduler_pending_pods_by_effective_zone_count",

@@ -20,7 +20,7 @@ import (
 //
 // Approach: the API server says what is invalid. The pods of a refused NodeClaim are planned once more in the same pass, apart from
 // all others and without their preferences. If a NodeClaim is refused again, its pods are split into two groups by shape, until a
-// group of one shape remains: its pods are set aside with an event, and tried again after a pause that doubles.
+// group of one shape remains: its pods are set aside with an event, and retried after a pause that doubles.
 //
 // Invariant: pods that are held here are among the pending pods of the last pass, so the memory is bounded by them. Each group is
 // planned on a new snapshot, which has the NodeClaims of the groups before: limits of pools hold.
@@ -30,7 +30,7 @@ import (
 const (
 	// maxRefusedRuns is the number of solver runs for refused NodeClaims in one pass.
 	maxRefusedRuns = 32
-	// minSetAside and maxSetAside bound the pause before pods that are set aside are tried again; it doubles with every refusal.
+	// minSetAside and maxSetAside bound the pause before pods that are set aside are retried; it doubles with every refusal.
 	minSetAside, maxSetAside = 10 * time.Second, 10 * time.Minute
 	// maxSetAsidePods is the number of pods of one namespace that are set aside before further groups with pods of such namespaces
 	// only are set aside as a whole, without a search for the pods that are the cause.
