@@ -33,13 +33,13 @@ func newPlan(s *place.Placer) Plan {
 }
 
 // finish completes an open node: daemons are added once, and what the candidates imply is written into the requirements.
-// Keys of which the cut to MaxInstanceTypes leaves too few distinct values are returned instead, unless minValues may be
-// relaxed.
+// Keys of which the candidates that are left in the end have too few distinct values are returned instead, unless minValues may
+// be relaxed: the API server would refuse the NodeClaim.
 func finish(s *place.Placer, on *compile.OpenNode, menus *launchOptionsCache) (done NodeClaim, unmet []string) {
 	t, st := on.Template, on.Template.States[on.State]
 	m := menus.of(on)
 	reqs := m.requirements
-	if m.cut {
+	if len(st.Minimums) > 0 {
 		if t.BestEffort {
 			on.RelaxedMinValues = on.RelaxMinValues(st, m.columns)
 		}

@@ -171,7 +171,10 @@ func narrow(t *compile.Template, reqs requirement.Set, mask bitset.Set, types re
 			}
 		}
 	}
-	if len(capacityTypes) > 0 {
+	slices.Sort(capacityTypes)
+	capacityTypes = slices.Compact(capacityTypes)
+	// Capacity types that have no offering at the moment stay where minValues needs them.
+	if len(capacityTypes) > 0 && len(capacityTypes) >= reqs.Get(compile.CapacityTypeKey).MinValues() {
 		out = append(out, requirement.New(compile.CapacityTypeKey, requirement.In, capacityTypes...))
 	}
 	return requirement.Gather(out)

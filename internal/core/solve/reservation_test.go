@@ -217,3 +217,52 @@ func TestReservationBookkeeping(t *testing.T) {
 		t.Errorf("%d left after giving back, want 1", rs.Left[0])
 	}
 }
+
+// TestAReservationThatCannotMeetMinValuesBindsNoNodeClaim: bound to the reservation, the NodeClaim would list one instance type
+// for minValues 2, which the API server refuses.
+func TestAReservationThatCannotMeetMinValuesBindsNoNodeClaim(t *testing.T) {
+	for _, bestEffort := range []bool{false, true} {
+		for _, key := range []string{instanceTypeKey, capacityTypeKey} {
+			p := pool("default", withReservation(instanceType("m", 4, 16, 1), "r-1", 1), instanceType("n", 4, 16, 2),
+				withReservation(instanceType("o", 2, 8, 3), "r-2", 0))
+			p.Requirements = p.Requirements.Add(requirement.New(key, requirement.Exists).WithMinValues(2))
+			in := reservedProblem(apart(1), p)
+			in.Options.BestEffortMinValues = bestEffort
+			plan := Solve(in)
+			if len(plan.NodeClaims) != 1 {
+				t.Fatalf("%s: %d claims, want one", key, len(plan.NodeClaims))
+			}
+			for _, r := range plan.NodeClaims[0].Requirements {
+				if r.MinValues() > 0 && r.Operator() == requirement.In && int(r.Len()) < r.MinValues() {
+					t.Errorf("%s: the claim requires %s with minValues %d", key, r, r.MinValues())
+				}
+			}
+			if c := plan.NodeClaims[0]; c.Price != 0.001 || !slices.Contains(c.InstanceTypes, "m") {
+				t.Errorf("%s: %v at $%v, want the reservation to be possible", key, c.InstanceTypes, c.Price)
+			}
+		}
+	}
+}
+
+// TestTheLastCutForReservationsKeepsMinValues: what is left without the reservation that others hold has too few instance types.
+func TestTheLastCutForReservationsKeepsMinValues(t *testing.T) {
+	reserved := withReservation(instanceType("m", 4, 16, 1), "r-1", 0)
+	reserved.Offerings = reserved.Offerings[3:]
+	reserved.Offerings[0].Group, reserved.Offerings[0].ReservationCapacity = 0, 0
+	p := pool("default", reserved, instanceType("n", 4, 16, 2))
+	p.Requirements = p.Requirements.Add(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(2))
+	in := reservedProblem(apart(1), p)
+	in.Options.Reserved = ReservedFallback
+	for _, bestEffort := range []bool{false, true} {
+		in.Options.BestEffortMinValues = bestEffort
+		plan := Solve(in)
+		if claims := len(plan.NodeClaims); bestEffort && claims != 1 || !bestEffort && (claims != 0 || unschedulablePods(plan) != 1) {
+			t.Errorf("BestEffort %v: %d claims, %d unschedulable", bestEffort, claims, unschedulablePods(plan))
+		}
+		for _, c := range plan.NodeClaims {
+			if r := c.Requirements.Get(instanceTypeKey); int(r.Len()) < r.MinValues() || !c.MinValuesRelaxed {
+				t.Errorf("the claim requires %s with minValues %d", r, r.MinValues())
+			}
+		}
+	}
+}

@@ -32,7 +32,8 @@ type Reason struct {
 	// Keys are the labels whose minValues are not met, MinValues how many values of each are required and available.
 	Keys      []string
 	MinValues []MinValues
-	// Truncated is set when they were met before the list of instance types was truncated to its maximum length.
+	// Truncated is set when they were met before the instance types were cut in the end: to the maximum length of the list, or to
+	// those with a capacity reservation.
 	Truncated bool
 	// Criteria records which parts of the instance-type test at least one type passed.
 	Criteria Criteria

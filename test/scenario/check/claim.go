@@ -25,6 +25,11 @@ func (j *judge) claim(name string, c Claim) {
 		j.fail("%s of pool %s lists no instance type", name, pool)
 	}
 	j.minValues(name, j.pools[pool], listed)
+	for _, r := range c.Object.Spec.Requirements {
+		if r.MinValues != nil && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) < *r.MinValues {
+			j.fail("%s requires %d values of %s and lists %v: the API server would refuse it", name, *r.MinValues, r.Key, r.Values)
+		}
+	}
 	low := map[string]float64{}
 	for _, t := range listed {
 		if price, ok := j.launched(name, c, t); ok {

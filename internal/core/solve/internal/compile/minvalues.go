@@ -5,6 +5,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
 )
 
 // Minimum is a minValues requirement on the candidates of an open node.
@@ -24,11 +25,14 @@ func (on *OpenNode) Minimums(st *State) []Minimum {
 	return out
 }
 
-// Unmet is the keys whose minValues the columns in mask do not meet.
+// Unmet is the keys whose minValues the columns in mask do not meet in state st.
 func (on *OpenNode) Unmet(st *State, mask bitset.Set) []string {
+	if len(st.Minimums) == 0 {
+		return nil
+	}
 	var keys []string
 	for _, m := range on.Minimums(st) {
-		if on.Template.Distinct(m.Key, mask) < m.Values {
+		if on.Template.Distinct(st, m.Key, mask) < m.Values {
 			keys = append(keys, on.Template.Universe.Keys[m.Key].Name)
 		}
 	}
@@ -40,7 +44,7 @@ func (on *OpenNode) Unmet(st *State, mask bitset.Set) []string {
 func (on *OpenNode) RelaxMinValues(st *State, mask bitset.Set) map[int]int {
 	lowered := maps.Clone(on.RelaxedMinValues)
 	for _, m := range on.Minimums(st) {
-		if n := on.Template.Distinct(m.Key, mask); n < m.Values {
+		if n := on.Template.Distinct(st, m.Key, mask); n < m.Values {
 			if lowered == nil {
 				lowered = map[int]int{}
 			}
@@ -55,12 +59,17 @@ func (t *Template) Unmet(st *State, mask bitset.Set) []string {
 	return (&OpenNode{Template: t}).Unmet(st, mask)
 }
 
-// Distinct is how many values of a label the columns in mask have together.
-func (t *Template) Distinct(key int, mask bitset.Set) int {
-	anyValue := requirement.New(t.Universe.Keys[key].Name, requirement.Exists)
-	return anyValue.DistinctValues(func(yield func(requirement.Requirement) bool) {
+// Distinct is how many values of a label the columns in mask have together, as far as state st allows them: a NodeClaim whose own
+// requirement lists fewer values than its minValues is invalid.
+func (t *Template) Distinct(st *State, key int, mask bitset.Set) int {
+	k, allowed := t.Universe.Keys[key], st.Get(key)
+	within := requirement.New(k.Name, requirement.Exists)
+	if allowed != index.Undefined {
+		within = k.Sets[allowed]
+	}
+	return within.DistinctValues(func(yield func(requirement.Requirement) bool) {
 		for _, label := range t.Columns.Label(key).Values {
-			if label.Columns.Intersects(mask) && !yield(t.Universe.Keys[key].Sets[label.Set]) {
+			if label.Columns.Intersects(mask) && !yield(k.Sets[label.Set]) {
 				return
 			}
 		}

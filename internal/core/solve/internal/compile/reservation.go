@@ -155,12 +155,14 @@ func (rs *Reservations) MayServe(t *Template, st *State) bool {
 	return rs.Mode != ReservedIgnored && len(rs.compatible(t, st.Kinds, st.Mask)) > 0
 }
 
-// Pin binds an open node that holds reservations to them, and excludes all reservations for one that holds none.
+// Pin binds an open node that holds reservations to them, and excludes all reservations for one that holds none. Where the held
+// reservations alone leave too few values for minValues, only the other reservations are excluded: the provider launches from a
+// reservation if it can.
 func (on *OpenNode) Pin(cs *Classes) {
 	rs := on.Template.Reservations
 	if len(on.held) == 0 {
 		if rs.concern(on) {
-			on.unpin(cs)
+			on.exclude(cs, requirement.New(CapacityTypeKey, requirement.NotIn, CapacityTypeReserved))
 		}
 		return
 	}
@@ -172,14 +174,24 @@ func (on *OpenNode) Pin(cs *Classes) {
 		requirement.New(CapacityTypeKey, requirement.In, CapacityTypeReserved),
 		requirement.New(cs.options.ReservationLabel, requirement.In, ids...),
 	)))
-	on.State, on.Mask = to, on.Mask.And(on.Template.States[to].Mask)
+	if mask := on.Mask.And(on.Template.States[to].Mask); len(on.Unmet(on.Template.States[to], mask)) == 0 {
+		on.State, on.Mask = to, mask
+		return
+	}
+	var others []string
+	for _, r := range rs.compatible(on.Template, on.Template.States[on.State].Kinds, on.Mask) {
+		if !slices.Contains(on.held, r) {
+			others = append(others, rs.ids[r])
+		}
+	}
+	if len(others) > 0 {
+		on.exclude(cs, requirement.New(cs.options.ReservationLabel, requirement.NotIn, others...))
+	}
 }
 
-// unpin excludes reserved offerings from an open node without a reservation, as long as others are left.
-func (on *OpenNode) unpin(cs *Classes) {
-	to := on.Template.Step(on.State, cs.Intern(requirement.NewSet(
-		requirement.New(CapacityTypeKey, requirement.NotIn, CapacityTypeReserved),
-	)))
+// exclude adds a requirement that excludes offerings, as long as others are left.
+func (on *OpenNode) exclude(cs *Classes, r requirement.Requirement) {
+	to := on.Template.Step(on.State, cs.Intern(requirement.NewSet(r)))
 	if to == NoState {
 		return
 	}

@@ -66,7 +66,7 @@ func (s *poolFilter) why(next *compile.State) unschedulable.Reason {
 	if !left.Empty() {
 		r := unschedulable.Reason{Code: unschedulable.MinValuesUnmet, Keys: t.Unmet(next, left), Requirements: reqs}
 		for _, m := range (&compile.OpenNode{Template: t}).Minimums(next) {
-			if n := t.Distinct(m.Key, left); n < m.Values {
+			if n := t.Distinct(next, m.Key, left); n < m.Values {
 				r.MinValues = append(r.MinValues, unschedulable.MinValues{Key: t.Universe.Keys[m.Key].Name, Required: m.Values, Available: n})
 			}
 		}
