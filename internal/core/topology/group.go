@@ -130,25 +130,12 @@ func (g *Group) MinCount(within DomainFilter) int {
 	return int(low)
 }
 
-// Bootstraps reports whether a pod that the group selects may use a domain without pods: no pod is counted in the domains that it
-// may use.
-func (g *Group) Bootstraps(self bool, within DomainFilter) bool {
-	if !self {
-		return false
-	}
-	if len(g.counted) == 0 && !g.elsewhere {
-		return true
-	}
-	for _, d := range g.counted {
-		if within(d) {
-			return false
-		}
-	}
-	return len(g.counted) > 0
-}
+// Empty reports whether no pod is counted anywhere.
+func (g *Group) Empty() bool { return len(g.counted) == 0 && !g.elsewhere }
 
 // Allowed returns how many pods of an owner domain d may take: none, some, or Unlimited. self is set if the group counts the
-// owner's own pods; floor is the current MinCount. The caller handles Bootstraps.
+// owner's own pods; floor is the current MinCount. The caller handles the first pod
+// of an affinity.
 func (g *Group) Allowed(d, floor int, self bool) int {
 	if !g.Known(d) {
 		return 0

@@ -89,27 +89,17 @@ func TestAffinityFollowsMatchingPods(t *testing.T) {
 	}
 }
 
-func TestAffinityBootstraps(t *testing.T) {
-	t.Attr("covers", "L264 L266")
-	for _, c := range []struct {
-		name   string
-		group  *Group
-		self   bool
-		within DomainFilter
-		want   bool
-	}{
-		{"nothing is counted and the pod selects itself", counted(KindAffinity, 0, 0), true, anywhere, true},
-		{"nothing is counted and the pod does not select itself", counted(KindAffinity, 0, 0), false, anywhere, false},
-		{"the match is within reach", counted(KindAffinity, 0, 1), true, anywhere, false},
-		{"the match is out of reach", counted(KindAffinity, 0, 1), true, only(0), true},
-	} {
-		if got := c.group.Bootstraps(c.self, c.within); got != c.want {
-			t.Errorf("%s: %t, want %t", c.name, got, c.want)
-		}
+func TestEmpty(t *testing.T) {
+	t.Attr("covers", "L264")
+	if g := counted(KindAffinity, 0, 0); !g.Empty() {
+		t.Error("want domains without pods to be empty")
+	}
+	if g := counted(KindAffinity, 0, 1); g.Empty() {
+		t.Error("a pod is counted")
 	}
 	g := counted(KindAffinity)
 	g.AddElsewhere()
-	if g.Bootstraps(true, anywhere) {
+	if g.Empty() {
 		t.Error("a match on a node that takes no pods must keep the first pod from starting elsewhere")
 	}
 }

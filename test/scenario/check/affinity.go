@@ -1,6 +1,7 @@
 package check
 
 import (
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -96,16 +97,20 @@ func (j *judge) mayViolate(a *corev1.Pod, at *plannedNode, b *corev1.Pod, bt *pl
 	return broken(a, b) || broken(b, a)
 }
 
-// affinity checks required affinity of the placed pods.
+// termsSelect reports whether all terms of the owner select the pod.
+func (j *judge) termsSelect(terms []corev1.PodAffinityTerm, owner, pod *corev1.Pod) bool {
+	return !slices.ContainsFunc(terms, func(term corev1.PodAffinityTerm) bool { return !j.termSelects(&term, owner, pod) })
+}
+
+// affinity checks required affinity of the placed pods: only pods that all terms select count.
 func (j *judge) affinity() {
 	for _, at := range j.sites {
 		for _, pod := range at.arrivals {
-			for _, term := range requiredAffinity(pod) {
+			terms := requiredAffinity(pod)
+			for _, term := range terms {
 				if !at.always(term.TopologyKey) {
 					j.fail("pod %s on %s: the node may have no label %s, the topology key of its affinity", pod.Name, at.name, term.TopologyKey)
-					continue
-				}
-				if !j.satisfied(pod, at, &term) && !j.startsDomain(pod, at, &term) {
+				} else if !j.satisfied(pod, at, term.TopologyKey) && !j.starts(pod, at) {
 					j.fail("pod %s on %s violates affinity by %s", pod.Name, at.name, term.TopologyKey)
 				}
 			}
@@ -113,30 +118,29 @@ func (j *judge) affinity() {
 	}
 }
 
-// satisfied reports whether a pod that the term selects is in the domain of the node, whatever labels both nodes get.
-func (j *judge) satisfied(pod *corev1.Pod, at *plannedNode, term *corev1.PodAffinityTerm) bool {
-	meant := func(q *corev1.Pod) bool { return q != pod && j.termSelects(term, pod, q) }
+// satisfied reports whether a pod that all terms of the pod's affinity select is in the domain of the node, whatever labels both nodes
+// get.
+func (j *judge) satisfied(pod *corev1.Pod, at *plannedNode, key string) bool {
+	meant := func(q *corev1.Pod) bool { return q != pod && j.termsSelect(requiredAffinity(pod), pod, q) }
 	if slices.ContainsFunc(at.pods(), meant) {
 		return true
 	}
 	there := map[string]bool{}
 	for _, other := range j.sites {
-		if value, decided := other.decided(term.TopologyKey); decided && slices.ContainsFunc(other.pods(), meant) {
+		if value, decided := other.decided(key); decided && slices.ContainsFunc(other.pods(), meant) {
 			there[value] = true
 		}
 	}
-	return !slices.ContainsFunc(at.values(term.TopologyKey), func(value string) bool { return !there[value] })
+	return !slices.ContainsFunc(at.values(key), func(value string) bool { return !there[value] })
 }
 
-// startsDomain reports whether the pod may be the first of its group in a domain: the term selects the pod itself, and no pod that it
-// selects runs where the pod could go, by the alternative of node affinity that is left.
-func (j *judge) startsDomain(pod *corev1.Pod, at *plannedNode, term *corev1.PodAffinityTerm) bool {
-	return j.termSelects(term, pod, pod) && slices.ContainsFunc(alternatives(pod), func(alternative *corev1.Pod) bool {
-		return !slices.ContainsFunc(j.sites, func(other *plannedNode) bool {
-			value, sure := other.decided(term.TopologyKey)
-			return other != at && sure && allowsDomain(alternative, term.TopologyKey, value) &&
-				slices.ContainsFunc(other.staying, func(q *corev1.Pod) bool { return j.termSelects(term, pod, q) })
-		})
+// starts reports whether the pod may be the first of its group: its terms select the pod itself, and no pod that they select runs on a
+// node with one of their labels.
+func (j *judge) starts(pod *corev1.Pod, at *plannedNode) bool {
+	terms := requiredAffinity(pod)
+	return j.termsSelect(terms, pod, pod) && !slices.ContainsFunc(j.sites, func(other *plannedNode) bool {
+		return other != at && slices.ContainsFunc(other.staying, func(q *corev1.Pod) bool { return j.termsSelect(terms, pod, q) }) &&
+			slices.ContainsFunc(terms, func(term corev1.PodAffinityTerm) bool { return len(other.values(term.TopologyKey)) > 0 })
 	})
 }
 
@@ -168,35 +172,35 @@ func allowsDomain(pod *corev1.Pod, key, value string) bool {
 	return false
 }
 
-// selfAffinity finds pods with affinity to each other in different domains: of two domains without other selected pods, the later one must
-// have been started by a pod that could not join the earlier one.
+// selfAffinity finds pods with affinity to each other that started two domains.
 func (j *judge) selfAffinity() {
 	for _, at := range j.sites {
 		for _, pod := range at.arrivals {
-			for _, term := range requiredAffinity(pod) {
-				if value, decided := at.decided(term.TopologyKey); decided && j.termSelects(&term, pod, pod) {
-					j.noOtherDomain(pod, value, &term)
+			terms := requiredAffinity(pod)
+			for _, term := range terms {
+				if value, decided := at.decided(term.TopologyKey); decided && j.termsSelect(terms, pod, pod) {
+					j.noOtherDomain(pod, value, term.TopologyKey)
 				}
 			}
 		}
 	}
 }
 
-func (j *judge) noOtherDomain(pod *corev1.Pod, value string, term *corev1.PodAffinityTerm) {
-	apart := ""
+func (j *judge) noOtherDomain(pod *corev1.Pod, value, key string) {
+	terms, apart := requiredAffinity(pod), ""
 	for _, other := range j.sites {
-		there, decided := other.decided(term.TopologyKey)
+		there, decided := other.decided(key)
 		for _, q := range other.pods() {
 			switch {
-			case !j.termSelects(term, pod, q):
-			case !decided || slices.Contains(other.staying, q) || q.Spec.String() != pod.Spec.String():
+			case !j.termsSelect(terms, pod, q):
+			case !decided || slices.Contains(other.staying, q) || !reflect.DeepEqual(requiredAffinity(q), terms):
 				return // a pod of another group may have been there first
 			case there != value:
 				apart = there
 			}
 		}
 	}
-	if apart != "" && allowsDomain(pod, term.TopologyKey, apart) {
-		j.fail("pods like %s violate affinity to each other: they are in %s %s and %s", pod.Name, term.TopologyKey, value, apart)
+	if apart != "" {
+		j.fail("pods like %s violate affinity to each other: they are in %s %s and %s", pod.Name, key, value, apart)
 	}
 }

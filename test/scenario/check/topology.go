@@ -22,7 +22,7 @@ func (j *judge) topologyAllows(pod *corev1.Pod, m candidate) bool {
 		}
 	}
 	for _, term := range requiredAffinity(pod) {
-		if !j.inKnownDomain(at, term.TopologyKey) || !j.satisfiedByNode(pod, at, &term) && !j.unique(pod, &term) {
+		if !j.inKnownDomain(at, term.TopologyKey) || !j.satisfiedByNode(pod, at, term.TopologyKey) && !j.unique(pod) {
 			return false
 		}
 	}
@@ -57,26 +57,27 @@ func (j *judge) inKnownDomain(at *plannedNode, key string) bool {
 }
 
 // satisfiedByNode is satisfied for pods on existing nodes. The domain of a claim that is being filled is not decided.
-func (j *judge) satisfiedByNode(pod *corev1.Pod, at *plannedNode, term *corev1.PodAffinityTerm) bool {
+func (j *judge) satisfiedByNode(pod *corev1.Pod, at *plannedNode, key string) bool {
 	settled := &judge{namespaces: j.namespaces}
 	for _, other := range j.sites {
 		if !other.planned {
 			settled.sites = append(settled.sites, other)
 		}
 	}
-	return settled.satisfied(pod, at, term)
+	return settled.satisfied(pod, at, key)
 }
 
-// unique reports whether the pod is the only one that its term selects.
-func (j *judge) unique(pod *corev1.Pod, term *corev1.PodAffinityTerm) bool {
+// unique reports whether the pod is the only one that all terms of its affinity select.
+func (j *judge) unique(pod *corev1.Pod) bool {
+	terms := requiredAffinity(pod)
 	for _, other := range j.sites {
 		for _, q := range other.pods() {
-			if j.termSelects(term, pod, q) {
+			if j.termsSelect(terms, pod, q) {
 				return false
 			}
 		}
 	}
-	return j.termSelects(term, pod, pod)
+	return j.termsSelect(terms, pod, pod)
 }
 
 // spreadAllows reports whether a spread certainly allows its owner on the node: even if every pod that may be in the domain is, and none

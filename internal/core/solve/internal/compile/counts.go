@@ -162,7 +162,7 @@ func (c *Class) HostCapacity(lv *Level, host int) int {
 	}
 	capacity := math.MaxInt
 	for _, o := range lv.Hosts {
-		if o.IsAffinity() && o.Count(host) == 0 && o.Bootstraps(o.Self, AnyDomain) {
+		if o.IsAffinity() && o.Count(host) == 0 && o.Bootstraps(o.Self) {
 			continue
 		}
 		capacity = min(capacity, o.AllowedOnHost(host, 0, o.Self))
@@ -180,7 +180,7 @@ func (lv *Level) RequiresExisting() bool {
 // there is no such affinity or the first pod may choose.
 func (lv *Level) AffineHosts() (hosts []int, ok bool) {
 	for _, o := range lv.Hosts {
-		if o.IsAffinity() && !o.Bootstraps(o.Self, AnyDomain) {
+		if o.IsAffinity() && !o.Bootstraps(o.Self) {
 			return o.Counted(), true
 		}
 	}

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -23,12 +24,20 @@ type Group struct {
 	// inverse groups count the owners of an anti-affinity term instead of the pods that it selects, and keep the selected
 	// ones away from them.
 	inverse bool
-	// selector and namespaces choose pods; everywhere is set for all namespaces.
+	// podSelector chooses pods. Of several terms of required affinity, all choose: also are the others.
+	podSelector
+	also []podSelector
+	// peers are the groups of one owner's required affinity, one for each label, this one included; nil where it has one label.
+	peers []*Group
+	// filter chooses the nodes that count; nil counts all.
+	filter *NodeFilter
+}
+
+// podSelector chooses pods by label in some namespaces; everywhere is set for all namespaces.
+type podSelector struct {
 	selector   *topology.Selector
 	namespaces []string
 	everywhere bool
-	// filter chooses the nodes that count; nil counts all.
-	filter *NodeFilter
 }
 
 // NodeFilter is which nodes count for a spread.
@@ -42,12 +51,31 @@ type NodeFilter struct {
 // IsAffinity reports whether pods that own the group must be where the counted ones are.
 func (g *Group) IsAffinity() bool { return g.Kind == topology.KindAffinity }
 
-// selects reports whether the group's selector chooses pods with these labels.
+// Bootstraps reports whether a pod may be the first of its affinity: its terms select it, as self says, and no pod anywhere that all
+// of them select.
+func (g *Group) Bootstraps(self bool) bool {
+	return self && g.Empty() && !slices.ContainsFunc(g.peers, func(p *Group) bool { return !p.Empty() })
+}
+
+// selects reports whether the group counts pods with these labels.
 func (g *Group) selects(labels *model.Labels) bool {
-	if !g.everywhere && !slices.Contains(g.namespaces, labels.Namespace) {
-		return false
+	return g.matches(labels) && !slices.ContainsFunc(g.also, func(s podSelector) bool { return !s.matches(labels) })
+}
+
+func (s *podSelector) matches(labels *model.Labels) bool {
+	return (s.everywhere || slices.Contains(s.namespaces, labels.Namespace)) && s.selector.Matches(labels.Values)
+}
+
+// appendIdentity appends a text that equal selectors share and different ones do not.
+func (s *podSelector) appendIdentity(id []byte) []byte {
+	if !s.everywhere {
+		for _, namespace := range s.namespaces {
+			id = append(append(id, namespace...), ',')
+		}
+	} else {
+		id = append(id, anyNamespace...)
 	}
-	return g.selector.Matches(labels.Values)
+	return append(append(id, ' '), s.selector.Identity()...)
 }
 
 // demands are the groups that a shape owns.
@@ -151,12 +179,17 @@ func (gs *Groups) of(shape *model.Shape) *demands {
 			d.add(partSpread, gs.spread(s, shape))
 		}
 	}
+	near := 0
 	for _, term := range shape.Affinities {
 		switch {
-		case term.Required():
+		case term.Required() && term.Anti:
 			d.add(PartRequired, gs.affinity(term, false))
-			if term.Anti {
-				d.add(partInverse, gs.affinity(term, true))
+			d.add(partInverse, gs.affinity(term, true))
+		case term.Required():
+			if near++; near == 1 {
+				for _, g := range gs.conjunction(shape.Affinities) {
+					d.add(PartRequired, g)
+				}
 			}
 		case !gs.preferences:
 		case term.Anti:
@@ -192,8 +225,8 @@ func (gs *Groups) guardsOf(shape *model.Shape) []*Group {
 
 func (gs *Groups) spread(s topology.Spread, shape *model.Shape) *Group {
 	g := Group{
-		Group:    topology.Group{Kind: topology.KindSpread, MaxSkew: s.MaxSkew, MinDomains: s.MinDomains},
-		selector: s.Selector,
+		Group:       topology.Group{Kind: topology.KindSpread, MaxSkew: s.MaxSkew, MinDomains: s.MinDomains},
+		podSelector: podSelector{selector: s.Selector, namespaces: []string{s.Namespace}},
 	}
 	filter := NodeFilter{honorTaints: s.HonorTaints}
 	id := gs.filter[:0]
@@ -216,57 +249,96 @@ func (gs *Groups) spread(s topology.Spread, shape *model.Shape) *Group {
 		id = fmt.Appendf(id, " %+v", shape.Tolerations)
 	}
 	gs.filter = id
-	return gs.share(&g, s.Key, []string{s.Namespace}, &filter)
+	return gs.share(&g, s.Key, &filter)
 }
 
 func (gs *Groups) affinity(a topology.Affinity, inverse bool) *Group {
-	g := Group{Group: topology.Group{Kind: topology.KindAffinity}, inverse: inverse, selector: a.Selector}
+	g := Group{Group: topology.Group{Kind: topology.KindAffinity}, inverse: inverse, podSelector: gs.selectorOf(a)}
 	if a.Anti {
 		g.Kind = topology.KindAnti
 	}
-	namespaces := a.Namespaces
-	if a.NamespaceSelector != nil {
-		namespaces = slices.Clone(a.Namespaces)
-		g.everywhere = a.NamespaceSelector.Identity() == topology.NewSelector(nil).Identity()
-		for name, labels := range gs.namespaces {
-			if a.NamespaceSelector.Matches(labels) {
-				namespaces = append(namespaces, name)
-			}
-		}
-		slices.Sort(namespaces)
-		namespaces = slices.Compact(namespaces)
-	}
 	gs.filter = gs.filter[:0]
-	return gs.share(&g, a.Key, namespaces, &NodeFilter{})
+	return gs.share(&g, a.Key, &NodeFilter{})
+}
+
+// conjunction is the groups of the terms of required affinity among terms, one for each label. All of them count the pods that
+// every term selects: kube-scheduler looks for one pod that meets all terms.
+func (gs *Groups) conjunction(terms []topology.Affinity) []*Group {
+	var keys []string
+	var selectors []podSelector
+	ids := map[string]bool{}
+	for _, term := range terms {
+		if term.Anti || !term.Required() {
+			continue
+		}
+		if !slices.Contains(keys, term.Key) {
+			keys = append(keys, term.Key)
+		}
+		s := gs.selectorOf(term)
+		if id := string(s.appendIdentity(nil)); !ids[id] {
+			ids[id] = true
+			selectors = append(selectors, s)
+		}
+	}
+	slices.SortFunc(selectors, func(a, b podSelector) int { return bytes.Compare(a.appendIdentity(nil), b.appendIdentity(nil)) })
+	var peers []*Group
+	for _, key := range keys {
+		gs.filter = gs.filter[:0]
+		if len(keys) > 1 {
+			gs.filter = fmt.Appendf(gs.filter, "%q", slices.Sorted(slices.Values(keys)))
+		}
+		g := Group{Group: topology.Group{Kind: topology.KindAffinity}, podSelector: selectors[0], also: selectors[1:]}
+		peers = append(peers, gs.share(&g, key, &NodeFilter{}))
+	}
+	if len(peers) > 1 {
+		for _, g := range peers {
+			g.peers = peers
+		}
+	}
+	return peers
+}
+
+// selectorOf is the pods that a term selects.
+func (gs *Groups) selectorOf(a topology.Affinity) podSelector {
+	s := podSelector{selector: a.Selector, namespaces: a.Namespaces}
+	if a.NamespaceSelector == nil {
+		return s
+	}
+	s.namespaces = slices.Clone(a.Namespaces)
+	s.everywhere = a.NamespaceSelector.Identity() == topology.NewSelector(nil).Identity()
+	for name, labels := range gs.namespaces {
+		if a.NamespaceSelector.Matches(labels) {
+			s.namespaces = append(s.namespaces, name)
+		}
+	}
+	slices.Sort(s.namespaces)
+	s.namespaces = slices.Compact(s.namespaces)
+	return s
 }
 
 // share returns the existing group that is equal to g, or a new one. The filter's identity is in gs.filter.
-func (gs *Groups) share(g *Group, key string, namespaces []string, filter *NodeFilter) *Group {
+func (gs *Groups) share(g *Group, key string, filter *NodeFilter) *Group {
 	g.Key, g.Host = gs.u.Key(key), key == HostnameKey
 	id := append(gs.scratch[:0], byte(g.Kind))
-	for _, set := range []bool{g.inverse, g.everywhere} {
-		if set {
-			id = append(id, 1)
-		} else {
-			id = append(id, 0)
-		}
+	if g.inverse {
+		id = append(id, 1)
+	} else {
+		id = append(id, 0)
 	}
 	for _, n := range []int64{int64(g.Key), int64(g.MaxSkew), int64(g.MinDomains)} {
 		id = binary.AppendVarint(id, n)
 	}
-	if !g.everywhere {
-		for _, namespace := range namespaces {
-			id = append(append(id, namespace...), ',')
-		}
+	id = g.appendIdentity(id)
+	for i := range g.also {
+		id = g.also[i].appendIdentity(append(id, 0))
 	}
-	id = append(append(id, ' '), g.selector.Identity()...)
 	id = append(append(id, 0), gs.filter...)
 	gs.scratch = id
 	if known, ok := gs.byIdentity[string(id)]; ok {
 		return known
 	}
 	fresh := *g
-	fresh.namespaces, fresh.number = slices.Clone(namespaces), len(gs.list)
+	fresh.namespaces, fresh.number = slices.Clone(g.namespaces), len(gs.list)
 	if len(filter.alternatives) > 0 || filter.honorTaints {
 		own := *filter
 		fresh.filter = &own

@@ -17,7 +17,7 @@ import (
 func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compile.Level) (unschedulable.Reason, bool) {
 	host := len(s.Targets.List) + len(s.Open)
 	for _, o := range st.Hosts {
-		boots := o.IsAffinity() && o.Bootstraps(o.Self, compile.AnyDomain)
+		boots := o.IsAffinity() && o.Bootstraps(o.Self)
 		if !boots && o.AllowedOnHost(host, 0, o.Self) == 0 {
 			return s.unsatisfiable(t, st, o.Group), true
 		}

@@ -222,7 +222,7 @@ func GroupStates(out []GroupState, lv *compile.Level, key int, within topology.D
 		case topology.KindSpread:
 			b.floor = o.MinCount(within)
 		case topology.KindAffinity:
-			b.bootstraps = o.Bootstraps(o.Self, within)
+			b.bootstraps = o.Bootstraps(o.Self)
 		}
 		out = append(out, b)
 	}
