@@ -117,7 +117,7 @@ func (s *analysis) assess(reason disrupt.Reason, c disrupt.Candidate) (command d
 	case len(d.Obstacles) > 0:
 		return disrupt.Command{}, d.Obstacles[0], true
 	default:
-		return disrupt.Command{}, disrupt.Obstacle{Code: disrupt.Occupied, Node: c.Node}, true
+		return disrupt.Command{}, disrupt.Obstacle{Code: disrupt.NotEmpty, Node: c.Node}, true
 	}
 }
 

@@ -119,7 +119,7 @@ func (s *analysis) verdict(reason disrupt.Reason, c disrupt.Candidate) Verdict {
 
 // budgetObstacle is the obstacle of budgets that allow no more, with the tightest budget and the nodes that count against it.
 func (s *analysis) budgetObstacle(n *model.Node, reason disrupt.Reason, allowance Allowance) Obstacle {
-	shown := s.obstacle(disrupt.Obstacle{Code: disrupt.BudgetSpent, Node: n})
+	shown := s.obstacle(disrupt.Obstacle{Code: disrupt.NodePoolBudgetExhausted, Node: n})
 	shown.Detail = allowance.text()
 	if b, ok := s.tightest(s.view.Pools[n.Pool], reason); ok && allowance.Error == "" {
 		shown.Until, b.Changes = b.Changes, nil

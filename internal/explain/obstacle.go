@@ -38,7 +38,7 @@ type Obstacle struct {
 
 // obstacle is o for users.
 func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
-	out := Obstacle{Code: string(o.Code), Message: strings.TrimSpace(o.String()), PodDisruptionBudgets: o.Budgets}
+	out := Obstacle{Code: string(o.Code), Message: strings.TrimSpace(o.String()), PodDisruptionBudgets: o.PDBs}
 	if i := slices.IndexFunc(disrupt.Rules(), func(r disrupt.Rule) bool { return r.Code == o.Code }); i >= 0 {
 		out.Help = disrupt.Rules()[i].Remedy
 	}
@@ -54,7 +54,7 @@ func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
 		out.Detail = "expected: " + strings.Join(out.Pods, ", ")
 	case disrupt.PodProtected:
 		out.Until = s.protectedUntil(o)
-	case disrupt.BudgetBlocked, disrupt.SeveralBudgets:
+	case disrupt.PDBBlocked, disrupt.SeveralPDBs:
 		out.Detail = s.budgetState(o)
 	case disrupt.NotConsolidatable:
 		if quiet, after := o.Node.Disruption.LastPodEvent, s.input.Pools[o.Node.Pool].ConsolidateAfter; quiet != 0 {
@@ -116,7 +116,7 @@ func (s *analysis) protectedUntil(o disrupt.Obstacle) *time.Time {
 // budgetState describes the PodDisruptionBudgets that are the obstacle.
 func (s *analysis) budgetState(o disrupt.Obstacle) string {
 	parts := []string{"pod " + o.Pod}
-	for _, key := range o.Budgets {
+	for _, key := range o.PDBs {
 		namespace, name, _ := strings.Cut(key, "/")
 		if b, ok := find[*policyv1.PodDisruptionBudget](s.Objects, namespace, name); ok {
 			state := fmt.Sprintf("%s has %d healthy pods and wants %d", key, b.Status.CurrentHealthy, b.Status.DesiredHealthy)

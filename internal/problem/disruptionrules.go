@@ -41,12 +41,12 @@ func podObstacle(n *model.Node, pods []*corev1.Pod, budgets podrules.Budgets, no
 	if !blocked {
 		return disrupt.Obstacle{}, false
 	}
-	o := disrupt.Obstacle{Code: disrupt.BudgetBlocked, Node: n, Pod: block.Pod.String()}
+	o := disrupt.Obstacle{Code: disrupt.PDBBlocked, Node: n, Pod: block.Pod.String()}
 	if block.Multiple() {
-		o.Code = disrupt.SeveralBudgets
+		o.Code = disrupt.SeveralPDBs
 	}
 	for _, budget := range block.Budgets {
-		o.Budgets = append(o.Budgets, budget.String())
+		o.PDBs = append(o.PDBs, budget.String())
 	}
 	return o, true
 }

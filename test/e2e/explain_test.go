@@ -77,7 +77,7 @@ func TestExplanationsHold(t *testing.T) {
 	w.await("the node is kept by the budget of its pod", patience, func() string {
 		w.explain(&explained, "node", node.Name)
 		for _, v := range explained.Verdicts {
-			if v.Reason == "Underutilized" && v.Wanted && v.Obstacle.Code == "BudgetBlocked" && slices.Equal(v.Obstacle.Pods, []string{"default/" + name}) {
+			if v.Reason == "Underutilized" && v.Wanted && v.Obstacle.Code == "PDBBlocked" && slices.Equal(v.Obstacle.Pods, []string{"default/" + name}) {
 				return ""
 			}
 		}
@@ -149,7 +149,7 @@ func TestEachKindOfBlockIsExplained(t *testing.T) {
 		t.Errorf("the pod and its hour are explained as %+v", blocked)
 	}
 	change(w, &pod, func(p *corev1.Pod) { delete(p.Annotations, v1.DoNotDisruptAnnotationKey) })
-	blocked = w.awaitBlocked(node, "Underutilized", "BudgetBlocked")
+	blocked = w.awaitBlocked(node, "Underutilized", "PDBBlocked")
 	if !slices.Equal(blocked.Obstacle.PodDisruptionBudgets, []string{"default/guard"}) || !strings.Contains(blocked.Obstacle.Detail, "none may ever go") {
 		t.Errorf("the budget of the pod is explained as %+v", blocked)
 	}
@@ -160,7 +160,7 @@ func TestEachKindOfBlockIsExplained(t *testing.T) {
 	}
 	change(w, pool(), func(p *v1.NodePool) { p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0"}} })
 	w.scale(web, 0)
-	blocked = w.awaitBlocked(node, "Empty", "BudgetSpent")
+	blocked = w.awaitBlocked(node, "Empty", "NodePoolBudgetExhausted")
 	if want := "0 allowed at a time, 0 disrupting; the tightest budget is 0: 0 at a time"; blocked.Obstacle.Detail != want {
 		t.Errorf("the budget of the pool is explained as %q, want %q", blocked.Obstacle.Detail, want)
 	}

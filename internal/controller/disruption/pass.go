@@ -195,7 +195,7 @@ func (pl *planner) decide(ctx context.Context, p *pass, m disrupt.Method, fit []
 	if m.Search == disrupt.EachCandidate {
 		pl.unvisitedPools = d.Unvisited
 	}
-	if m.Memoized && len(d.Commands) == 0 && !d.Suppressed && !d.TimedOut {
+	if m.Memoized && len(d.Commands) == 0 && !d.Incomplete && !d.TimedOut {
 		pl.nothingFound[m.Name] = about
 	}
 	return d, false

@@ -102,13 +102,13 @@ func (w QualifyInput) disqualifies(n *model.Node) Code {
 	case w.InCommand[n.ID]:
 		return InCommand
 	case !n.Managed:
-		return NotOurs
+		return NoNodeClaim
 	case n.NodeName == "":
 		return NoNode
 	case !n.Initialized:
 		return NotInitialized
 	case n.Deleting:
-		return Leaving
+		return Deleting
 	case n.NominatedUntil > w.Now.UnixNano():
 		return Nominated
 	case n.Disruption.DoNotDisrupt:

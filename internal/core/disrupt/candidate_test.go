@@ -69,7 +69,7 @@ func TestQualify(t *testing.T) {
 		},
 		{
 			name: "a node without NodeClaim is not a candidate", change: func(n *model.Node) { n.Managed, n.ClaimName = false, "" },
-			want: NotOurs, text: "node does not have an associated nodeclaim",
+			want: NoNodeClaim, text: "node does not have an associated nodeclaim",
 		},
 		{
 			name: "a NodeClaim without node is not a candidate", change: func(n *model.Node) { n.NodeName = "" },
@@ -81,7 +81,7 @@ func TestQualify(t *testing.T) {
 		},
 		{
 			name: "a deleting or marked node is not a candidate", change: func(n *model.Node) { n.Deleting = true },
-			want: Leaving, text: "node is deleting or marked for deletion",
+			want: Deleting, text: "node is deleting or marked for deletion",
 		},
 		{
 			name: "a nominated node is not a candidate", change: func(n *model.Node) { n.NominatedUntil = noon.UnixNano() + 1 },
@@ -182,8 +182,8 @@ func TestEveryCodeHasARuleAndAText(t *testing.T) {
 		}
 	}
 	for _, code := range []Code{
-		InCommand, NotOurs, NoNode, NotInitialized, Leaving, Nominated, NodeProtected, NoPoolLabel, PoolNotFound,
-		PodProtected, SeveralBudgets, BudgetBlocked, PodsUnknown, Static, ConsolidationOff, Occupied, NotConsolidatable, BudgetSpent, Gone,
+		InCommand, NoNodeClaim, NoNode, NotInitialized, Deleting, Nominated, NodeProtected, NoPoolLabel, PoolNotFound,
+		PodProtected, SeveralPDBs, PDBBlocked, PodsUnknown, Static, ConsolidationOff, NotEmpty, NotConsolidatable, NodePoolBudgetExhausted, Gone,
 	} {
 		if !seen[code] {
 			t.Errorf("%s has no rule", code)

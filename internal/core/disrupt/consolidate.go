@@ -186,7 +186,7 @@ func filterConsolidation(c Candidate) Code {
 	case c.Pool.ConsolidationDisabled:
 		return ConsolidationOff
 	case len(c.PodsToMove) == 0:
-		return Empties
+		return AlreadyEmpty
 	case c.Pool.Policy == WhenEmpty:
 		return EmptyOnly
 	case !c.Node.Disruption.Consolidatable:

@@ -286,7 +286,7 @@ func TestConsolidationCandidates(t *testing.T) {
 			"consolidateAfter Never", func(_ *fleet, _ *model.Node, p *Pool) { p.ConsolidationDisabled = true },
 			ConsolidationOff, `NodePool "default" has consolidation disabled`,
 		},
-		{"empty nodes", func(_ *fleet, n *model.Node, _ *Pool) { n.Pods = nil }, Empties, ""},
+		{"empty nodes", func(_ *fleet, n *model.Node, _ *Pool) { n.Pods = nil }, AlreadyEmpty, ""},
 		{
 			"WhenEmpty", func(_ *fleet, _ *model.Node, p *Pool) { p.Policy = WhenEmpty },
 			EmptyOnly, `NodePool "default" has consolidation policy WhenEmpty, but node is not empty`,

@@ -12,9 +12,9 @@ func dispensable() Method {
 		Filter: func(c Candidate) Code {
 			switch {
 			case len(c.PodsToMove) == 0:
-				return Empties
+				return AlreadyEmpty
 			case c.DisruptionCost > baseCost:
-				return Occupied
+				return NotEmpty
 			case c.InBackoff:
 				return NodeInBackoff
 			}
@@ -34,13 +34,13 @@ func decideDispensable(s Session, fit []Candidate) Decision {
 			continue
 		}
 		if code := s.skipCode(c, to); code != "" {
-			d.Suppressed = true
+			d.Incomplete = true
 			d.skip(code, c)
 			continue
 		}
 		t := sim.Simulate([]Candidate{c})
 		if len(t.Failed) > 0 || len(t.Plan.NodeClaims) > 0 {
-			d.skip(Occupied, c)
+			d.skip(NotEmpty, c)
 			continue
 		}
 		s.take(&d, c, Command{Reason: Empty, Type: "empty", Candidates: []Candidate{c}, Placements: sim.placements(t)}, to)

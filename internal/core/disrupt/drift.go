@@ -47,7 +47,7 @@ func decideDrift(s Session, fit []Candidate) Decision {
 	sim, kept, to := s.Simulators[0], true, s.destinations()
 	for _, c := range byDrift(fit) {
 		if code := s.skipCode(c, to); code != "" {
-			d.Suppressed = true
+			d.Incomplete = true
 			d.skip(code, c)
 			continue
 		}
@@ -83,7 +83,7 @@ func staticDrift() Method {
 		Filter: func(c Candidate) Code {
 			switch {
 			case !c.Pool.Static:
-				return Dynamic
+				return NotStatic
 			case !c.Node.Disruption.Drifted:
 				return NotDrifted
 			case c.InBackoff:
@@ -123,7 +123,7 @@ func decideStaticDrift(s Session, fit []Candidate) Decision {
 			case i < wanted:
 				d.skip(NodeLimit, c)
 			default:
-				d.skip(BudgetSpent, c)
+				d.skip(NodePoolBudgetExhausted, c)
 			}
 		}
 	}

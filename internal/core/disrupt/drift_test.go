@@ -107,7 +107,7 @@ func TestDrift(t *testing.T) {
 		}
 		d := f.decide(drift(), 2)
 		f.want(d, "replace other-a -> x1 on-demand; replace other-b -> x1 on-demand")
-		if !d.Suppressed {
+		if !d.Incomplete {
 			t.Error("the third node was held back by the budget, and nothing says so")
 		}
 	})

@@ -27,7 +27,7 @@ func filterEmptiness(c Candidate) Code {
 	case c.Pool.HeadroomUnknown:
 		return HeadroomUnknown
 	case len(c.PodsToMove) > 0:
-		return Occupied
+		return NotEmpty
 	case !c.Node.Disruption.Consolidatable:
 		return NotConsolidatable
 	}
@@ -41,7 +41,7 @@ func decideEmptiness(s Session, fit []Candidate) Decision {
 		if s.Budgets.Take(c.Node.Pool) {
 			command.Candidates = append(command.Candidates, c)
 		} else {
-			d.skip(BudgetSpent, c)
+			d.skip(NodePoolBudgetExhausted, c)
 		}
 	}
 	if len(command.Candidates) > 0 {
@@ -61,7 +61,7 @@ func DropOccupied(c Command, now *model.Snapshot) Validation {
 			v.Dropped = append(v.Dropped, Obstacle{Code: KeepsHeadroom, Node: n})
 			continue
 		case ok && len(newCandidate(n, candidate.Pool).PodsToMove) > 0:
-			v.Dropped = append(v.Dropped, Obstacle{Code: Occupied, Node: n})
+			v.Dropped = append(v.Dropped, Obstacle{Code: NotEmpty, Node: n})
 			continue
 		}
 		v.Command.Candidates = append(v.Command.Candidates, candidate)

@@ -21,10 +21,10 @@ func TestEmptinessFilter(t *testing.T) {
 		{name: "an empty consolidatable node", change: with()},
 		{name: "a node with only DaemonSet pods is empty", change: with(&model.Pod{Daemon: true, EvictionCost: 1})},
 		{name: "a node whose only pods need no other place is empty", change: with(&model.Pod{EvictionCost: 1})},
-		{name: "a node with ordinary pods is not empty", change: with(&model.Pod{Reschedulable: true, EvictionCost: 1}), want: Occupied},
+		{name: "a node with ordinary pods is not empty", change: with(&model.Pod{Reschedulable: true, EvictionCost: 1}), want: NotEmpty},
 		{
 			name:   "a node whose pods are free to evict still has pods that need a place",
-			change: with(&model.Pod{Reschedulable: true, EvictionCost: -10}), want: Occupied,
+			change: with(&model.Pod{Reschedulable: true, EvictionCost: -10}), want: NotEmpty,
 		},
 		{
 			name: "a node without Consolidatable=True is left alone", want: NotConsolidatable,
@@ -65,12 +65,12 @@ func TestFilterPods(t *testing.T) {
 		{"nothing in the way", graceful, false, "", true},
 		{"a do-not-disrupt pod without grace period disqualifies", graceful, false, PodProtected, false},
 		{"grace period and eventual class waive a do-not-disrupt pod", eventual, true, PodProtected, true},
-		{"grace period and eventual class waive a blocking budget", eventual, true, BudgetBlocked, true},
-		{"grace period and eventual class waive several budgets", eventual, true, SeveralBudgets, true},
+		{"grace period and eventual class waive a blocking budget", eventual, true, PDBBlocked, true},
+		{"grace period and eventual class waive several budgets", eventual, true, SeveralPDBs, true},
 		{"grace period but graceful class: a do-not-disrupt pod disqualifies", graceful, true, PodProtected, false},
-		{"grace period but graceful class: a blocking budget disqualifies", graceful, true, BudgetBlocked, false},
+		{"grace period but graceful class: a blocking budget disqualifies", graceful, true, PDBBlocked, false},
 		{"eventual class without grace period: a do-not-disrupt pod disqualifies", eventual, false, PodProtected, false},
-		{"eventual class without grace period: a blocking budget disqualifies", eventual, false, BudgetBlocked, false},
+		{"eventual class without grace period: a blocking budget disqualifies", eventual, false, PDBBlocked, false},
 		{"unknown pods are never waived", eventual, true, PodsUnknown, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -274,7 +274,7 @@ func TestEveryNodeHasAReason(t *testing.T) {
 			}
 		}
 	}
-	for _, code := range []Code{BudgetSpent, IsDestination, NotTogether, NodeLimit, NotCheaper, Occupied, Static, Dynamic} {
+	for _, code := range []Code{NodePoolBudgetExhausted, IsDestination, NotTogether, NodeLimit, NotCheaper, NotEmpty, Static, NotStatic} {
 		if !codes[code] {
 			t.Errorf("%s never came up", code)
 		}

@@ -114,7 +114,7 @@ func MethodFor(reason Reason, c Candidate) Method {
 		switch m.Filter(c) {
 		case "":
 			return m
-		case Dynamic:
+		case NotStatic:
 		default:
 			meant = append(meant, m)
 		}

@@ -62,9 +62,9 @@ func decideMulti(s Session, fit []Candidate) Decision {
 			m.order = append(m.order, c)
 		}
 	}
-	d.Suppressed = len(m.order) < len(fit)
+	d.Incomplete = len(m.order) < len(fit)
 	prefix := m.within(m.order)
-	d.Suppressed = d.Suppressed || len(prefix) < len(m.order)
+	d.Incomplete = d.Incomplete || len(prefix) < len(m.order)
 	if len(prefix) >= 2 {
 		m.bisect(prefix)
 		if pools := poolsOf(prefix); len(pools) > 1 {

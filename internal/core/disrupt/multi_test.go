@@ -49,7 +49,7 @@ func TestMulti(t *testing.T) {
 		f.node("d", onDemand, "x2", 1000, 200).Disruption.Consolidatable = false
 		d := f.decide(multiNode(), 2)
 		f.want(d, "delete a+b")
-		if !d.Suppressed {
+		if !d.Incomplete {
 			t.Error("the budget held a node back, and nothing says so")
 		}
 	})

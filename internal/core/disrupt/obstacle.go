@@ -16,14 +16,14 @@ type Code string
 const (
 	// InCommand means that the node is part of a command that is being checked or carried out.
 	InCommand Code = "InCommand"
-	// NotOurs means that the node has no NodeClaim.
-	NotOurs Code = "NotOurs"
+	// NoNodeClaim means that the node has no NodeClaim.
+	NoNodeClaim Code = "NoNodeClaim"
 	// NoNode means that the NodeClaim has no Node yet.
 	NoNode Code = "NoNode"
 	// NotInitialized means that the Node is not initialized.
 	NotInitialized Code = "NotInitialized"
-	// Leaving means that the node is being deleted or marked for it.
-	Leaving Code = "Leaving"
+	// Deleting means that the node is being deleted or marked for it.
+	Deleting Code = "Deleting"
 	// Nominated means that a scheduling result counts on the node for a pending pod.
 	Nominated Code = "Nominated"
 	// NodeProtected means that the node's own annotation forbids disruption.
@@ -38,10 +38,10 @@ const (
 const (
 	// PodProtected means that a pod's annotation forbids disruption.
 	PodProtected Code = "PodProtected"
-	// SeveralBudgets means that several PodDisruptionBudgets select one pod, which the eviction API refuses.
-	SeveralBudgets Code = "SeveralBudgets"
-	// BudgetBlocked means that a PodDisruptionBudget allows no disruption now.
-	BudgetBlocked Code = "BudgetBlocked"
+	// SeveralPDBs means that several PodDisruptionBudgets select one pod, which the eviction API refuses.
+	SeveralPDBs Code = "SeveralPDBs"
+	// PDBBlocked means that a PodDisruptionBudget allows no disruption now.
+	PDBBlocked Code = "PDBBlocked"
 )
 
 // PodsUnknown means that the pods of the node could not be listed. Nothing waives it.
@@ -57,28 +57,28 @@ const (
 	KeepsHeadroom Code = "KeepsHeadroom"
 	// HeadroomUnknown means that it is not known yet which nodes reserve capacity for capacity buffers.
 	HeadroomUnknown Code = "HeadroomUnknown"
-	// Occupied means that the node has pods that would have to move.
-	Occupied Code = "Occupied"
+	// NotEmpty means that the node has pods that would have to move.
+	NotEmpty Code = "NotEmpty"
 	// NotConsolidatable means that consolidateAfter has not passed since the last pod event of the node.
 	NotConsolidatable Code = "NotConsolidatable"
-	// BudgetSpent means that the budgets of the node's pool allow no further disruption now.
-	BudgetSpent Code = "BudgetSpent"
+	// NodePoolBudgetExhausted means that the budgets of the node's pool allow no further disruption now.
+	NodePoolBudgetExhausted Code = "NodePoolBudgetExhausted"
 )
 
 // The obstacles of a node to methods that move pods, and those that simulations find.
 const (
 	// NotDrifted means that the node has not drifted.
 	NotDrifted Code = "NotDrifted"
-	// Dynamic means that the node's pool has no fixed number of nodes.
-	Dynamic Code = "Dynamic"
+	// NotStatic means that the node's pool has no fixed number of nodes.
+	NotStatic Code = "NotStatic"
 	// Surplus means that the node's pool has more nodes than it should have.
 	Surplus Code = "Surplus"
 	// NodeInBackoff means that a command for the node failed recently.
-	NodeInBackoff Code = "Rests"
+	NodeInBackoff Code = "NodeInBackoff"
 	// PoolInBackoff means that replacements of the pool to launch from failed recently.
-	PoolInBackoff Code = "PoolRests"
+	PoolInBackoff Code = "PoolInBackoff"
 	// IsDestination means that a command moves pods of another node to the node.
-	IsDestination Code = "Promised"
+	IsDestination Code = "IsDestination"
 	// UnknownType means that the cloud does not list the node's instance type.
 	UnknownType Code = "UnknownType"
 	// NoTypes means that the instance types of the node's pool are not known.
@@ -87,8 +87,8 @@ const (
 	NoCapacityType Code = "NoCapacityType"
 	// NoZone means that the node lacks the label of its zone.
 	NoZone Code = "NoZone"
-	// Empties means that no pod would have to move: emptiness decides.
-	Empties Code = "Empties"
+	// AlreadyEmpty means that no pod would have to move: emptiness decides.
+	AlreadyEmpty Code = "AlreadyEmpty"
 	// EmptyOnly means that the pool's policy lets empty nodes be removed only.
 	EmptyOnly Code = "EmptyOnly"
 	// NoPlaceToDrift means that some pod of a drifted node would not be placed.
@@ -150,27 +150,27 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		{InCommand, NoEvent, false, "A node is part of at most one command.", "Wait until the command has ended."},
-		{NotOurs, NoEvent, false, "Only nodes with a NodeClaim are disrupted.", "Nothing: the node was not launched by a NodePool."},
+		{NoNodeClaim, NoEvent, false, "Only nodes with a NodeClaim are disrupted.", "Nothing: the node was not launched by a NodePool."},
 		{NoNode, DisruptionBlocked, false, "A NodeClaim is disrupted only once its Node exists.", "Wait for the node to register, or for its registration to time out."},
 		{NotInitialized, DisruptionBlocked, false, "A node is disrupted only once it is initialized.", "Look at the Initialized condition of the NodeClaim."},
-		{Leaving, DisruptionBlocked, false, "A node that is being deleted is not disrupted again.", "Wait until the node is gone."},
+		{Deleting, DisruptionBlocked, false, "A node that is being deleted is not disrupted again.", "Wait until the node is gone."},
 		{Nominated, DisruptionBlocked, false, "A node that a pending pod is expected on is left alone for a while.", "Wait until the pod has started or the nomination has ended."},
 		{NodeProtected, DisruptionBlocked, false, "The annotation on the node forbids disruption.", "Remove the annotation karpenter.sh/do-not-disrupt from the node."},
 		{NoPoolLabel, DisruptionBlocked, false, "A node is disrupted under the rules of its pool.", "Restore the label karpenter.sh/nodepool of the node."},
 		{PoolNotFound, DisruptionBlocked, false, "A node is disrupted under the rules of its pool.", "Restore the NodePool or delete the NodeClaim."},
 		{PodProtected, DisruptionBlocked, true, "The annotation on a pod forbids disruption of its node.", "Remove the annotation karpenter.sh/do-not-disrupt from the pod, or wait until its duration has passed."},
-		{SeveralBudgets, DisruptionBlocked, true, "A pod that several PodDisruptionBudgets select cannot be evicted.", "Leave one PodDisruptionBudget that selects the pod."},
-		{BudgetBlocked, DisruptionBlocked, true, "Every evictable pod's PodDisruptionBudget must allow a disruption.", "Loosen the budget, or wait until more of its pods are healthy."},
+		{SeveralPDBs, DisruptionBlocked, true, "A pod that several PodDisruptionBudgets select cannot be evicted.", "Leave one PodDisruptionBudget that selects the pod."},
+		{PDBBlocked, DisruptionBlocked, true, "Every evictable pod's PodDisruptionBudget must allow a disruption.", "Loosen the budget, or wait until more of its pods are healthy."},
 		{PodsUnknown, NoEvent, false, "A node is disrupted only if its pods can be listed.", "Look for errors of the API server in the log."},
 		{Static, NoEvent, false, "Pools with a fixed number of nodes are not consolidated.", "Change the replicas of the NodePool."},
 		{ConsolidationOff, Unconsolidatable, false, "consolidateAfter: Never turns consolidation off.", "Set consolidateAfter of the NodePool to a duration."},
 		{KeepsHeadroom, Unconsolidatable, false, "A node that reserves capacity for capacity buffers is not empty.", "Shrink or delete the CapacityBuffer."},
 		{HeadroomUnknown, NoEvent, false, "Nodes are empty only once it is known which of them capacity buffers need.", "Wait until the provisioner has placed the buffers; look for its errors in the log."},
-		{Occupied, NoEvent, false, "A node is empty when none of its pods would have to move.", "Nothing: the node is in use."},
+		{NotEmpty, NoEvent, false, "A node is empty when none of its pods would have to move.", "Nothing: the node is in use."},
 		{NotConsolidatable, NoEvent, false, "A node is consolidated once consolidateAfter has passed without a pod event.", "Wait, or lower consolidateAfter of the NodePool."},
-		{BudgetSpent, NoEvent, false, "Budgets bound how many nodes of a pool are disrupted at the same time.", "Loosen the budgets of the NodePool, or wait until other nodes are done."},
+		{NodePoolBudgetExhausted, NoEvent, false, "Budgets bound how many nodes of a pool are disrupted at the same time.", "Loosen the budgets of the NodePool, or wait until other nodes are done."},
 		{NotDrifted, NoEvent, false, "A node drifts when its pool or node class would launch it differently today.", "Nothing: the node is as it should be."},
-		{Dynamic, NoEvent, false, "Only pools with a fixed number of nodes replace drifted nodes one for one.", "Nothing: the node is replaced by what its pods need."},
+		{NotStatic, NoEvent, false, "Only pools with a fixed number of nodes replace drifted nodes one for one.", "Nothing: the node is replaced by what its pods need."},
 		{Surplus, NoEvent, false, "A static pool gives up surplus nodes before it replaces drifted ones.", "Wait until the pool has as many nodes as replicas."},
 		{NodeInBackoff, NoEvent, false, "After a command that failed, a node is left alone for a while, longer each time.", "Wait, or look in the log for why the command failed."},
 		{PoolInBackoff, NoEvent, false, "After replacements of a NodePool failed, it launches none for a while, longer each time.", "Look at the events of the NodeClaims that failed, and at the log."},
@@ -182,7 +182,7 @@ func Rules() []Rule {
 		{NoTypes, Unconsolidatable, false, "What a node costs is known by the instance types of its pool.", "Look in the log for why they cannot be listed."},
 		{NoCapacityType, Unconsolidatable, false, "What a node costs depends on its capacity type.", "Restore the label karpenter.sh/capacity-type of the node."},
 		{NoZone, Unconsolidatable, false, "What a node costs depends on its zone.", "Restore the label topology.kubernetes.io/zone of the node."},
-		{Empties, NoEvent, false, "Nodes without pods to move are left to emptiness and its budgets.", "Nothing: the node is removed as empty."},
+		{AlreadyEmpty, NoEvent, false, "Nodes without pods to move are left to emptiness and its budgets.", "Nothing: the node is removed as empty."},
 		{EmptyOnly, Unconsolidatable, false, "The policy WhenEmpty leaves nodes with pods alone.", "Set consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized or Balanced."},
 		{NoPlaceToDrift, DisruptionBlocked, false, "Every pod of a drifted node needs a place before the node goes.", "Add capacity for the pods that are named, or loosen their scheduling constraints."},
 		{NoOtherPlace, Unconsolidatable, false, "Every pod of a node needs a place before the node goes.", "Add capacity for the pods that are named, or loosen their scheduling constraints."},
@@ -218,8 +218,8 @@ type Obstacle struct {
 	Node *model.Node
 	// Pod is the namespace/name of the blocking pod.
 	Pod string
-	// Budgets are the namespace/name of the blocking PodDisruptionBudgets.
-	Budgets []string
+	// PDBs are the namespace/name of the blocking PodDisruptionBudgets.
+	PDBs []string
 	// Cause is why the pods could not be listed.
 	Cause string
 	// Pool is the NodePool that launches no nodes.
@@ -239,13 +239,13 @@ func (o Obstacle) String() string {
 	switch o.Code {
 	case InCommand:
 		return "node is part of a disruption command"
-	case NotOurs:
+	case NoNodeClaim:
 		return "node does not have an associated nodeclaim"
 	case NoNode:
 		return "nodeclaim does not have an associated node"
 	case NotInitialized:
 		return "node isn't initialized"
-	case Leaving:
+	case Deleting:
 		return "node is deleting or marked for deletion"
 	case Nominated:
 		return "node is nominated for a pending pod"
@@ -257,10 +257,10 @@ func (o Obstacle) String() string {
 		return fmt.Sprintf("NodePool not found (NodePool=%s)", o.Node.Pool)
 	case PodProtected:
 		return fmt.Sprintf(`pod has "karpenter.sh/do-not-disrupt" annotation (Pod=%s)`, o.Pod)
-	case SeveralBudgets:
-		return fmt.Sprintf("eviction does not support multiple PDBs (PodDisruptionBudget(s)=[%s])", strings.Join(o.Budgets, " "))
-	case BudgetBlocked:
-		return fmt.Sprintf("pdb prevents pod evictions (PodDisruptionBudget=[%s])", strings.Join(o.Budgets, " "))
+	case SeveralPDBs:
+		return fmt.Sprintf("eviction does not support multiple PDBs (PodDisruptionBudget(s)=[%s])", strings.Join(o.PDBs, " "))
+	case PDBBlocked:
+		return fmt.Sprintf("pdb prevents pod evictions (PodDisruptionBudget=[%s])", strings.Join(o.PDBs, " "))
 	case PodsUnknown:
 		return "pods of the node cannot be listed: " + o.Cause
 	case Static:
@@ -271,11 +271,11 @@ func (o Obstacle) String() string {
 		return fmt.Sprintf("Node %q has buffer pods", o.Node.Name)
 	case HeadroomUnknown:
 		return "capacity buffers have not been placed yet"
-	case Occupied:
+	case NotEmpty:
 		return "pods on the node would have to move"
 	case NotConsolidatable:
 		return "node has not been quiet for consolidateAfter"
-	case BudgetSpent:
+	case NodePoolBudgetExhausted:
 		return fmt.Sprintf("budgets of NodePool %q allow no further disruption", o.Node.Pool)
 	case Gone:
 		return "node is gone"
@@ -288,7 +288,7 @@ func (o Obstacle) simulated() string {
 	switch o.Code {
 	case NotDrifted:
 		return "node has not drifted"
-	case Dynamic:
+	case NotStatic:
 		return fmt.Sprintf("NodePool %q is not static", o.Node.Pool)
 	case Surplus:
 		return fmt.Sprintf("NodePool %q has more nodes than replicas", o.Node.Pool)
@@ -310,7 +310,7 @@ func (o Obstacle) simulated() string {
 		return fmt.Sprintf("Node does not have label %q", capacityTypeKey)
 	case NoZone:
 		return fmt.Sprintf("Node does not have label %q", zoneKey)
-	case Empties:
+	case AlreadyEmpty:
 		return "node is empty"
 	case EmptyOnly:
 		return fmt.Sprintf("NodePool %q has consolidation policy WhenEmpty, but node is not empty", o.Node.Pool)

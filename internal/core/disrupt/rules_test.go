@@ -113,7 +113,7 @@ func TestReplacementRules(t *testing.T) {
 		for _, m := range []Method{singleNode(), multiNode()} {
 			d := f.decide(m, 9)
 			f.want(d, "")
-			f.wantObstacle(d, "a", Empties, "")
+			f.wantObstacle(d, "a", AlreadyEmpty, "")
 		}
 		_, refused := emptiness().FilterNodes(f.candidates())
 		if diff := cmp.Diff([]Code{KeepsHeadroom, KeepsHeadroom}, codes(refused)); diff != "" {

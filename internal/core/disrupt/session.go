@@ -56,7 +56,7 @@ func (s Session) destinations() destinations {
 func (s Session) skipCode(c Candidate, to destinations) Code {
 	switch {
 	case s.Budgets[c.Node.Pool] <= 0:
-		return BudgetSpent
+		return NodePoolBudgetExhausted
 	case to[c.Node.ID]:
 		return IsDestination
 	}
@@ -77,8 +77,8 @@ type Decision struct {
 	Obstacles []Obstacle
 	// Scored are the commands that were scored, in the order in which they were found, rejected ones included.
 	Scored []ScoredCommand
-	// Suppressed is set when budgets or other commands kept a candidate from being evaluated: a later pass may find more.
-	Suppressed bool
+	// Incomplete is set when budgets or other commands kept a candidate from being evaluated: a later pass may find more.
+	Incomplete bool
 	// TimedOut is set when the timeout expired; Unvisited are the pools that were not reached.
 	TimedOut  bool
 	Unvisited map[string]bool

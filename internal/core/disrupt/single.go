@@ -28,8 +28,8 @@ func decideSingle(s Session, fit []Candidate) Decision {
 	var order []Candidate
 	for _, c := range interleave(byRatio(fit), s.FirstPools) {
 		if s.Budgets[c.Node.Pool] <= 0 {
-			d.Suppressed = true
-			d.skip(BudgetSpent, c)
+			d.Incomplete = true
+			d.skip(NodePoolBudgetExhausted, c)
 			continue
 		}
 		order = append(order, c)
@@ -57,7 +57,7 @@ func decideSingle(s Session, fit []Candidate) Decision {
 				code = s.onTop(&v, c, &taken)
 			}
 			if code != "" {
-				d.Suppressed = true
+				d.Incomplete = true
 				d.skip(code, c)
 				continue
 			}

@@ -30,7 +30,7 @@ type Validation struct {
 // Failure is the class of an obstacle to a command that waited.
 func (o Obstacle) Failure() Failure {
 	switch o.Code {
-	case BudgetSpent:
+	case NodePoolBudgetExhausted:
 		return OverBudget
 	case NoOtherPlace, OtherResult:
 		return Scheduling
@@ -64,7 +64,7 @@ func Validate(c Command, fit []Candidate, obstacles []Obstacle, budgets Budgets)
 		case !ok:
 			v.Dropped = append(v.Dropped, why(proposed.Node, standing))
 		case !budgets.Take(candidate.Node.Pool):
-			v.Dropped = append(v.Dropped, Obstacle{Code: BudgetSpent, Node: candidate.Node})
+			v.Dropped = append(v.Dropped, Obstacle{Code: NodePoolBudgetExhausted, Node: candidate.Node})
 		default:
 			v.Command.Candidates = append(v.Command.Candidates, candidate)
 		}

@@ -25,7 +25,7 @@ func TestValidate(t *testing.T) {
 	}{
 		{name: "nothing changed", change: func(_, _, _ *model.Node) {}, budget: 3, keep: []string{"a", "b", "c"}},
 		{
-			name: "if only some nodes got pods, the others are kept", budget: 3, keep: []string{"a", "c"}, dropped: []Code{Occupied}, failure: Churn,
+			name: "if only some nodes got pods, the others are kept", budget: 3, keep: []string{"a", "c"}, dropped: []Code{NotEmpty}, failure: Churn,
 			change: func(_, b, _ *model.Node) { b.Pods = []*model.Pod{{Reschedulable: true}} },
 		},
 		{
@@ -33,7 +33,7 @@ func TestValidate(t *testing.T) {
 			change: func(a, _, _ *model.Node) { a.NominatedUntil = noon.UnixNano() + 1 },
 		},
 		{
-			name: "budgets that shrank keep as many as they allow", budget: 1, keep: []string{"a"}, dropped: []Code{BudgetSpent, BudgetSpent}, failure: OverBudget,
+			name: "budgets that shrank keep as many as they allow", budget: 1, keep: []string{"a"}, dropped: []Code{NodePoolBudgetExhausted, NodePoolBudgetExhausted}, failure: OverBudget,
 			change: func(_, _, _ *model.Node) {},
 		},
 		{
@@ -79,7 +79,7 @@ func TestDropOccupied(t *testing.T) {
 	if diff := cmp.Diff([]string{"b", "c"}, names(v.Command.Candidates)); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]Code{Occupied, KeepsHeadroom}, codes(v.Dropped)); diff != "" {
+	if diff := cmp.Diff([]Code{NotEmpty, KeepsHeadroom}, codes(v.Dropped)); diff != "" {
 		t.Errorf("dropped (-want +got):\n%s", diff)
 	}
 }
@@ -117,7 +117,7 @@ func TestValidateSimulated(t *testing.T) {
 			f.input.Problem.Nodes = append(f.input.Problem.Nodes, f.node("b", onDemand, "x8"))
 		}, 1, OtherResult, Scheduling},
 		{"the pods fit nowhere", func(f *fleet) { f.input.Problem.Pools = nil }, 1, NoOtherPlace, Scheduling},
-		{"the budget shrank", func(*fleet) {}, 0, BudgetSpent, OverBudget},
+		{"the budget shrank", func(*fleet) {}, 0, NodePoolBudgetExhausted, OverBudget},
 		{"the node has a recent pod event", func(f *fleet) { f.nodes[0].Disruption.Consolidatable = false }, 1, NotConsolidatable, Churn},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
