@@ -5,7 +5,7 @@
 // label requirements, resource lists), so that providers do not depend on the scheduling engine.
 //
 // The package also has what every provider needs: the typed errors on which the controllers branch,
-// the translation from API requirements to the label algebra, and Menu, which lists in order of price the offerings from which
+// the translation from API requirements to the label algebra, and OfferingList, which lists in order of price the offerings from which
 // a NodeClaim may be launched. Package cloudtest checks a provider against the contract.
 //
 // Source: scheduling specification, cloud-provider contract.

@@ -64,16 +64,16 @@ type Run interface {
 // Price is what the answer costs in dollars per hour: each claim at the cheapest available offering that is compatible with the claim
 // and has capacity for its requests. It fails when a claim cannot be launched.
 func Price(in Input, a Answer) (float64, error) {
-	menu := cloud.NewMenu(in.Types, in.Cloud.Labels)
+	offerings := cloud.NewOfferingList(in.Types, in.Cloud.Labels)
 	sum := 0.0
 	for i, claim := range a.Claims {
 		price, found := 0.0, false
-		for candidate := range menu.Candidates(claim) {
+		for candidate := range offerings.Candidates(claim) {
 			price, found = candidate.Offering.Price, true
 			break
 		}
 		if !found {
-			return 0, fmt.Errorf("claim %d of %d: %w", i+1, len(a.Claims), menu.Refusal(claim))
+			return 0, fmt.Errorf("claim %d of %d: %w", i+1, len(a.Claims), offerings.Refusal(claim))
 		}
 		sum += price
 	}

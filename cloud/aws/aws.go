@@ -69,8 +69,8 @@ type Settings struct {
 	ZonalShift bool
 	// Version is that of the program.
 	Version string
-	// Outlets publish metrics and events; nil in tests.
-	Outlets *observe.Outlets
+	// Telemetry publishes metrics and events; nil in tests.
+	Telemetry *observe.Telemetry
 }
 
 // errNoCluster is what a cloud without a cluster answers.
@@ -145,10 +145,10 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 	if s.ClusterName == "" {
 		return cloud.Cloud{}, errors.New("missing field, cluster-name")
 	}
-	if s.Outlets == nil {
-		s.Outlets = &observe.Outlets{Registry: prometheus.NewRegistry()}
+	if s.Telemetry == nil {
+		s.Telemetry = &observe.Telemetry{Registry: prometheus.NewRegistry()}
 	}
-	metrics := telemetry.NewMetrics(s.Outlets.Registry)
+	metrics := telemetry.NewMetrics(s.Telemetry.Registry)
 	session.Measure(&config, metrics.SDK)
 	calls := ec2.NewFromConfig(config)
 	if err := session.Check(ctx, calls); err != nil {

@@ -14,15 +14,17 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// outlets are those of a process.
-func outlets() *observe.Outlets { return &observe.Outlets{Registry: prometheus.NewRegistry()} }
+// testTelemetry is that of a process.
+func testTelemetry() *observe.Telemetry {
+	return &observe.Telemetry{Registry: prometheus.NewRegistry()}
+}
 
 func TestTheEndpoint(t *testing.T) {
 	t.Attr("covers", "A357")
 	account := awstest.New(awstest.Options{Types: []string{"m5.large", "m5.metal"}})
 	config := awstest.Connect(t, account)
 	start := func(s Settings) (controlplane.Facts, error) {
-		s.ClusterName, s.Outlets = "test", outlets()
+		s.ClusterName, s.Telemetry = "test", testTelemetry()
 		opened, err := open(t.Context(), nil, s, config)
 		if err != nil {
 			return controlplane.Facts{}, err
@@ -46,20 +48,20 @@ func TestWhatEndsTheStart(t *testing.T) {
 	for _, call := range []string{"DescribeInstanceTypes", "DescribeInstanceTypeOfferings"} {
 		account := awstest.New(awstest.Options{Types: []string{"m5.large", "m5.metal"}})
 		account.Fail(call, "UnauthorizedOperation", "no", -1)
-		if _, err := open(t.Context(), nil, Settings{ClusterName: "test", Outlets: outlets()}, awstest.Connect(t, account)); err == nil {
+		if _, err := open(t.Context(), nil, Settings{ClusterName: "test", Telemetry: testTelemetry()}, awstest.Connect(t, account)); err == nil {
 			t.Errorf("started without %s", call)
 		}
 	}
 	account := awstest.New(awstest.Options{Types: []string{"m5.large", "m5.metal"}})
 	account.Fail("GetProducts", "AccessDeniedException", "no", -1)
-	if _, err := open(t.Context(), nil, Settings{ClusterName: "test", Outlets: outlets()}, awstest.Connect(t, account)); err != nil {
+	if _, err := open(t.Context(), nil, Settings{ClusterName: "test", Telemetry: testTelemetry()}, awstest.Connect(t, account)); err != nil {
 		t.Errorf("prices can be had later: %v", err)
 	}
 }
 
 func TestIsolated(t *testing.T) {
 	account := awstest.New(awstest.Options{Types: []string{"m5.large", "m5.metal"}})
-	if _, err := open(t.Context(), nil, Settings{ClusterName: "test", IsolatedVPC: true, Outlets: outlets()}, awstest.Connect(t, account)); err != nil || len(account.Calls("GetProducts")) != 0 {
+	if _, err := open(t.Context(), nil, Settings{ClusterName: "test", IsolatedVPC: true, Telemetry: testTelemetry()}, awstest.Connect(t, account)); err != nil || len(account.Calls("GetProducts")) != 0 {
 		t.Errorf("%v, %d calls", err, len(account.Calls("GetProducts")))
 	}
 }
@@ -78,7 +80,7 @@ func TestVersion(t *testing.T) {
 	account := awstest.New(awstest.Options{Types: []string{"m5.large", "m5.metal"}, Version: "1.33"})
 	config := awstest.Connect(t, account)
 	for eks, want := range map[bool]string{true: "1.33", false: "1.35"} {
-		s := Settings{ClusterName: "test", EKSControlPlane: eks, Outlets: outlets()}
+		s := Settings{ClusterName: "test", EKSControlPlane: eks, Telemetry: testTelemetry()}
 		opened, err := open(t.Context(), nil, s, config)
 		if err != nil {
 			t.Fatal(err)

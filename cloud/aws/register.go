@@ -86,7 +86,7 @@ func (e *controllerSet) register(m manager.Manager) error {
 	if err := instancelookup.AddIndexes(ctx, m.GetFieldIndexer()); err != nil {
 		return err
 	}
-	e.provider.UseRecorder(e.settings.Outlets.Recorder)
+	e.provider.UseRecorder(e.settings.Telemetry.Recorder)
 	if err := e.controllers(m); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (e *controllerSet) register(m manager.Manager) error {
 
 // controllers adds those that follow objects.
 func (e *controllerSet) controllers(m manager.Manager) error {
-	recorder := e.settings.Outlets.Recorder
+	recorder := e.settings.Telemetry.Recorder
 	o := nodeclass.Options{Catalog: e.provider.Catalog, Requests: e.provider.Requests, EC2: e.ec2, Profiles: e.profiles, Client: e.client, Recorder: recorder, DryRuns: e.settings.DryRuns}
 	onlyDeletions := predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: func(event.UpdateEvent) bool { return false },

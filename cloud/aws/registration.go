@@ -43,14 +43,14 @@ func addToScheme(s *runtime.Scheme) error {
 }
 
 // openWith opens the cloud with the options of the controller.
-func openWith(c client.Client, o options.Options, outlets *observe.Outlets) (cloud.Cloud, error) {
+func openWith(c client.Client, o options.Options, telemetry *observe.Telemetry) (cloud.Cloud, error) {
 	s := options.SettingsOf[settings.Settings](o)
 	return New(c, Settings{
 		ClusterName: s.ClusterName, ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: s.ClusterCABundle,
 		IsolatedVPC: s.IsolatedVPC, EKSControlPlane: s.EKSControlPlane, VMMemoryOverheadPercent: s.VMMemoryOverheadPercent,
 		ReservedENIs: int64(s.ReservedENIs), DryRuns: !s.DisableDryRun, ImagesFor: s.AMIRefreshInterval, SubnetsFor: s.SubnetRefreshInterval,
-		ReservesCapacity: o.FeatureGates.ReservedCapacity, StrictMinValues: o.Scheduling.MinValuesPolicy == options.MinValuesStrict, Version: outlets.Version,
-		InterruptionQueue: s.InterruptionQueue, ZonalShift: s.EnableZonalShift, Outlets: outlets,
+		ReservesCapacity: o.FeatureGates.ReservedCapacity, StrictMinValues: o.Scheduling.MinValuesPolicy == options.MinValuesStrict, Version: telemetry.Version,
+		InterruptionQueue: s.InterruptionQueue, ZonalShift: s.EnableZonalShift, Telemetry: telemetry,
 		EvaluatesExpressions: s.FeatureGates.NodeClassCEL, UsesOverlays: o.FeatureGates.NodeOverlay,
 	})
 }

@@ -18,7 +18,7 @@ func TestTypesHaveGauges(t *testing.T) {
 	t.Attr("covers", "A215")
 	account := awstest.New(awstest.Options{Types: []string{"m5.large", "c5.large", "m5.metal"}})
 	registry := prometheus.NewRegistry()
-	opened, err := open(t.Context(), nil, Settings{ClusterName: "test", Outlets: &observe.Outlets{Registry: registry}}, awstest.Connect(t, account))
+	opened, err := open(t.Context(), nil, Settings{ClusterName: "test", Telemetry: &observe.Telemetry{Registry: registry}}, awstest.Connect(t, account))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,9 +39,9 @@ func watchZonalShifts(ctx context.Context, o *provider.Options, s Settings, arc 
 
 // watches are the jobs that follow what happens to instances.
 func (e *controllerSet) watches() []periodic.Task {
-	p, outlets := e.provider, e.settings.Outlets
+	p, telemetry := e.provider, e.settings.Telemetry
 	responder := &interruption.Handler{
-		Client: e.client, Clock: p.Clock, Manages: e.manages, Fresh: p.LaunchedRecently, Recorder: outlets.Recorder, Metrics: outlets.Metrics,
+		Client: e.client, Clock: p.Clock, Manages: e.manages, Fresh: p.LaunchedRecently, Recorder: telemetry.Recorder, Metrics: telemetry.Metrics,
 		UnavailableOfferings: p.Catalog.Shortages, Reservations: p.Catalog.Reservations,
 	}
 	poll := &health.Poller{EC2: e.statuses, Client: e.client, Manages: e.manages, Handle: responder.Handle, Shifted: p.Shifts.Shifted, Clock: p.Clock, Metrics: e.metrics}
@@ -56,7 +56,7 @@ func (e *controllerSet) watches() []periodic.Task {
 		out = append(out, periodic.Task{Name: "interruption", Every: periodic.Always(0), Run: queue.Poll})
 	}
 	if p.Shifts != nil {
-		announcer := &zonalshift.Announcer{Watch: p.Shifts, Client: e.client, Manages: e.manages, Recorder: outlets.Recorder}
+		announcer := &zonalshift.Announcer{Watch: p.Shifts, Client: e.client, Manages: e.manages, Recorder: telemetry.Recorder}
 		out = append(out, periodic.Task{Name: "zonalshift", Every: periodic.Always(shiftsEvery), Run: announcer.Announce})
 	}
 	for i := range out {

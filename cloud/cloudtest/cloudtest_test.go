@@ -72,8 +72,8 @@ func ledgerType(name, cpu string) *cloud.InstanceType {
 }
 
 func (l *ledger) honestCreate(claim *v1.NodeClaim) (*v1.NodeClaim, error) {
-	menu := cloud.NewMenu(l.types, v1.CoreLabelRules())
-	for c := range menu.Candidates(claim) {
+	offerings := cloud.NewOfferingList(l.types, v1.CoreLabelRules())
+	for c := range offerings.Candidates(claim) {
 		out := claim.DeepCopy()
 		out.Labels = map[string]string{
 			corev1.LabelInstanceTypeStable: c.Type.Name, corev1.LabelArchStable: "amd64", corev1.LabelOSStable: "linux",
@@ -90,7 +90,7 @@ func (l *ledger) honestCreate(claim *v1.NodeClaim) (*v1.NodeClaim, error) {
 		}
 		return out, nil
 	}
-	return nil, cloud.NewInsufficientCapacityError(menu.Refusal(claim))
+	return nil, cloud.NewInsufficientCapacityError(offerings.Refusal(claim))
 }
 
 func (l *ledger) honestDelete(id string) error {

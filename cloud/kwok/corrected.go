@@ -9,38 +9,38 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// rememberedMenus limits the cached menus of corrected types.
-const rememberedMenus = 16
+// rememberedLists limits the cached lists of corrected types.
+const rememberedLists = 16
 
-// menus caches the menu of each list of instance types. Lists of the same pointers have the same content.
-type menus struct {
+// offeringLists caches the offerings of each list of instance types. Lists of the same pointers have the same content.
+type offeringLists struct {
 	rules v1.LabelRules
-	plain *cloud.Menu
+	plain *cloud.OfferingList
 	types []*cloud.InstanceType
 
 	mu      sync.Mutex
 	correct cloud.Correction // nil: no corrections
-	known   []correctedMenu  // most recent first
+	known   []correctedList  // most recent first
 }
 
-type correctedMenu struct {
-	types []*cloud.InstanceType
-	menu  *cloud.Menu
+type correctedList struct {
+	types     []*cloud.InstanceType
+	offerings *cloud.OfferingList
 }
 
-func newMenus(types []*cloud.InstanceType, rules v1.LabelRules) *menus {
-	return &menus{rules: rules, plain: cloud.NewMenu(types, rules), types: types}
+func newOfferingLists(types []*cloud.InstanceType, rules v1.LabelRules) *offeringLists {
+	return &offeringLists{rules: rules, plain: cloud.NewOfferingList(types, rules), types: types}
 }
 
 // use implements cloud.Cloud.UseCorrection.
-func (m *menus) use(correct cloud.Correction) {
+func (m *offeringLists) use(correct cloud.Correction) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.correct = correct
 }
 
-// of is the menu of a claim, with the corrections for its pool.
-func (m *menus) of(claim *v1.NodeClaim) (*cloud.Menu, error) {
+// of is the offerings of a claim, with the corrections for its pool.
+func (m *offeringLists) of(claim *v1.NodeClaim) (*cloud.OfferingList, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	pool := claim.Labels[v1.NodePoolLabelKey]
@@ -56,10 +56,10 @@ func (m *menus) of(claim *v1.NodeClaim) (*cloud.Menu, error) {
 	}
 	for _, k := range m.known {
 		if slices.Equal(k.types, types) {
-			return k.menu, nil
+			return k.offerings, nil
 		}
 	}
-	fresh := correctedMenu{types, cloud.NewMenu(types, m.rules)}
-	m.known = append([]correctedMenu{fresh}, m.known[:min(len(m.known), rememberedMenus-1)]...)
-	return fresh.menu, nil
+	fresh := correctedList{types, cloud.NewOfferingList(types, m.rules)}
+	m.known = append([]correctedList{fresh}, m.known[:min(len(m.known), rememberedLists-1)]...)
+	return fresh.offerings, nil
 }

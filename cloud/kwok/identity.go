@@ -71,16 +71,16 @@ func hostname(claim *v1.NodeClaim) string {
 
 // choose picks the cheapest offering. Among equally cheap ones the lot decides, so that instances spread over zones and
 // types and the choice for each claim is deterministic.
-func choose(menu *cloud.Menu, claim *v1.NodeClaim) (cloud.Candidate, error) {
+func choose(offerings *cloud.OfferingList, claim *v1.NodeClaim) (cloud.Candidate, error) {
 	var best []cloud.Candidate
-	for c := range menu.Candidates(claim) {
+	for c := range offerings.Candidates(claim) {
 		if len(best) > 0 && c.Offering.Price > best[0].Offering.Price {
 			break
 		}
 		best = append(best, c)
 	}
 	if len(best) == 0 {
-		return cloud.Candidate{}, cloud.NewInsufficientCapacityError(menu.Refusal(claim))
+		return cloud.Candidate{}, cloud.NewInsufficientCapacityError(offerings.Refusal(claim))
 	}
 	return best[draw(claim.UID).choice%uint64(len(best))], nil
 }

@@ -73,7 +73,7 @@ func TestForeignProviderIDs(t *testing.T) {
 
 func TestCheapestOfferingIsChosen(t *testing.T) {
 	w := newWorld(t, Options{})
-	menu := w.cloud.Provider.(*provider).menus.plain
+	offerings := w.cloud.Provider.(*provider).offeringLists.plain
 	for _, tt := range []struct {
 		name string
 		reqs []v1.NodeSelectorRequirementWithMinValues
@@ -98,7 +98,7 @@ func TestCheapestOfferingIsChosen(t *testing.T) {
 				if tt.cpu != "" {
 					claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resourceOf(tt.cpu)}
 				}
-				got, err := choose(menu, claim)
+				got, err := choose(offerings, claim)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -107,7 +107,7 @@ func TestCheapestOfferingIsChosen(t *testing.T) {
 				}
 				zones[got.Offering.Zone()]++
 				kinds[got.Type.Name]++
-				if again, _ := choose(menu, claim); again != got {
+				if again, _ := choose(offerings, claim); again != got {
 					t.Fatalf("claim %d became %v and %v", i, got, again)
 				}
 			}

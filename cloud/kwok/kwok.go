@@ -59,13 +59,13 @@ func New(c client.Client, opts Options) (cloud.Cloud, error) {
 	}
 	rules := labelRules(cat.offeringKeys)
 	types := instanceTypes(cat, rules)
-	menus := newMenus(types, rules)
+	offeringLists := newOfferingLists(types, rules)
 	result := cloud.Cloud{
 		Name:          Name,
-		Provider:      &provider{client: c, types: types, menus: menus, rules: rules},
+		Provider:      &provider{client: c, types: types, offeringLists: offeringLists, rules: rules},
 		NodeClasses:   []cloud.NodeClass{class},
 		Labels:        rules,
-		UseCorrection: menus.use,
+		UseCorrection: offeringLists.use,
 		RepairPolicies: []cloud.RepairPolicy{
 			{ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionFalse, TolerationDuration: notReadyToleration},
 			{ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionUnknown, TolerationDuration: notReadyToleration},

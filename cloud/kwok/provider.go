@@ -19,10 +19,10 @@ import (
 
 // provider is the kwok cloud's Provider. It holds no state: instances are the cluster's Node objects.
 type provider struct {
-	client client.Client
-	types  []*cloud.InstanceType
-	menus  *menus
-	rules  v1.LabelRules
+	client        client.Client
+	types         []*cloud.InstanceType
+	offeringLists *offeringLists
+	rules         v1.LabelRules
 }
 
 var _ cloud.Provider = (*provider)(nil)
@@ -36,12 +36,12 @@ func (p *provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 	if err := p.classReady(ctx, claim); err != nil {
 		return nil, err
 	}
-	menu, err := p.menus.of(claim)
+	offerings, err := p.offeringLists.of(claim)
 	if err != nil {
 		return nil, fmt.Errorf("launching nodeclaim %q: %w", claim.Name, err)
 	}
 	out := claim.DeepCopy()
-	chosen, err := choose(menu, p.bound(claim))
+	chosen, err := choose(offerings, p.bound(claim))
 	if err != nil {
 		return nil, err
 	}

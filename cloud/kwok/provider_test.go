@@ -312,12 +312,12 @@ func BenchmarkCreate(b *testing.B) {
 		b.Fatal(err)
 	}
 	rules := labelRules(cat.offeringKeys)
-	menu := cloud.NewMenu(instanceTypes(cat, rules), rules)
+	offerings := cloud.NewOfferingList(instanceTypes(cat, rules), rules)
 	claim := newClaimWithUID()
 	claim.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{cloud.In(corev1.LabelArchStable, "arm64")}
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resourceOf("40")}
 	for b.Loop() {
-		if _, err := choose(menu, claim); err != nil {
+		if _, err := choose(offerings, claim); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // Provider returns what the simulated provider registers. Its kinds are part of internal/snapshot/fields.txt and its flags of
 // options.KWOK, because every provider may use the catalogs.
 func Provider() registration.Provider {
-	open := func(c client.Client, o options.Options, _ *observe.Outlets) (cloud.Cloud, error) {
+	open := func(c client.Client, o options.Options, _ *observe.Telemetry) (cloud.Cloud, error) {
 		return New(c, Options{Catalog: o.KWOK.Catalog, InstanceTypesFile: o.KWOK.InstanceTypesFilePath})
 	}
 	return registration.Provider{

@@ -35,7 +35,7 @@ type Provider struct {
 	// Check reports mistakes in the settings before anything is started. Optional.
 	Check func(options.Options) error
 	// Open connects to the cloud. The client reads from the cache, which does not run yet.
-	Open func(client.Client, options.Options, *observe.Outlets) (cloud.Cloud, error)
+	Open func(client.Client, options.Options, *observe.Telemetry) (cloud.Cloud, error)
 	// Offline returns the provider without a cluster and an account, for simulate, explain and snapshot.
 	Offline func() Offline
 	// Metrics registers the metrics that only this provider has and returns their definitions, for the reference. Optional.

@@ -124,8 +124,8 @@ type assembly struct {
 // run builds the cloud, waits for the definitions, registers all controllers, and runs them.
 func (a assembly) run(ctx context.Context, wait waiter) error {
 	log := a.process.Log
-	outlets := &observe.Outlets{Registry: a.registry, Version: a.process.Build.Version}
-	place, err := a.process.Provider.Open(a.manager.GetClient(), a.options, outlets)
+	telemetry := &observe.Telemetry{Registry: a.registry, Version: a.process.Build.Version}
+	place, err := a.process.Provider.Open(a.manager.GetClient(), a.options, telemetry)
 	if err != nil {
 		return fmt.Errorf("building cloud provider %q: %w", a.options.CloudProvider, err)
 	}
@@ -146,8 +146,8 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 		return err
 	}
 	defer statusEvents.Shutdown()
-	outlets.Recorder = newRecorder(events, a.manager)
-	if err := a.register(place, outlets, newRecorder(statusEvents, a.manager)); err != nil {
+	telemetry.Recorder = newRecorder(events, a.manager)
+	if err := a.register(place, telemetry, newRecorder(statusEvents, a.manager)); err != nil {
 		return err
 	}
 	a.ready.attach(a.manager)
@@ -159,14 +159,14 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 }
 
 // register adds all controllers to the manager.
-func (a assembly) register(place cloud.Cloud, outlets *observe.Outlets, statuses *observe.Recorder) error {
+func (a assembly) register(place cloud.Cloud, telemetry *observe.Telemetry, statuses *observe.Recorder) error {
 	metrics := observe.NewMetrics(a.registry, slices.Sorted(maps.Keys(place.Labels.WellKnown)), classLabels(place)...)
 	metrics.SetBuild(a.process.Build)
-	outlets.Metrics = metrics
+	telemetry.Metrics = metrics
 	place.Provider = instrument(a.stop.provider(a.held.provider(place.Provider)), place.Name, metrics)
 	controllers, err := Controllers(Parts{
 		Manager: a.manager, Client: a.manager.GetClient(), Clock: clock.RealClock{}, Cloud: place,
-		Recorder: outlets.Recorder, StatusRecorder: statuses, Metrics: metrics, Log: a.process.Log, Options: a.options,
+		Recorder: telemetry.Recorder, StatusRecorder: statuses, Metrics: metrics, Log: a.process.Log, Options: a.options,
 	})
 	if err != nil {
 		return fmt.Errorf("building controllers: %w", err)

@@ -67,7 +67,7 @@ func ViewForDisruption(ctx context.Context, objects []client.Object, c cloud.Clo
 		if types, err := provider.InstanceTypes(ctx, pool); err == nil {
 			f.Prices[name] = problem.PricesOf(types)
 		}
-		f.Surplus[name] = pool.Spec.Replicas != nil && w.store.Pools.Census(name).Exceeds(*pool.Spec.Replicas)
+		f.Surplus[name] = pool.Spec.Replicas != nil && w.store.Pools.Counts(name).Exceeds(*pool.Spec.Replicas)
 	}
 	return f, nil
 }

@@ -41,7 +41,7 @@ type Dropped struct {
 // errNothingLeft is why a launch has no capacity.
 var errNothingLeft = errors.New("all requested instance types were unavailable during launch")
 
-// Choose decides. The candidates are what the claim can be launched as, cheapest first, as cloud.Menu lists them. Strict says
+// Choose decides. The candidates are what the claim can be launched as, cheapest first, as cloud.OfferingList lists them. Strict says
 // that a claim's minValues have to be met even if fewer types are sent to EC2. Too few candidates are an insufficient
 // capacity error.
 func Choose(candidates []cloud.Candidate, claim *v1.NodeClaim, strict bool) (Order, error) {

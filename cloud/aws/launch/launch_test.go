@@ -63,7 +63,7 @@ func atLeast(key string, n int) v1.NodeSelectorRequirementWithMinValues {
 
 // choose lists the candidates of a claim and decides.
 func choose(types []*cloud.InstanceType, c *v1.NodeClaim, strict bool) (launch.Order, error) {
-	return launch.Choose(slices.Collect(cloud.NewMenu(types, awsv1.LabelRules()).Candidates(c)), c, strict)
+	return launch.Choose(slices.Collect(cloud.NewOfferingList(types, awsv1.LabelRules()).Candidates(c)), c, strict)
 }
 
 // text shows what was decided.

@@ -64,9 +64,9 @@ type Options struct {
 // Launcher launches instances. Make one with New.
 type Launcher struct {
 	Options
-	fleet      *fleet.Launcher
-	menus      menus
-	correction cloud.Correction
+	fleet         *fleet.Launcher
+	offeringLists offeringLists
+	correction    cloud.Correction
 }
 
 // New returns a launcher.
@@ -160,8 +160,8 @@ func (l *Launcher) choose(ctx context.Context, claim *v1.NodeClaim, class *awsv1
 			return launch.Order{}, err
 		}
 	}
-	menu := l.menus.of(pool+"/"+class.Name, types, awsv1.LabelRules())
-	return launch.Choose(slices.Collect(menu.Candidates(claim)), claim, l.StrictMinValues && !request.Relaxed(claim))
+	offerings := l.offeringLists.of(pool+"/"+class.Name, types, awsv1.LabelRules())
+	return launch.Choose(slices.Collect(offerings.Candidates(claim)), claim, l.StrictMinValues && !request.Relaxed(claim))
 }
 
 // createFleet creates the launch templates that are missing and launches. Templates that were deleted meanwhile are created again, once.

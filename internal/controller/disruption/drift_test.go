@@ -232,8 +232,8 @@ func TestStaticDrift(t *testing.T) {
 		defer w.run()()
 		for range 120 {
 			w.pass(time.Second)
-			if census := w.store.Pools.Census("pool"); census.Active+census.PendingDisruption+census.Deleting > 4 {
-				w.Fatalf("after %s: %+v", w.age(), census)
+			if counts := w.store.Pools.Counts("pool"); counts.Active+counts.PendingDisruption+counts.Deleting > 4 {
+				w.Fatalf("after %s: %+v", w.age(), counts)
 			}
 		}
 		l.wantInstanceTypes("x1 x1 x1")
@@ -286,8 +286,8 @@ func TestStaticDrift(t *testing.T) {
 		if left := w.store.Pools.Reserve("pool", 9, new(int64(2))); left.Left() != 1 {
 			w.Errorf("%d places are left under the limit, want 1", left.Left())
 		}
-		if census := w.store.Pools.Census("pool"); census.Active != 1 || census.PendingDisruption != 0 {
-			w.Errorf("census %+v", census)
+		if counts := w.store.Pools.Counts("pool"); counts.Active != 1 || counts.PendingDisruption != 0 {
+			w.Errorf("counts %+v", counts)
 		}
 	})
 }

@@ -161,7 +161,7 @@ func (g *gatherer) countStatic(v view) {
 		if pool.Spec.Replicas == nil {
 			continue
 		}
-		v.surplus[name] = g.Store.Pools.Census(name).Exceeds(*pool.Spec.Replicas)
+		v.surplus[name] = g.Store.Pools.Counts(name).Exceeds(*pool.Spec.Replicas)
 		if nodes, ok := pool.Spec.Limits[nodesResource]; ok {
 			v.limits[name] = nodes.Value()
 		}

@@ -36,7 +36,7 @@ func (d *Deprovisioning) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named(deprovisioningName).
 		For(&v1.NodePool{}, builder.WithPredicates(managed.Predicate(d.Cloud), mayNeedFewer())).
-		WatchesRawSource(onCensusChange(d.Store)).
+		WatchesRawSource(onNodeClaimCountsChange(d.Store)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(d)
 }

@@ -124,7 +124,7 @@ func TestAClaimThatIsGoneNeedsNoDeletion(t *testing.T) {
 	if _, err := w.down(); err != nil {
 		t.Error(err)
 	}
-	if got := w.deps.Store.Pools.Census("pool").Active; got != 0 {
+	if got := w.deps.Store.Pools.Counts("pool").Active; got != 0 {
 		t.Errorf("%d active, want none", got)
 	}
 }

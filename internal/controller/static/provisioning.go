@@ -76,7 +76,7 @@ func (p *Provisioning) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named(provisioningName).
 		For(&v1.NodePool{}, builder.WithPredicates(managed.Predicate(p.Cloud), mayNeedMore())).
-		WatchesRawSource(onCensusChange(p.Store)).
+		WatchesRawSource(onNodeClaimCountsChange(p.Store)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(p)
 }
@@ -94,7 +94,7 @@ func (p *Provisioning) Reconcile(ctx context.Context, request reconcile.Request)
 	if !p.Ready() {
 		return requeue.After(unready), nil
 	}
-	have := p.Store.Pools.Census(pool.Name)
+	have := p.Store.Pools.Counts(pool.Name)
 	missing := int(*pool.Spec.Replicas) - have.Active - have.PendingDisruption
 	if missing <= 0 {
 		return requeue.After(satisfied), nil

@@ -163,7 +163,7 @@ func TestTheNodeLimitHolds(t *testing.T) {
 		if got := len(w.live()); got > 25 {
 			t.Errorf("%d nodeclaims, limit 25", got)
 		}
-		if got := w.deps.Store.Pools.Census("pool").Reserved; got != 0 {
+		if got := w.deps.Store.Pools.Counts("pool").Reserved; got != 0 {
 			t.Errorf("%d places still reserved", got)
 		}
 	})
@@ -171,7 +171,7 @@ func TestTheNodeLimitHolds(t *testing.T) {
 		w := newHarness(t, pool(3))
 		result, err := w.up()
 		w.want(time.Minute, 3, result, err)
-		if got := w.deps.Store.Pools.Census("pool"); got != (cluster.Census{Active: 3}) {
+		if got := w.deps.Store.Pools.Counts("pool"); got != (cluster.NodeClaimCounts{Active: 3}) {
 			t.Errorf("counted %+v", got)
 		}
 	})
@@ -206,7 +206,7 @@ func TestCreationErrorsAreReturned(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "creating nodeclaims, ") || !strings.Contains(err.Error(), "on fire") {
 		t.Errorf("error %v", err)
 	}
-	if got := w.deps.Store.Pools.Census("pool"); got != (cluster.Census{Active: 2}) {
+	if got := w.deps.Store.Pools.Counts("pool"); got != (cluster.NodeClaimCounts{Active: 2}) {
 		t.Errorf("counted %+v, want the two that were created and no reservation", got)
 	}
 	w.Fail = nil

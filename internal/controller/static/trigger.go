@@ -49,9 +49,9 @@ func onPool(matters func(was, is *v1.NodePool) bool) predicate.Predicate {
 	}
 }
 
-// onCensusChange triggers a pool whenever the number of its NodeClaims changed. It follows the cluster state instead of the API
+// onNodeClaimCountsChange triggers a pool whenever the number of its NodeClaims changed. It follows the cluster state instead of the API
 // server, so that the reconcile counts the change.
-func onCensusChange(store *cluster.Store) source.Source {
+func onNodeClaimCountsChange(store *cluster.Store) source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		store.Pools.OnChange(func(pool string) {
 			if pool != "" {

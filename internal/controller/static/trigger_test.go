@@ -66,12 +66,12 @@ func TestWhatWakesAPool(t *testing.T) {
 	}
 }
 
-func TestAChangeOfTheCensusWakesItsPool(t *testing.T) {
+func TestAChangeOfTheCountsWakesItsPool(t *testing.T) {
 	store := cluster.NewStore(cloud.Cloud{NodeClasses: []cloud.NodeClass{{GVK: schema.GroupVersionKind{Group: "test.sh", Kind: "Class"}}}},
 		translate.New(v1.CoreLabelRules()))
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
-	if err := onCensusChange(store).Start(t.Context(), queue); err != nil {
+	if err := onNodeClaimCountsChange(store).Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
 	woken := func() (names []string) {

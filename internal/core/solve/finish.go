@@ -16,11 +16,11 @@ func newPlan(s *place.Placer) Plan {
 		}
 	}
 	p.NodeClaims = make([]NodeClaim, 0, len(s.Open))
-	menus := newLaunchOptionsCache(s.Problem.Options)
+	cache := newLaunchOptionsCache(s.Problem.Options)
 	for _, on := range s.Open {
 		on.Pin(s.Classes)
 		s.SameDrivers(on)
-		done, unmet := finish(s, on, menus)
+		done, unmet := finish(s, on, cache)
 		if len(unmet) > 0 {
 			why := unschedulable.Reason{Code: unschedulable.MinValuesUnmet, Pool: on.Template.Pool.Name, Keys: unmet, Truncated: true}
 			p.Unschedulable = append(p.Unschedulable, UnschedulablePods{Pods: on.Pods(), Reasons: unschedulable.Reasons{why}})
@@ -35,9 +35,9 @@ func newPlan(s *place.Placer) Plan {
 // finish completes an open node: daemons are added once, and what the candidates imply is written into the requirements.
 // Keys of which the candidates that are left in the end have too few distinct values are returned instead, unless minValues may
 // be relaxed: the API server would refuse the NodeClaim.
-func finish(s *place.Placer, on *compile.OpenNode, menus *launchOptionsCache) (done NodeClaim, unmet []string) {
+func finish(s *place.Placer, on *compile.OpenNode, cache *launchOptionsCache) (done NodeClaim, unmet []string) {
 	t, st := on.Template, on.Template.States[on.State]
-	m := menus.of(on)
+	m := cache.of(on)
 	reqs := m.requirements
 	if len(st.Minimums) > 0 {
 		if t.BestEffort {

@@ -78,8 +78,8 @@ func TestTypesThatAreTooSmallAreNeverListed(t *testing.T) {
 	}
 }
 
-// soldOut makes the offerings of a type unavailable, in all zones or in one.
-func soldOut(it *catalog.InstanceType, zone string) *catalog.InstanceType {
+// unavailable makes the offerings of a type unavailable, in all zones or in one.
+func unavailable(it *catalog.InstanceType, zone string) *catalog.InstanceType {
 	for i := range it.Offerings {
 		if zone == "" || it.Offerings[i].Requirements.Get(zoneKey).Has(zone) {
 			it.Offerings[i].Group = catalog.Unavailable
@@ -91,7 +91,7 @@ func soldOut(it *catalog.InstanceType, zone string) *catalog.InstanceType {
 func TestUnavailableTypesAreNotListed(t *testing.T) {
 	t.Attr("covers", "L110")
 	inZoneA := selecting(requirement.New(zoneKey, requirement.In, "zone-a"))
-	there, gone, elsewhere := instanceType("there", 4, 16, 0.5), soldOut(instanceType("gone", 4, 16, 0.1), ""), soldOut(instanceType("elsewhere", 4, 16, 0.1), "zone-a")
+	there, gone, elsewhere := instanceType("there", 4, 16, 0.5), unavailable(instanceType("gone", 4, 16, 0.1), ""), unavailable(instanceType("elsewhere", 4, 16, 0.1), "zone-a")
 	plan := Solve(problem(pods(1, inZoneA), pool("default", there, gone, elsewhere)))
 	if diff := cmp.Diff([]string{"there"}, listed(t, plan)); diff != "" {
 		t.Error(diff)

@@ -105,7 +105,7 @@ func TestTheReasonIsTheOneThatNarrows(t *testing.T) {
 		{
 			name: "unavailable", pod: shape(20_000, gi), code: unschedulable.OfferingUnavailable,
 			detail: "unavailable offerings: on-demand in zone-a: large; on-demand in zone-b: large; on-demand in zone-c: large",
-			change: func(in *Problem) { soldOut(in.Pools[0].Catalog[2], "") },
+			change: func(in *Problem) { unavailable(in.Pools[0].Catalog[2], "") },
 			flip:   func(in *Problem) { in.Pools[0].Catalog = types() },
 		},
 		{
@@ -113,7 +113,7 @@ func TestTheReasonIsTheOneThatNarrows(t *testing.T) {
 			detail: "unavailable offerings: on-demand in zone-b: large",
 			change: func(in *Problem) {
 				in.Pods[0].Shape.Selector = requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-b"))
-				soldOut(in.Pools[0].Catalog[2], "zone-b")
+				unavailable(in.Pools[0].Catalog[2], "zone-b")
 			},
 			flip: func(in *Problem) { in.Pods[0].Shape.Selector = nil },
 		},
@@ -122,7 +122,7 @@ func TestTheReasonIsTheOneThatNarrows(t *testing.T) {
 			detail: "unavailable offerings: on-demand in zone-a: large and others; on-demand in zone-b: large and others; on-demand in zone-c: large and others",
 			change: func(in *Problem) {
 				for _, it := range in.Pools[0].Catalog {
-					soldOut(it, "")
+					unavailable(it, "")
 				}
 			},
 			flip: func(in *Problem) { in.Pools[0].Catalog = types() },

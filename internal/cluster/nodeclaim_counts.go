@@ -32,18 +32,20 @@ type PoolNodeClaim struct {
 	Node *corev1.Node
 }
 
-// Census is the number of NodeClaims of a pool by phase, and of those that holders of reservations may still create.
-type Census struct{ Active, PendingDisruption, Deleting, Reserved int }
+// NodeClaimCounts is the number of NodeClaims of a pool by phase, and of those that holders of reservations may still create.
+type NodeClaimCounts struct{ Active, PendingDisruption, Deleting, Reserved int }
 
 // Exceeds reports whether the pool has more NodeClaims than replicas, those that are being deleted left out.
-func (c Census) Exceeds(replicas int64) bool { return int64(c.Active+c.PendingDisruption) > replicas }
+func (c NodeClaimCounts) Exceeds(replicas int64) bool {
+	return int64(c.Active+c.PendingDisruption) > replicas
+}
 
 // Pools is the part of a Store that counts the NodeClaims of each NodePool, and reserves further ones.
 type Pools struct {
 	store *Store
 	// reserved is the number of NodeClaims that holders of reservations may still create, by pool.
 	reserved map[string]int
-	// listeners are called with pools whose census changes.
+	// listeners are called with pools whose counts change.
 	listeners []func(pool string)
 }
 
@@ -66,15 +68,15 @@ func (p *Pools) Claims(pool string) []PoolNodeClaim {
 	return out
 }
 
-// Census counts the NodeClaims of a pool.
-func (p *Pools) Census(pool string) Census {
+// Counts counts the NodeClaims of a pool.
+func (p *Pools) Counts(pool string) NodeClaimCounts {
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()
-	return p.census(pool)
+	return p.counts(pool)
 }
 
-func (p *Pools) census(pool string) Census {
-	c := Census{Reserved: p.reserved[pool]}
+func (p *Pools) counts(pool string) NodeClaimCounts {
+	c := NodeClaimCounts{Reserved: p.reserved[pool]}
 	for name := range p.store.claimEntry {
 		if claim := p.claimNamed(name); claim == nil || claim.Labels[v1.NodePoolLabelKey] != pool {
 			continue
@@ -115,7 +117,7 @@ func (p *Pools) phaseOf(name string) Phase {
 	return Active
 }
 
-// OnChange calls f with the name of a pool whenever one of its NodeClaims is added, removed or changes its phase. Census includes
+// OnChange calls f with the name of a pool whenever one of its NodeClaims is added, removed or changes its phase. Counts includes
 // the change by then. f must neither block nor call the Store.
 func (p *Pools) OnChange(f func(pool string)) {
 	p.store.mu.Lock()
@@ -164,7 +166,7 @@ func (p *Pools) Reserve(pool string, wanted int, limit *int64) *Reservation {
 	defer p.store.mu.Unlock()
 	granted := max(wanted, 0)
 	if limit != nil {
-		c := p.census(pool)
+		c := p.counts(pool)
 		left := *limit - int64(c.Active+c.PendingDisruption+c.Deleting+c.Reserved)
 		granted = int(min(int64(granted), max(left, 0)))
 	}

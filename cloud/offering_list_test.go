@@ -48,7 +48,7 @@ func market() []*cloud.InstanceType {
 	return types
 }
 
-func candidates(m *cloud.Menu, claim *v1.NodeClaim) []string {
+func candidates(m *cloud.OfferingList, claim *v1.NodeClaim) []string {
 	var out []string
 	for c := range m.Candidates(claim) {
 		out = append(out, c.Type.Name+" "+c.Offering.Zone()+" "+c.Offering.CapacityType())
@@ -116,11 +116,11 @@ func TestCandidatesAreCompatibleAvailableAndOrdered(t *testing.T) {
 			claim.Spec.Requirements = tt.reqs
 			claim.Spec.Resources.Requests = tt.requests
 			types := market()
-			if d := cmp.Diff(tt.want, candidates(cloud.NewMenu(types, rules), claim)); d != "" {
+			if d := cmp.Diff(tt.want, candidates(cloud.NewOfferingList(types, rules), claim)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 			slices.Reverse(types)
-			if d := cmp.Diff(tt.want, candidates(cloud.NewMenu(types, rules), claim)); d != "" {
+			if d := cmp.Diff(tt.want, candidates(cloud.NewOfferingList(types, rules), claim)); d != "" {
 				t.Errorf("with the catalogue reversed (-want +got):\n%s", d)
 			}
 		})
@@ -131,11 +131,11 @@ func TestReservedOfferingsRunOut(t *testing.T) {
 	types := market()
 	claim := &v1.NodeClaim{}
 	claim.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{cloud.In(corev1.LabelInstanceTypeStable, "reserved")}
-	if got := candidates(cloud.NewMenu(types, v1.CoreLabelRules()), claim); got != nil {
+	if got := candidates(cloud.NewOfferingList(types, v1.CoreLabelRules()), claim); got != nil {
 		t.Errorf("a used-up reservation is offered: %q", got)
 	}
 	types[5].Offerings[0].ReservationCapacity = 1
-	if got := candidates(cloud.NewMenu(types, v1.CoreLabelRules()), claim); !slices.Equal(got, []string{"reserved a reserved"}) {
+	if got := candidates(cloud.NewOfferingList(types, v1.CoreLabelRules()), claim); !slices.Equal(got, []string{"reserved a reserved"}) {
 		t.Errorf("got %q", got)
 	}
 }
@@ -144,11 +144,11 @@ func TestOverridesDecideWhatFits(t *testing.T) {
 	types := []*cloud.InstanceType{stall("small", "amd64", "2", map[string]float64{"a spot": 1})}
 	claim := &v1.NodeClaim{}
 	claim.Spec.Resources.Requests = list("nvidia.com/gpu", "1")
-	if got := candidates(cloud.NewMenu(types, v1.CoreLabelRules()), claim); got != nil {
+	if got := candidates(cloud.NewOfferingList(types, v1.CoreLabelRules()), claim); got != nil {
 		t.Fatalf("fits without the override: %q", got)
 	}
 	types[0].Offerings[0].CapacityOverride = list("nvidia.com/gpu", "1")
-	if got := candidates(cloud.NewMenu(types, v1.CoreLabelRules()), claim); len(got) != 1 {
+	if got := candidates(cloud.NewOfferingList(types, v1.CoreLabelRules()), claim); len(got) != 1 {
 		t.Errorf("does not fit with the override: %q", got)
 	}
 }
@@ -157,7 +157,7 @@ func TestRefusalCountsWhatStoodInTheWay(t *testing.T) {
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim-1"}}
 	claim.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{cloud.In(corev1.LabelArchStable, "amd64")}
 	claim.Spec.Resources.Requests = list("cpu", "100")
-	got := cloud.NewMenu(market(), v1.CoreLabelRules()).Refusal(claim).Error()
+	got := cloud.NewOfferingList(market(), v1.CoreLabelRules()).Refusal(claim).Error()
 	want := `no offering can be launched for nodeclaim "claim-1": of 9 offerings of 6 instance types, ` +
 		`2 do not meet its requirements, 2 are unavailable, 5 are smaller than its requests`
 	if got != want {

@@ -12,17 +12,17 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// Menu is a list of instance types prepared for launching: all offerings in order of price, with their labels already in
+// OfferingList is a list of instance types prepared for launching: all offerings in order of price, with their labels already in
 // the label algebra. It never changes and may be shared; build a new one when availability or prices change.
-type Menu struct {
-	types []*InstanceType
-	lines []menuLine
-	sets  []requirement.Set // requirements of types, by index
-	rules v1.LabelRules
+type OfferingList struct {
+	types     []*InstanceType
+	offerings []listedOffering
+	sets      []requirement.Set // requirements of types, by index
+	rules     v1.LabelRules
 }
 
 // menuLine is one offering. Its labels and allocatable are computed once, because a launch reads thousands.
-type menuLine struct {
+type listedOffering struct {
 	typeIndex     int
 	offeringIndex int
 	set           requirement.Set
@@ -36,29 +36,29 @@ type Candidate struct {
 	Offering *Offering
 }
 
-// NewMenu prepares types. The types must not be changed as long as the menu is in use.
-func NewMenu(types []*InstanceType, rules v1.LabelRules) *Menu {
-	m := &Menu{types: types, rules: rules}
+// NewOfferingList prepares types. The types must not be changed as long as the list is in use.
+func NewOfferingList(types []*InstanceType, rules v1.LabelRules) *OfferingList {
+	m := &OfferingList{types: types, rules: rules}
 	for i, t := range types {
 		m.sets = append(m.sets, Requirements(t.Requirements, rules))
 		plain := t.Allocatable()
 		for j := range t.Offerings {
 			o := &t.Offerings[j]
-			line := menuLine{typeIndex: i, offeringIndex: j, set: Requirements(o.Requirements, rules), allocatable: plain}
+			line := listedOffering{typeIndex: i, offeringIndex: j, set: Requirements(o.Requirements, rules), allocatable: plain}
 			line.text = line.set.String()
 			if len(o.CapacityOverride) > 0 || len(o.OverheadOverride) > 0 {
 				line.allocatable = t.AllocatableOf(o)
 			}
-			m.lines = append(m.lines, line)
+			m.offerings = append(m.offerings, line)
 		}
 	}
-	slices.SortFunc(m.lines, m.compare)
+	slices.SortFunc(m.offerings, m.compare)
 	return m
 }
 
 // compare orders by price, then by type name, then by the offering's labels, then by position: a total order that
 // depends only on the offerings.
-func (m *Menu) compare(a, b menuLine) int {
+func (m *OfferingList) compare(a, b listedOffering) int {
 	x, y := m.candidate(a), m.candidate(b)
 	return cmp.Or(
 		cmp.Compare(x.Offering.Price, y.Offering.Price),
@@ -69,7 +69,7 @@ func (m *Menu) compare(a, b menuLine) int {
 	)
 }
 
-func (m *Menu) candidate(l menuLine) Candidate {
+func (m *OfferingList) candidate(l listedOffering) Candidate {
 	t := m.types[l.typeIndex]
 	return Candidate{Type: t, Offering: &t.Offerings[l.offeringIndex]}
 }
@@ -78,11 +78,11 @@ func (m *Menu) candidate(l menuLine) Candidate {
 // requirements, the offering is available, and the claim's requests fit. Labels that the type does not define count
 // as satisfied when the claim requires them, because a claim may carry labels of the user. MinValues is not
 // considered: it constrains the choice of types, which is already made.
-func (m *Menu) Candidates(claim *v1.NodeClaim) iter.Seq[Candidate] {
+func (m *OfferingList) Candidates(claim *v1.NodeClaim) iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
 		want := Requirements(claim.Spec.Requirements, m.rules)
 		typeFits := make([]verdict, len(m.types))
-		for _, line := range m.lines {
+		for _, line := range m.offerings {
 			if m.judge(line, claim, want, typeFits) == accepted && !yield(m.candidate(line)) {
 				return
 			}
@@ -97,12 +97,12 @@ const (
 	unknown verdict = iota
 	accepted
 	wrongLabels
-	soldOut
+	unavailable
 	tooSmall
 )
 
 // judge decides one offering. typeFits caches, by type, the result that all its offerings share.
-func (m *Menu) judge(line menuLine, claim *v1.NodeClaim, want requirement.Set, typeFits []verdict) verdict {
+func (m *OfferingList) judge(line listedOffering, claim *v1.NodeClaim, want requirement.Set, typeFits []verdict) verdict {
 	known := &typeFits[line.typeIndex]
 	if *known == unknown {
 		*known = wrongLabels
@@ -114,7 +114,7 @@ func (m *Menu) judge(line menuLine, claim *v1.NodeClaim, want requirement.Set, t
 	case *known != accepted || !want.Compatible(line.set, m.wellKnown):
 		return wrongLabels
 	case !o.Launchable():
-		return soldOut
+		return unavailable
 	case !fits(claim.Spec.Resources.Requests, line.allocatable):
 		return tooSmall
 	default:
@@ -122,17 +122,17 @@ func (m *Menu) judge(line menuLine, claim *v1.NodeClaim, want requirement.Set, t
 	}
 }
 
-func (m *Menu) wellKnown(key string) bool { return m.rules.WellKnown[key] }
+func (m *OfferingList) wellKnown(key string) bool { return m.rules.WellKnown[key] }
 
 // Refusal says in one sentence why Candidates is empty for claim, by counting the reason for each offering.
-func (m *Menu) Refusal(claim *v1.NodeClaim) error {
+func (m *OfferingList) Refusal(claim *v1.NodeClaim) error {
 	want := Requirements(claim.Spec.Requirements, m.rules)
 	typeFits := make([]verdict, len(m.types))
 	var count [tooSmall + 1]int
-	for _, line := range m.lines {
+	for _, line := range m.offerings {
 		count[m.judge(line, claim, want, typeFits)]++
 	}
 	return fmt.Errorf("no offering can be launched for nodeclaim %q: of %d offerings of %d instance types, %d do not meet "+
 		"its requirements, %d are unavailable, %d are smaller than its requests",
-		claim.Name, len(m.lines), len(m.types), count[wrongLabels], count[soldOut], count[tooSmall])
+		claim.Name, len(m.offerings), len(m.types), count[wrongLabels], count[unavailable], count[tooSmall])
 }

@@ -18,118 +18,118 @@ func goingClaim(name, providerID string) *v1.NodeClaim {
 	return c
 }
 
-func TestCensus(t *testing.T) {
+func TestNodeClaimCounts(t *testing.T) {
 	t.Attr("covers", "L390")
 	for name, c := range map[string]struct {
 		apply func(*Store)
-		want  Census
+		want  NodeClaimCounts
 	}{
-		"a claim without a provider id is active": {func(s *Store) { s.UpdateNodeClaim(claim("a", "")) }, Census{Active: 1}},
-		"a claim with a provider id is active":    {func(s *Store) { s.UpdateNodeClaim(claim("a", "test://1")) }, Census{Active: 1}},
-		"a claim counts from its creation":        {func(s *Store) { s.Created(claim("a", ""), time.Now()) }, Census{Active: 1}},
+		"a claim without a provider id is active": {func(s *Store) { s.UpdateNodeClaim(claim("a", "")) }, NodeClaimCounts{Active: 1}},
+		"a claim with a provider id is active":    {func(s *Store) { s.UpdateNodeClaim(claim("a", "test://1")) }, NodeClaimCounts{Active: 1}},
+		"a claim counts from its creation":        {func(s *Store) { s.Created(claim("a", ""), time.Now()) }, NodeClaimCounts{Active: 1}},
 		"the watch does not count it again": {func(s *Store) {
 			s.Created(claim("a", ""), time.Now())
 			s.UpdateNodeClaim(claim("a", ""))
 			s.UpdateNodeClaim(claim("a", ""))
-		}, Census{Active: 1}},
+		}, NodeClaimCounts{Active: 1}},
 		"a claim without a pool counts nowhere": {func(s *Store) {
 			c := claim("a", "")
 			c.Labels = nil
 			s.UpdateNodeClaim(c)
-		}, Census{}},
+		}, NodeClaimCounts{}},
 		"claims of other pools do not count": {func(s *Store) {
 			c := claim("a", "")
 			c.Labels = map[string]string{v1.NodePoolLabelKey: "other"}
 			s.UpdateNodeClaim(c)
 			s.UpdateNodeClaim(claim("b", ""))
-		}, Census{Active: 1}},
+		}, NodeClaimCounts{Active: 1}},
 		"a claim that gets a provider ID is counted once": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", ""))
 			s.UpdateNodeClaim(claim("a", "test://1"))
-		}, Census{Active: 1}},
+		}, NodeClaimCounts{Active: 1}},
 		"a claim whose provider id changes is still one": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.UpdateNode(node("n", "test://1"))
 			s.UpdateNodeClaim(claim("a", "test://2"))
-		}, Census{Active: 1}},
+		}, NodeClaimCounts{Active: 1}},
 		"a claim with a deletion timestamp is deleting": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.UpdateNodeClaim(goingClaim("a", "test://1"))
-		}, Census{Deleting: 1}},
+		}, NodeClaimCounts{Deleting: 1}},
 		"a claim whose instance terminates is deleting": {func(s *Store) {
 			c := claim("a", "test://1")
 			condition.For(c, time.Now()).True(v1.ConditionTypeInstanceTerminating)
 			s.UpdateNodeClaim(c)
-		}, Census{Deleting: 1}},
+		}, NodeClaimCounts{Deleting: 1}},
 		"a marked claim is deleting, also once it gets a provider ID": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", ""))
 			s.Mark("nodeclaim/a")
 			s.UpdateNodeClaim(claim("a", "test://1"))
-		}, Census{Deleting: 1}},
+		}, NodeClaimCounts{Deleting: 1}},
 		"unmarking makes it active again": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.Mark("test://1")
 			s.Unmark("test://1")
-		}, Census{Active: 1}},
+		}, NodeClaimCounts{Active: 1}},
 		"a claim that is gone counts nowhere": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.UpdateNode(node("n", "test://1"))
 			s.Pools.BeginReplacement("test://1")
 			s.DeleteNodeClaim("a")
-		}, Census{}},
+		}, NodeClaimCounts{}},
 		"of two claims with one provider ID the later one counts": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.UpdateNodeClaim(claim("b", "test://1"))
 			s.DeleteNodeClaim("a")
 			s.Snapshot()
-		}, Census{Active: 1}},
+		}, NodeClaimCounts{Active: 1}},
 		"and the earlier leaves no trace": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.UpdateNodeClaim(claim("b", "test://1"))
 			s.DeleteNodeClaim("b")
 			s.DeleteNodeClaim("a")
 			s.Snapshot()
-		}, Census{}},
+		}, NodeClaimCounts{}},
 		"and counts again with another provider ID": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.UpdateNodeClaim(claim("b", "test://1"))
 			s.DeleteNodeClaim("b")
 			s.UpdateNodeClaim(claim("a", "test://2"))
-		}, Census{Active: 1}},
+		}, NodeClaimCounts{Active: 1}},
 		"a claim that is being replaced is pending disruption": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.UpdateNodeClaim(claim("b", "test://2"))
 			s.Pools.BeginReplacement("test://1", "test://unknown")
-		}, Census{Active: 1, PendingDisruption: 1}},
+		}, NodeClaimCounts{Active: 1, PendingDisruption: 1}},
 		"and stays so without the claims beside it": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.UpdateNodeClaim(claim("b", "test://2"))
 			s.Pools.BeginReplacement("test://1")
 			s.DeleteNodeClaim("b")
-		}, Census{PendingDisruption: 1}},
+		}, NodeClaimCounts{PendingDisruption: 1}},
 		"and is deleting once it is marked": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.Pools.BeginReplacement("test://1")
 			s.Mark("test://1")
-		}, Census{Deleting: 1}},
+		}, NodeClaimCounts{Deleting: 1}},
 		"an abandoned replacement makes it active again": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.Pools.BeginReplacement("test://1")
 			s.Mark("test://1")
 			s.Unmark("test://1")
 			s.Pools.EndReplacement("test://1")
-		}, Census{Active: 1}},
+		}, NodeClaimCounts{Active: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore()
 			c.apply(s)
-			if got := s.Pools.Census("default"); got != c.want {
+			if got := s.Pools.Counts("default"); got != c.want {
 				t.Errorf("counted %+v, want %+v", got, c.want)
 			}
 			if got := s.Pools.Claims("default"); len(got) != c.want.Active+c.want.PendingDisruption+c.want.Deleting {
 				t.Errorf("%d claims listed, want as many as were counted", len(got))
 			}
-			if got := s.Pools.Census("no such pool"); got != (Census{}) {
+			if got := s.Pools.Counts("no such pool"); got != (NodeClaimCounts{}) {
 				t.Errorf("an unknown pool has %+v", got)
 			}
 		})
@@ -175,8 +175,8 @@ func TestReservations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := populated()
-			if got := s.Pools.Reserve("default", c.wanted, c.limit); got.Left() != c.want || s.Pools.Census("default").Reserved != c.want {
-				t.Errorf("granted %d, counted %d, want %d", got.Left(), s.Pools.Census("default").Reserved, c.want)
+			if got := s.Pools.Reserve("default", c.wanted, c.limit); got.Left() != c.want || s.Pools.Counts("default").Reserved != c.want {
+				t.Errorf("granted %d, counted %d, want %d", got.Left(), s.Pools.Counts("default").Reserved, c.want)
 			}
 		})
 	}
@@ -200,7 +200,7 @@ func TestReservations(t *testing.T) {
 		r.Release(5)
 		r.Release(1)
 		r.Release(-1)
-		if got := s.Pools.Census("default").Reserved; got != other.Left() || r.Left() != 0 {
+		if got := s.Pools.Counts("default").Reserved; got != other.Left() || r.Left() != 0 {
 			t.Errorf("%d reserved, want only the remaining one", got)
 		}
 	})
@@ -210,12 +210,12 @@ func TestReservations(t *testing.T) {
 		s.Pools.Reserve("never", 0, nil).Release(1)
 		r, never := s.Pools.Reserve("default", 2, nil), s.Pools.Reserve("never", 0, nil)
 		s.DeleteNodeClaim("a")
-		if got := s.Pools.Census("default"); got != (Census{Reserved: 2}) {
+		if got := s.Pools.Counts("default"); got != (NodeClaimCounts{Reserved: 2}) {
 			t.Errorf("%+v, want the reservation to outlive the last claim", got)
 		}
 		r.Release(2)
 		never.Release(1)
-		if got := s.Pools.Census("default"); got != (Census{}) {
+		if got := s.Pools.Counts("default"); got != (NodeClaimCounts{}) {
 			t.Errorf("%+v after the release", got)
 		}
 	})
@@ -233,7 +233,7 @@ func TestReservations(t *testing.T) {
 		}
 		all.Wait()
 		// A claim and its reservation count twice for a moment, so that some callers may have been granted too little.
-		got := s.Pools.Census("default")
+		got := s.Pools.Counts("default")
 		if got.Active > 25 || got.Reserved != 0 {
 			t.Errorf("counted %+v, want at most the limit of 25 and no reservation", got)
 		}
@@ -243,7 +243,7 @@ func TestReservations(t *testing.T) {
 	})
 }
 
-func TestListenersHearOfEveryChangeOfTheCensus(t *testing.T) {
+func TestListenersHearOfEveryChangeOfTheCounts(t *testing.T) {
 	s := newStore()
 	var heard []string
 	s.Pools.OnChange(func(pool string) { heard = append(heard, pool) })

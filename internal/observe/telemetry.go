@@ -2,8 +2,8 @@ package observe
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Outlets are the metrics and events of a cloud provider and its controllers.
-type Outlets struct {
+// Telemetry is the metrics and events of a cloud provider and its controllers.
+type Telemetry struct {
 	// Registry takes metrics that only this cloud has.
 	Registry prometheus.Registerer
 	// Version is that of the running build.
