@@ -82,11 +82,12 @@ func (x *podSpecs) shape(pod *corev1.Pod) *model.Shape {
 	return s
 }
 
-// hostPorts returns the host ports of the containers; the unspecified address means all addresses.
+// hostPorts returns the host ports of the containers that run as long as the pod, sidecars included; the unspecified address
+// means all addresses. Like kube-scheduler, it ignores the ports of other init containers, which have ended by then.
 func hostPorts(spec *corev1.PodSpec) []model.HostPort {
 	var out []model.HostPort
-	for i := range spec.Containers {
-		for _, port := range spec.Containers[i].Ports {
+	add := func(c *corev1.Container) {
+		for _, port := range c.Ports {
 			claimed := hostPort(spec, &port)
 			if claimed == 0 {
 				continue
@@ -101,7 +102,20 @@ func hostPorts(spec *corev1.PodSpec) []model.HostPort {
 			out = append(out, p)
 		}
 	}
+	for i := range spec.InitContainers {
+		if c := &spec.InitContainers[i]; isSidecar(c) {
+			add(c)
+		}
+	}
+	for i := range spec.Containers {
+		add(&spec.Containers[i])
+	}
 	return out
+}
+
+// isSidecar reports whether an init container runs as long as the pod.
+func isSidecar(c *corev1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
 // hostPort returns the host port of a container port, 0 for none. With hostNetwork every port is a host port; the API server

@@ -128,9 +128,8 @@ func appendContainers(b []byte, spec *corev1.PodSpec, list []corev1.Container, s
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for i := range list {
 		c := &list[i]
-		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 		s := statusOf(status, c.Name)
-		b = appendFlags(b, sidecar, s != nil && s.AllocatedResources != nil, s != nil && s.Resources != nil && s.Resources.Requests != nil)
+		b = appendFlags(b, isSidecar(c), s != nil && s.AllocatedResources != nil, s != nil && s.Resources != nil && s.Resources.Requests != nil)
 		b = appendResources(b, c.Resources.Requests)
 		if s != nil {
 			b = appendResources(b, s.AllocatedResources)
