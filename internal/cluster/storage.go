@@ -213,5 +213,6 @@ func (s *Store) podByUID(uid string) *model.Pod {
 
 // sameVolumes reports whether two translations of one pod agree about its volumes.
 func sameVolumes(a, b *model.Pod) bool {
-	return a != nil && a.Shape == b.Shape && a.Rejected == b.Rejected && slices.Equal(a.Attachments(), b.Attachments())
+	return a != nil && a.Shape == b.Shape && a.Rejected == b.Rejected && slices.Equal(a.Attachments(), b.Attachments()) &&
+		slices.Equal(a.ExclusiveVolumes(), b.ExclusiveVolumes())
 }

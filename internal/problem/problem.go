@@ -145,7 +145,7 @@ func (b Builder) input(snapshot *model.Snapshot, reserved solve.ReservedMode) (i
 		Options:    opts,
 		Pods:       make([]*model.Pod, 0, snapshot.Pending.Len()+len(snapshot.Virtual)),
 	}
-	for _, pod := range snapshot.Pending.Sorted() {
+	for _, pod := range withVolumesFree(snapshot) {
 		if pod.Rejected != "" {
 			in.Rejected = append(in.Rejected, pod)
 			continue

@@ -30,6 +30,12 @@ func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 	}
 	p := plain(pod)
 	p.Shape, p.Labels, p.Dependencies = asked.shape, t.podLabels(pod), model.NewDependencies(volumes.attachments, p.DeviceClaims())
+	if len(volumes.exclusive) > 0 {
+		if p.Dependencies == nil {
+			p.Dependencies = &model.Dependencies{}
+		}
+		p.Dependencies.ExclusiveVolumes = volumes.exclusive
+	}
 	p.Rejected, p.Silent = asked.problems, asked.silent
 	switch {
 	case !waits:

@@ -106,7 +106,9 @@ type podVolumes struct {
 	topology    []requirement.Set
 	attachments []volume.Attachment
 	driverKeys  []string
-	problem     string
+	// exclusive are the claims that only one pod may use.
+	exclusive []string
+	problem   string
 }
 
 // drivers are those of the attachments, sorted, as often as they occur, and with the claim where it is shared.
@@ -120,6 +122,7 @@ func (v volumeTerms) ofPod(pod *corev1.Pod, storage Storage, waits bool) podVolu
 	uses := storage.uses(pod)
 	var out podVolumes
 	out.attach(uses)
+	out.exclusive = exclusive(uses)
 	var err error
 	if waits {
 		err = storage.check(uses)
@@ -156,6 +159,18 @@ func (u volumeUse) shared() bool {
 	return slices.ContainsFunc(u.claim.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool {
 		return m == corev1.ReadWriteMany || m == corev1.ReadOnlyMany
 	})
+}
+
+// exclusive returns the claims that only one pod may use, without repetition.
+func exclusive(uses []volumeUse) []string {
+	var out []string
+	for _, u := range uses {
+		id := u.namespace + "/" + u.name
+		if u.claim != nil && slices.Contains(u.claim.Spec.AccessModes, corev1.ReadWriteOncePod) && !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // Attachable returns how many volumes of each driver a node can attach, as its CSINode reports; nil without a CSINode. A

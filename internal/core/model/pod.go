@@ -55,6 +55,8 @@ type Dependencies struct {
 	Attachments []volume.Attachment
 	// DeviceClaims are the resource claims, as namespace/name without duplicates, whether they exist or not.
 	DeviceClaims []string
+	// ExclusiveVolumes are the PersistentVolumeClaims that only one pod may use, as namespace/name without duplicates.
+	ExclusiveVolumes []string
 }
 
 // NewDependencies returns nil if both lists are empty.
@@ -62,7 +64,7 @@ func NewDependencies(attachments []volume.Attachment, deviceClaims []string) *De
 	if len(attachments)+len(deviceClaims) == 0 {
 		return nil
 	}
-	return &Dependencies{attachments, deviceClaims}
+	return &Dependencies{Attachments: attachments, DeviceClaims: deviceClaims}
 }
 
 // Attachments are those of the pod's dependencies.
@@ -79,6 +81,14 @@ func (p *Pod) DeviceClaims() []string {
 		return nil
 	}
 	return p.Dependencies.DeviceClaims
+}
+
+// ExclusiveVolumes are those of the pod's dependencies.
+func (p *Pod) ExclusiveVolumes() []string {
+	if p.Dependencies == nil {
+		return nil
+	}
+	return p.Dependencies.ExclusiveVolumes
 }
 
 // Labels is a set of pod labels in a namespace.
