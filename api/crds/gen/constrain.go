@@ -30,34 +30,29 @@ func constrain(crd *apiextensionsv1.CustomResourceDefinition) error {
 	switch crd.Spec.Names.Kind {
 	case "NodePool":
 		return generator.Edit(crd, generator.Changes{
-			"spec template metadata labels {}":          constrainLabelValue,
-			"spec template spec taints []":              constrainTaint,
-			"spec template spec startupTaints []":       constrainTaint,
-			"spec template spec requirements [] key":    generator.AddRule(ruleNodePoolKey()),
-			"spec template spec requirements [] values": addInertValueKeywords,
+			"spec template metadata labels {}":             constrainLabelValue,
+			"spec template spec taints []":                 constrainTaint,
+			"spec template spec startupTaints []":          constrainTaint,
+			"spec template spec requirements [] key":       generator.AddRule(ruleNodePoolKey()),
+			"spec template spec requirements [] values []": constrainLabelValue,
 		})
 	case "NodeClaim":
 		return generator.Edit(crd, generator.Changes{
-			"spec taints []":              constrainTaint,
-			"spec startupTaints []":       constrainTaint,
-			"spec requirements [] values": addInertValueKeywords,
-			"status conditions []":        loosenCondition,
+			"spec taints []":                 constrainTaint,
+			"spec startupTaints []":          constrainTaint,
+			"spec requirements [] values []": constrainLabelValue,
+			"status conditions []":           loosenCondition,
 		})
 	case "NodeOverlay":
 		return generator.Edit(crd, generator.Changes{
-			"spec requirements [] values": addInertValueKeywords,
+			"spec requirements [] values []": constrainLabelValue,
 		})
 	}
 	return nil
 }
 
-// addInertValueKeywords puts the constraints of label values on the list that holds them. Keywords for strings have no
-// effect on a list, and that is meant: they are there for readers and for comparison with existing schemas, while
-// manifests that were accepted before stay accepted. The check is made at run time.
-func addInertValueKeywords(s *apiextensionsv1.JSONSchemaProps) {
-	constrainLabelValue(s)
-}
-
+// constrainLabelValue restricts a text to label values. For requirements, the pattern is on each value and not, as upstream, on the list
+// of values, where the API server ignores it: a value becomes a label of a node and a part of its user data.
 func constrainLabelValue(s *apiextensionsv1.JSONSchemaProps) {
 	s.MaxLength = new(int64(maxLabelValue))
 	s.Pattern = patternLabelValue
