@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,35 +13,35 @@ import (
 
 // kubeletFlags are the settings as kubelet flags, in a fixed order. Unset settings are omitted, except for
 // taints.
-func (in *Input) kubeletFlags() string {
+func (in *Input) kubeletFlags() (string, error) {
+	k := in.Kubelet
 	var flags []string
-	add := func(format string, args ...any) { flags = append(flags, fmt.Sprintf(format, args...)) }
-	if len(in.Labels) > 0 {
-		flags = append(flags, labelFlag(in.Labels))
+	var errs []error
+	quoted := func(name, text string, err error) {
+		value, unsafe := flagValue(text)
+		errs = append(errs, err, unsafe)
+		flags = append(flags, "--"+name+"="+value)
 	}
-	add("--register-with-taints=%q", strings.Join(taintTexts(in.Taints), ","))
+	add := func(format string, args ...any) { flags = append(flags, fmt.Sprintf(format, args...)) }
+	list := func(name string, values map[string]string, separator string) {
+		if len(values) > 0 {
+			text, err := pairs(values, separator)
+			quoted(name, text, err)
+		}
+	}
+	list("node-labels", in.Labels, "=")
+	quoted("register-with-taints", strings.Join(taintTexts(in.Taints), ","), nil)
 	if in.MaxPods != nil {
 		add("--max-pods=%d", *in.MaxPods)
 	}
-	k := in.Kubelet
 	if k.PodsPerCore != nil {
 		add("--pods-per-core=%d", *k.PodsPerCore)
 	}
-	for _, list := range []struct {
-		flag      string
-		values    map[string]string
-		separator string
-	}{
-		{"system-reserved", k.SystemReserved, "="},
-		{"kube-reserved", k.KubeReserved, "="},
-		{"eviction-hard", k.EvictionHard, "<"},
-		{"eviction-soft", k.EvictionSoft, "<"},
-		{"eviction-soft-grace-period", durations(k.EvictionSoftGracePeriod), "="},
-	} {
-		if len(list.values) > 0 {
-			flags = append(flags, "--"+list.flag+`="`+pairs(list.values, list.separator)+`"`)
-		}
-	}
+	list("system-reserved", k.SystemReserved, "=")
+	list("kube-reserved", k.KubeReserved, "=")
+	list("eviction-hard", k.EvictionHard, "<")
+	list("eviction-soft", k.EvictionSoft, "<")
+	list("eviction-soft-grace-period", durations(k.EvictionSoftGracePeriod), "=")
 	for _, number := range []struct {
 		flag  string
 		value *int32
@@ -56,19 +57,29 @@ func (in *Input) kubeletFlags() string {
 	if k.CPUCFSQuota != nil {
 		add("--cpu-cfs-quota=%t", *k.CPUCFSQuota)
 	}
-	return strings.Join(flags, " ")
+	return strings.Join(flags, " "), errors.Join(errs...)
 }
 
 // labelFlag is the flag for node labels.
-func labelFlag(labels map[string]string) string { return `--node-labels="` + pairs(labels, "=") + `"` }
+func labelFlag(labels map[string]string) (string, error) {
+	text, err := pairs(labels, "=")
+	if err != nil {
+		return "", err
+	}
+	value, err := flagValue(text)
+	return "--node-labels=" + value, err
+}
 
-// pairs lists entries in the order of their keys.
-func pairs(values map[string]string, separator string) string {
+// pairs lists entries in the order of their keys. An entry that would be read as another one is an error.
+func pairs(values map[string]string, separator string) (string, error) {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if key == "" || strings.ContainsAny(key, ","+separator) || strings.Contains(values[key], ",") {
+			return "", fmt.Errorf("a kubelet flag cannot have the entry %q%s%q", key, separator, values[key])
+		}
 		out = append(out, key+separator+values[key])
 	}
-	return strings.Join(out, ",")
+	return strings.Join(out, ","), nil
 }
 
 // durations are durations in Go syntax.

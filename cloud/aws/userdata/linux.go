@@ -21,30 +21,38 @@ func renderAL2(in *Input) (string, error) {
 	default:
 		parts = []part{newPart(typeShell, in.Custom)}
 	}
-	return archive(append(parts, newPart(typeShell, in.bootstrapScript())))
+	script, err := in.bootstrapScript()
+	if err != nil {
+		return "", err
+	}
+	return archive(append(parts, newPart(typeShell, script)))
 }
 
 // bootstrapScript calls the script of the image.
-func (in *Input) bootstrapScript() string {
-	call := fmt.Sprintf("/etc/eks/bootstrap.sh '%s' --apiserver-endpoint '%s'", in.ClusterName, in.Endpoint)
+func (in *Input) bootstrapScript() (string, error) {
+	flags, err := in.kubeletFlags()
+	if err != nil {
+		return "", err
+	}
+	call := "/etc/eks/bootstrap.sh " + shell(in.ClusterName) + " --apiserver-endpoint " + shell(in.Endpoint)
 	if in.CABundle != "" {
-		call += fmt.Sprintf(" --b64-cluster-ca '%s'", in.CABundle)
+		call += " --b64-cluster-ca " + shell(in.CABundle)
 	}
 	lines := []string{call}
 	if in.ipv6() {
 		lines = append(lines, "--ip-family ipv6")
 	}
 	if dns := in.firstDNS(); dns != "" {
-		lines = append(lines, fmt.Sprintf("--dns-cluster-ip '%s'", dns))
+		lines = append(lines, "--dns-cluster-ip "+shell(dns))
 	}
 	if in.MaxPods != nil {
 		lines = append(lines, "--use-max-pods false")
 	}
-	lines = append(lines, fmt.Sprintf("--kubelet-extra-args '%s'", in.kubeletFlags()))
+	lines = append(lines, "--kubelet-extra-args "+shell(flags))
 	if in.RAID0 {
 		lines = append(lines, "--local-disks raid0")
 	}
-	return "#!/bin/bash -xe\nexec > >(tee /var/log/user-data.log|logger -t user-data -s 2>/dev/console) 2>&1\n" + strings.Join(lines, " \\\n")
+	return "#!/bin/bash -xe\nexec > >(tee /var/log/user-data.log|logger -t user-data -s 2>/dev/console) 2>&1\n" + strings.Join(lines, " \\\n"), nil
 }
 
 // renderAL2023 returns an archive with the user's parts followed by a NodeConfig: the image merges them in order, so that
@@ -98,7 +106,11 @@ func (in *Input) nodeConfig() (string, error) {
 	}
 	kubelet := map[string]any{"config": in.kubeletConfig()}
 	if len(in.Labels) > 0 {
-		kubelet["flags"] = []string{labelFlag(in.Labels)}
+		flag, err := labelFlag(in.Labels)
+		if err != nil {
+			return "", err
+		}
+		kubelet["flags"] = []string{flag}
 	}
 	text, err := yaml.Marshal(map[string]any{
 		"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig", "metadata": map[string]any{},

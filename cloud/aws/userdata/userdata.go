@@ -54,8 +54,15 @@ type Result struct {
 	Dropped []string
 }
 
-// Render returns user data. An error means that the custom user data is invalid, or ErrNoClusterCIDR.
+// Render returns user data. An error means that the custom user data is invalid, that a label, a taint or a setting has a value that user
+// data cannot have, or ErrNoClusterCIDR.
 func Render(in Input) (Result, error) {
+	if in.Family == awsv1.FamilyCustom {
+		return Result{Text: in.Custom}, nil
+	}
+	if err := in.validate(); err != nil {
+		return Result{}, fmt.Errorf("rendering user data of family %s: %w", in.Family, err)
+	}
 	var text string
 	var err error
 	switch {

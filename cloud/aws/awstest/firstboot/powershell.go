@@ -46,11 +46,32 @@ func readPowerShell(userData string) (Settings, error) {
 	return s, nil
 }
 
+// quotes are the characters that PowerShell takes for a single quote.
+const quotes = "'\u2018\u2019\u201a\u201b"
+
+// quoted reads a text in single quotes, in which two quotes stand for one, and returns what follows.
+func quoted(text string) (value, rest string, ok bool) {
+	var out strings.Builder
+	runes := []rune(text)
+	for i := 0; i < len(runes); i++ {
+		switch {
+		case !strings.ContainsRune(quotes, runes[i]):
+			out.WriteRune(runes[i])
+		case i+1 < len(runes) && strings.ContainsRune(quotes, runes[i+1]):
+			out.WriteRune(runes[i])
+			i++
+		default:
+			return out.String(), string(runes[i+1:]), true
+		}
+	}
+	return "", "", false
+}
+
 // start reads the arguments of the bootstrap script. Values are in single quotes.
 func (s *Settings) start(arguments string) error {
 	for arguments = strings.TrimSpace(arguments); arguments != ""; arguments = strings.TrimSpace(arguments) {
 		name, rest, ok := strings.Cut(arguments, " '")
-		value, rest, ends := strings.Cut(rest, "'")
+		value, rest, ends := quoted(rest)
 		if !ok || !ends {
 			return fmt.Errorf("reading the arguments %q", arguments)
 		}

@@ -102,6 +102,9 @@ func commands(script string) ([][]string, error) {
 			continue
 		}
 		words, err := split(line)
+		if err == nil {
+			err = plain(line)
+		}
 		if err != nil {
 			// Other commands are ignored, unless they would join.
 			if strings.HasPrefix(line, bootstrapScript) {
@@ -153,4 +156,25 @@ func split(line string) ([]string, error) {
 		out = append(out, word.String())
 	}
 	return out, nil
+}
+
+// plain returns an error for a line that is more than one simple command without expansion: a shell would do more than call one program.
+func plain(line string) error {
+	quote, escaped := rune(0), false
+	for _, r := range line {
+		switch {
+		case escaped:
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped = true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == '\'':
+		case strings.ContainsRune("$`", r), quote == 0 && strings.ContainsRune(";|&<>(){}*?[]~!\n", r):
+			return fmt.Errorf("%q has a meaning to the shell in %q", r, line)
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote = r
+		}
+	}
+	return nil
 }
