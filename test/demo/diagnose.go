@@ -92,7 +92,8 @@ func controllerLog(c *controller, n int) string {
 	}
 	var text strings.Builder
 	text.WriteString("--- last lines of the controller's log:\n")
-	for _, line := range c.log.tail(n) {
+	_, log := c.current()
+	for _, line := range log.tail(n) {
 		text.WriteString(prettyLine(line) + "\n")
 	}
 	return text.String()

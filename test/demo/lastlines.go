@@ -44,3 +44,10 @@ func (l *lastLines) tail(n int) [][]byte {
 	defer l.mu.Unlock()
 	return slices.Clone(l.lines[max(0, len(l.lines)-n):])
 }
+
+// contains reports whether one of the kept lines contains a text.
+func (l *lastLines) contains(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.lines, func(line []byte) bool { return bytes.Contains(line, []byte(text)) })
+}

@@ -67,7 +67,7 @@ func (st *stack) control(s settings) error {
 		select {
 		case <-st.ctx.Done():
 		case <-c.Done():
-			if !c.killed.Load() {
+			if !c.killed() {
 				st.cancel(fmt.Errorf("the controller ended by itself: %w", c.Err()))
 			}
 		}
