@@ -40,6 +40,7 @@ func TestLog(t *testing.T) {
 		"nothing":        {`{"message":"planned","duration":"1.5s"}` + "\n" + `{"message":"x","stacktrace":"` + long + `"}`, ""},
 		"a long message": {`{"message":"` + long + `"}`, "more than 1024 bytes"},
 		"a long field":   {`{"message":"could not schedule pod(s)","error":"` + long + `"}`, `"error" of log line "could not schedule`},
+		"a loop":         {strings.Repeat(`{"error":"NodeClaim.karpenter.sh \"a\" is invalid: x"}`+"\n", 6), "refused NodeClaims as invalid in 6 passes"},
 		"a panic":        {"panic: oh\n", "the controller logs: panic: oh"},
 		"a caught panic": {`{"message":"Observed a panic"}`, "the controller logs"},
 	} {

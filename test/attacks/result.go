@@ -23,6 +23,8 @@ const (
 	passDeadline = 65 * time.Second
 	// messageLimit is the length of a message that leaves the controller, in bytes: of an event, or of a field of the log.
 	messageLimit = 1024
+	// maxInvalid is how many NodeClaims the API server may refuse as invalid: what no check foresaw is planned otherwise at once.
+	maxInvalid = 5
 	// measurePeriod is how often memory and passes are looked at.
 	measurePeriod = 250 * time.Millisecond
 )
@@ -147,14 +149,23 @@ func (r *result) bound(length int, of string) {
 	}
 }
 
-// readLog looks for panics, long messages and long passes.
+// readLog looks for panics, refused NodeClaims, long messages and long passes.
 func (r *result) readLog(log io.Reader) {
+	invalid := 0
+	defer func() {
+		if invalid > maxInvalid {
+			r.found("the API server refused NodeClaims as invalid in %d passes", invalid)
+		}
+	}()
 	for lines := bufio.NewReader(log); ; {
 		line, err := lines.ReadBytes('\n')
 		for _, crash := range []string{"panic:", "fatal error:", "Observed a panic"} {
 			if bytes.Contains(line, []byte(crash)) {
 				r.found("the controller logs: %.200s", line)
 			}
+		}
+		if bytes.Contains(line, []byte("NodeClaim.karpenter.sh")) && bytes.Contains(line, []byte("is invalid")) {
+			invalid++
 		}
 		var record map[string]any
 		if json.Unmarshal(line, &record) == nil {

@@ -116,16 +116,13 @@ func namespace(name string) client.Object {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// play lets the attacker begin, and creates honest pods beside it, in waves.
+// play lets the attacker begin, and creates honest pods beside it, in waves: the first at once, to be planned in one pass with the attacker.
 func (c *cluster) play(ctx context.Context, a attack, seen *result) error {
 	pods := wavePods
 	if a.honest > 0 {
 		pods = a.honest
 	}
-	// The first honest pods know no attacker: the start of the first node of a cluster is none of its doing.
-	if _, err := c.wave(ctx, 0, wavePods); err != nil {
-		return err
-	}
+	// There is no node yet: a pod that kube-scheduler binds by itself attacks nothing.
 	if err := c.assault(ctx, a); err != nil {
 		return fmt.Errorf("attacking: %w", err)
 	}
