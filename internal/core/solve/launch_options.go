@@ -104,7 +104,7 @@ func (ms *launchOptionsCache) of(on *compile.OpenNode) *launchOptions {
 	ms.requirements = reqs
 	m.requirements = narrow(t, reqs, m.columns, l.types, st)
 	m.labels = customLabels(reqs, ms.custom)
-	m.daemons, _ = t.DaemonRange(on.Mask)
+	m.daemons, _ = t.CapacityIn(st).DaemonRange(on.Mask)
 	ms.known[key] = m
 	return m
 }

@@ -214,7 +214,7 @@ func (b *marketBuilder) addBinTypes(t *compile.Template) {
 	})
 	for _, w := range ways {
 		if price := cheapest[w]; !math.IsInf(price, 1) {
-			b.market.BinTypes = append(b.market.BinTypes, BinType{Price: price, Capacity: t.Available[w.column], Accepts: w.accepts, Supply: w.supply})
+			b.market.BinTypes = append(b.market.BinTypes, BinType{Price: price, Capacity: t.Most.Available[w.column], Accepts: w.accepts, Supply: w.supply})
 		}
 	}
 }
@@ -234,7 +234,7 @@ func (b *marketBuilder) meeting(t *compile.Template, d demand) map[int]bitset.Se
 	out := map[int]bitset.Set{}
 	free := bitset.Full(t.Columns.Len())
 	if len(d.shape.HostPorts) > 0 {
-		free = t.PortsFree(&compile.Class{Shape: d.shape})
+		free = t.Most.PortsFree(&compile.Class{Shape: d.shape})
 	}
 	for _, form := range d.forms {
 		to := t.Step(t.Root, form)

@@ -55,13 +55,14 @@ func (j *judge) fits(pod *corev1.Pod, pool *v1.NodePool) (string, bool) {
 	combinations := j.customLabels(pod, pool)
 	for _, t := range j.Types[pool.Name] {
 		possible := j.candidatesOf(t, pool, combinations)
+		possible = slices.DeleteFunc(slices.Clone(possible), func(m candidate) bool { return !matchesNode(pod, m.node) })
 		daemons := j.daemonsOnAny(possible)
 		if _, taken := samePort(append(daemons, pod)); taken {
 			continue
 		}
 		asked := sum(append(daemons, pod))
 		for _, m := range possible {
-			if _, over := short(asked, m.allocatable); !over && matchesNode(pod, m.node) && j.volumesUsable(pod, m.node) && j.topologyAllows(pod, m) {
+			if _, over := short(asked, m.allocatable); !over && j.volumesUsable(pod, m.node) && j.topologyAllows(pod, m) {
 				return t.Name, true
 			}
 		}
@@ -97,8 +98,8 @@ func agree(wanted, labels map[string]string) bool {
 	return true
 }
 
-// daemonsOnAny are the DaemonSet pods that run on some candidate of a type: the zone and custom labels are not decided, so capacity is
-// reserved for all of them.
+// daemonsOnAny are the DaemonSet pods that run on some candidate of a type: what the pod does not decide, such as the zone, stays open,
+// so capacity is reserved for all of them.
 func (j *judge) daemonsOnAny(list []candidate) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, d := range j.daemons {

@@ -77,15 +77,16 @@ func (on *OpenNode) CheapestOnly() {
 // Widen lets a repacked node be any instance type that can hold its pods and that the pool's limits admit: the price cap
 // is no longer needed, and more candidates make the launch more likely to succeed.
 func (on *OpenNode) Widen() {
+	capacity := on.Template.CapacityIn(on.Template.States[on.State])
 	copy(on.Mask, on.Template.Within(on.Template.States[on.State].Mask))
 	for column := range on.Mask.All() {
-		if !on.Total.Fits(on.Template.Available[column]) {
+		if !on.Total.Fits(capacity.Available[column]) {
 			on.Mask.Remove(column)
 		}
 	}
 	for _, f := range on.Batches {
 		if len(f.Class().Shape.HostPorts) > 0 {
-			on.Mask.Intersect(on.Mask, on.Template.PortsFree(f.Class()))
+			on.Mask.Intersect(on.Mask, capacity.PortsFree(f.Class()))
 		}
 	}
 	on.Trial = false

@@ -21,7 +21,8 @@ type OpenNode struct {
 	Mask bitset.Set
 	// Total is the requests of the pods for the resources that some pod requests, without daemons.
 	Total resource.Vector
-	// Slack is an upper bound of the capacity that any candidate has left, by resource; the least one, except for trials.
+	// Slack is an upper bound of the capacity that any candidate has left, by resource; the least one, except for trials and where
+	// pods may still narrow the node so that DaemonSets do not run on it.
 	Slack   resource.Vector
 	Batches []Batch
 	// ports are the host ports of its pods.
@@ -75,7 +76,7 @@ func (t *Template) Free(open []*OpenNode) { t.FreeList = append(t.FreeList, open
 // UpdateSlack recomputes slack.
 func (on *OpenNode) UpdateSlack() {
 	for _, r := range on.Template.Wanted {
-		on.Slack[r] = on.Template.capacityIndex(r).Largest(on.Mask) - on.Total.At(r)
+		on.Slack[r] = on.Template.Most.index(r).Largest(on.Mask) - on.Total.At(r)
 	}
 }
 
@@ -124,32 +125,33 @@ func (on *OpenNode) Consider(o *Offer, c *Class, form *Conjunction, n int) {
 	next := on.Template.States[to]
 	candidates := on.Template.candidates
 	candidates.Intersect(on.Mask, next.Mask)
+	capacity := on.Template.CapacityIn(next)
 	if len(c.Shape.HostPorts) > 0 {
-		candidates.Intersect(candidates, on.Template.PortsFree(c))
+		candidates.Intersect(candidates, capacity.PortsFree(c))
 	}
-	best, fitting := on.maxPods(c, candidates, n)
+	best, fitting := on.maxPods(capacity, c, candidates, n)
 	if best == 0 {
 		return
 	}
 	o.form, o.State, o.Pods, o.relaxedMinValues = form, to, best, on.RelaxedMinValues
 	if len(next.Minimums) > 0 || on.Template.Reservations.Mode != ReservedIgnored {
-		on.cutOffer(o, next, func(n int) bitset.Set { return on.Remaining(c, candidates, n) })
+		on.cutOffer(o, next, func(n int) bitset.Set { return on.Remaining(capacity, c, candidates, n) })
 	}
 	switch {
 	case o.Pods == 0:
 	case o.Pods == best && fitting != nil:
 		o.Mask = append(o.Mask, fitting...)
 	default:
-		on.Fitting(c, candidates, o.Pods)
+		on.Fitting(capacity, c, candidates, o.Pods)
 		o.Mask = append(o.Mask, candidates...)
 	}
 }
 
-// Fitting narrows candidates, in place, to those that can hold n more pods of the class beside those of the open node, and
-// reports whether any can.
-func (on *OpenNode) Fitting(c *Class, candidates bitset.Set, n int) bool {
+// Fitting narrows candidates, in place, to those with capacity for n more pods of the class beside those of the open node, and
+// reports whether there are any.
+func (on *OpenNode) Fitting(capacity *NodeCapacity, c *Class, candidates bitset.Set, n int) bool {
 	for _, need := range c.Needs {
-		if !on.Template.capacityIndex(need.Resource).Narrow(candidates, on.Total.At(need.Resource)+need.Amount*int64(n)) {
+		if !capacity.index(need.Resource).Narrow(candidates, on.Total.At(need.Resource)+need.Amount*int64(n)) {
 			return false
 		}
 	}
@@ -158,14 +160,14 @@ func (on *OpenNode) Fitting(c *Class, candidates bitset.Set, n int) bool {
 
 // maxPods is how many of n pods of the class the candidate with the most capacity for them can hold. When that is known at
 // once, fitting is the candidates that can, in scratch memory of the template.
-func (on *OpenNode) maxPods(c *Class, candidates bitset.Set, n int) (most int, fitting bitset.Set) {
+func (on *OpenNode) maxPods(capacity *NodeCapacity, c *Class, candidates bitset.Set, n int) (most int, fitting bitset.Set) {
 	for _, need := range c.Needs {
 		n = min(n, int(max(on.Slack.At(need.Resource), 0)/need.Amount))
 	}
 	scratch := on.Template.scratch
 	holds := func(n int) bool {
 		copy(scratch, candidates)
-		return on.Fitting(c, scratch, n)
+		return on.Fitting(capacity, c, scratch, n)
 	}
 	if n == 0 || holds(n) {
 		return n, scratch
@@ -173,10 +175,10 @@ func (on *OpenNode) maxPods(c *Class, candidates bitset.Set, n int) (most int, f
 	return sort.Search(n-1, func(i int) bool { return !holds(i + 1) }), nil
 }
 
-// Remaining is the candidates that can hold n more pods of the class.
-func (on *OpenNode) Remaining(c *Class, candidates bitset.Set, n int) bitset.Set {
+// Remaining is the candidates with capacity for n more pods of the class.
+func (on *OpenNode) Remaining(capacity *NodeCapacity, c *Class, candidates bitset.Set, n int) bitset.Set {
 	out := candidates.Clone()
-	on.Fitting(c, out, n)
+	on.Fitting(capacity, c, out, n)
 	return out
 }
 

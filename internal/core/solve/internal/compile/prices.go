@@ -6,26 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/device"
-	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
-
-// DaemonRange is the least and the most that daemons take of each resource on the candidates.
-func (t *Template) DaemonRange(mask bitset.Set) (least, most resource.Vector) {
-	if !t.Daemoned {
-		return nil, nil
-	}
-	first := true
-	for column := range mask.All() {
-		if first {
-			least, most, first = t.Daemons[column].Clone(), t.Daemons[column].Clone(), false
-			continue
-		}
-		least, most = least.Min(t.Daemons[column]), most.Max(t.Daemons[column])
-	}
-	return least, most
-}
 
 // ByPrice is the columns of a state's mask, cheapest first, ties by name.
 func (t *Template) ByPrice(st *State) []int32 {

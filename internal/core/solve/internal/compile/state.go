@@ -20,6 +20,8 @@ type State struct {
 	Kinds bitset.Set
 	// prices by column, at the cheapest compatible offering; nil until they are needed.
 	prices []float64
+	// capacity is that of the columns, where it depends on the state; nil until it is needed.
+	capacity *NodeCapacity
 	// byPrice are the columns of mask, cheapest first; nil until they are needed.
 	byPrice []int32
 	// next by conjunction number: the state that follows, noState, or 0 for not computed yet (stored plus two).

@@ -123,8 +123,8 @@ func (s *poolFilter) whyClosed(st *compile.Level) (unschedulable.Reason, bool) {
 	case to == compile.NoState:
 		return conflict(t, t.Root, st.Conjunction), true
 	case t.Limits.Exhausted(), !s.admitted.Intersects(t.States[t.Root].Mask):
-		s.runTests()
 		next := t.States[to]
+		s.runTests(next)
 		would := next.Mask.And(s.portFree).And(s.attaching).And(s.fits)
 		r := unschedulable.Reason{Code: unschedulable.LimitsExceeded, Limits: s.limits(would, next)}
 		if t.Limits.Exhausted() {
@@ -156,7 +156,11 @@ func (s diagnosis) whyVolumes(t *compile.Template, c *compile.Class, st *compile
 // requests renders the capacity that a node needs for the class: its requests and those of daemons, which may differ
 // between the instance types of a pool.
 func requests(t *compile.Template, c *compile.Class, names []string) string {
-	least, most := t.DaemonRange(t.States[t.Root].Mask)
+	next := t.States[t.Root]
+	if to := t.Step(t.Root, c.Final.Conjunction); to != compile.NoState {
+		next = t.States[to]
+	}
+	least, most := t.CapacityIn(next).DaemonRange(t.States[t.Root].Mask)
 	low := resource.Describe(c.Shape.Requests.Add(least), names)
 	high := resource.Describe(c.Shape.Requests.Add(most), names)
 	if low == high {

@@ -15,7 +15,7 @@ func (s diagnosis) whyDevices(v *poolFilter, st *compile.Level) (unschedulable.R
 	if !ok || t.Limits.Unlimited() {
 		return r, ok
 	}
-	v.runTests()
+	v.runTests(t.States[t.Step(t.Root, st.Conjunction)])
 	// Limits may exclude the types with the devices.
 	for _, o := range s.Options(nil, c, st) {
 		on := t.NewOpenNode(v.portFree.And(v.attaching).And(t.States[t.Root].Mask))

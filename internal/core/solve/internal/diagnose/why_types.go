@@ -33,20 +33,24 @@ type poolFilter struct {
 	// admitted are the columns that the limits admit, portFree those where no daemon uses a port of the pod, attaching those with
 	// slots for its volumes, fits those with enough capacity, bare those with enough capacity without the daemons.
 	admitted, portFree, attaching, fits, bare bitset.Set
+	// capacity is that for which the tests were run: DaemonSets that the pod's requirements exclude take none.
+	capacity *compile.NodeCapacity
 }
 
-// runTests runs the tests, once: for most pods an earlier reason needs none of them.
-func (s *poolFilter) runTests() {
-	if s.fits != nil {
+// runTests runs the tests for nodes in the state next, once: for most pods an earlier reason needs none of them.
+func (s *poolFilter) runTests(next *compile.State) {
+	capacity := s.t.CapacityIn(next)
+	if s.capacity == capacity {
 		return
 	}
+	s.capacity = capacity
 	t, c, all := s.t, s.c, bitset.Full(s.t.Columns.Len())
-	s.portFree, s.attaching, s.fits = t.PortsFree(c), all, all.Clone()
+	s.portFree, s.attaching, s.fits = capacity.PortsFree(c), all, all.Clone()
 	if t.Attaches(c) {
 		s.attaching = (&compile.OpenNode{Template: t, Mask: all}).Attaching(s.pod)
 	}
-	(&compile.OpenNode{Template: t}).Fitting(c, s.fits, 1)
-	if s.bare = s.fits; !t.Daemoned {
+	(&compile.OpenNode{Template: t}).Fitting(capacity, c, s.fits, 1)
+	if s.bare = s.fits; !capacity.Daemoned {
 		return
 	}
 	s.bare = bitset.New(t.Columns.Len())
@@ -59,7 +63,7 @@ func (s *poolFilter) runTests() {
 
 // why is what the instance types of the pool lack for an open node in the state next.
 func (s *poolFilter) why(next *compile.State) unschedulable.Reason {
-	s.runTests()
+	s.runTests(next)
 	t, limited := s.t, next.Mask.And(s.portFree).And(s.attaching).And(s.fits)
 	left := limited.And(s.admitted)
 	reqs := t.Requirements(next)
@@ -80,7 +84,7 @@ func (s *poolFilter) why(next *compile.State) unschedulable.Reason {
 	}
 	rest := next.Mask.And(s.admitted)
 	for column := range rest.And(s.attaching).And(s.fits).All() {
-		port, _ := model.FirstConflict(s.c.Shape.HostPorts, t.DaemonPorts[column])
+		port, _ := model.FirstConflict(s.c.Shape.HostPorts, s.capacity.DaemonPorts[column])
 		return unschedulable.Reason{Code: unschedulable.HostPortTaken, Port: port.String()}
 	}
 	if without := rest.And(s.portFree).And(s.fits); !without.Empty() {
@@ -90,7 +94,7 @@ func (s *poolFilter) why(next *compile.State) unschedulable.Reason {
 	r.HugeCPU = s.c.Shape.Requests.At(resource.CPU) >= hugeCPU
 	others := s.admitted.And(s.portFree).And(s.attaching)
 	if without := next.Mask.And(others).And(s.bare); !without.Empty() {
-		least, _ := t.DaemonRange(without)
+		least, _ := s.capacity.DaemonRange(without)
 		r.Code, r.Daemons = unschedulable.DaemonsTakeRoom, resource.Describe(least, s.resources)
 		return r
 	}
@@ -212,7 +216,7 @@ func (s *poolFilter) insufficientResources(columns bitset.Set) []unschedulable.I
 	for _, need := range s.c.Needs {
 		var most int64
 		for column := range columns.All() {
-			most = max(most, s.t.Available[column].At(need.Resource))
+			most = max(most, s.capacity.Available[column].At(need.Resource))
 		}
 		if most < need.Amount {
 			out = append(out, unschedulable.InsufficientResource{

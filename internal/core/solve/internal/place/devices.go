@@ -212,7 +212,7 @@ func (s *Placer) fitDevices(o *compile.Offer, b compile.Bin, c *compile.Class, f
 		return
 	}
 	next := on.Template.States[to]
-	fits := on.Remaining(c, on.Mask.And(next.Mask), 1)
+	fits := on.Remaining(on.Template.CapacityIn(next), c, on.Mask.And(next.Mask), 1)
 	if fits.Empty() {
 		return
 	}

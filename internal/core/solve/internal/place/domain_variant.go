@@ -195,7 +195,7 @@ func (s *Placer) pricePerCoreIn(key int, name string) float64 {
 		}
 		st, low := t.States[to], math.Inf(1)
 		for column := range st.Mask.All() {
-			if cores := t.Available[column].At(resource.CPU); cores > 0 {
+			if cores := t.CapacityIn(st).Available[column].At(resource.CPU); cores > 0 {
 				low = min(low, t.Prices(st)[column]/float64(cores))
 			}
 		}

@@ -44,7 +44,7 @@ func (rp *repacker) leastCost(n int, c *compile.Class, st *compile.Level) float6
 	for column := range s.Mask.All() {
 		capacity := make([]float64, len(c.Needs))
 		for i, need := range c.Needs {
-			capacity[i] = float64(rp.t.Available[column].At(need.Resource)) / float64(need.Amount)
+			capacity[i] = float64(rp.t.CapacityIn(s).Available[column].At(need.Resource)) / float64(need.Amount)
 		}
 		if price := rp.t.Prices(s)[column]; slices.Min(capacity) >= 1 {
 			program.AddBin(capacity, price)

@@ -42,12 +42,12 @@ func (rp *repacker) merge(a, b packedBin) (both packedBin, ok bool) {
 	total, most := a.Total.Add(b.Total), a.Price()+b.Price()
 	st, mask := t.States[a.State], rp.scratch
 	clear(mask)
-	within, prices := t.Within(st.Mask), t.Prices(st)
+	within, prices, available := t.Within(st.Mask), t.Prices(st), t.CapacityIn(st).Available
 	for _, column := range t.ByPrice(st) {
 		if prices[column] > most+lp.Negligible {
 			break
 		}
-		if within.Has(int(column)) && total.Fits(t.Available[column]) {
+		if within.Has(int(column)) && total.Fits(available[column]) {
 			mask.Add(int(column))
 		}
 	}

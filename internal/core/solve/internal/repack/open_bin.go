@@ -146,7 +146,19 @@ func (b *openBin) dropCompanions() {
 			return
 		}
 	}
-	b.node.State = state
+	// DaemonSets that the companions excluded may run on the node now.
+	t, mask := b.node.Template, b.node.Mask
+	if capacity := t.CapacityIn(t.States[state]); capacity != t.CapacityIn(t.States[b.node.State]) {
+		mask = mask.Clone()
+		for column := range b.node.Mask.All() {
+			if !b.node.Total.Fits(capacity.Available[column]) {
+				mask.Remove(column)
+			}
+		}
+	}
+	if !mask.Empty() {
+		b.node.State, b.node.Mask = state, mask
+	}
 }
 
 // put moves up to n pods of an item type to the bin and returns how many.

@@ -53,7 +53,7 @@ func (rp *repacker) mergeTwo(a, b *compile.OpenNode) *compile.OpenNode {
 	total, root := a.Total.Add(b.Total), t.States[t.Root]
 	prices, fits := t.Prices(root), false
 	for column := range root.Mask.All() {
-		fits = fits || prices[column] <= most && total.Fits(t.Available[column])
+		fits = fits || prices[column] <= most && total.Fits(t.Most.Available[column])
 	}
 	if !fits {
 		return nil

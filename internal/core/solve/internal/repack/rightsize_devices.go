@@ -140,7 +140,7 @@ func (s *splitter) caps(on *compile.OpenNode, needy []compile.Batch, base compil
 	var options []option
 	prices := t.Prices(t.States[base])
 	for column := range able.All() {
-		if share := carries(t.Available[column], on.Total); share > 0 && prices[column] < whole {
+		if share := carries(t.CapacityIn(t.States[base]).Available[column], on.Total); share > 0 && prices[column] < whole {
 			options = append(options, option{prices[column] / share, prices[column]})
 		}
 	}

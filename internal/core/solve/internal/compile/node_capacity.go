@@ -1,0 +1,222 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
+)
+
+// NodeCapacity is what the DaemonSets that run on new nodes leave of each column. A template has one for each set of DaemonSets: a
+// DaemonSet that selects spot instances takes nothing from an open node in a state that excludes these.
+type NodeCapacity struct {
+	columns *index.Columns
+	// Daemons is the overhead that DaemonSets add to each column, nil for none on any.
+	Daemons []resource.Vector
+	// Available is what daemons leave of each column for pods.
+	Available []resource.Vector
+	// Daemoned is set when there is a daemon on some column.
+	Daemoned bool
+	// DaemonPorts are the host ports of DaemonSets on each column; nil for none on any.
+	DaemonPorts [][]model.HostPort
+	// indexes order the columns by capacity, per resource; nil until they are needed.
+	indexes []*index.CapacityIndex
+}
+
+// daemonOverhead is the daemons of a column, together.
+type daemonOverhead struct {
+	requests resource.Vector
+	ports    []model.HostPort
+}
+
+// templateDaemon is one alternative of the node affinity of a DaemonSet that may run on nodes of a template.
+type templateDaemon struct {
+	*Class
+	alternative *Conjunction
+	// columns are those that the alternative does not contradict.
+	columns bitset.Set
+	// always is set when pods cannot narrow a node so that the DaemonSet does not run on it.
+	always bool
+}
+
+// reserveDaemons computes which daemons run on which column. A daemon counts where it tolerates the pool's taints (soft
+// ones always), its labels are compatible with the pool, and the type does not contradict them; preferences never matter.
+func (t *Template) reserveDaemons(daemons []*Class) {
+	root := t.States[t.Root]
+	for _, d := range daemons {
+		if _, repelled := model.Untolerated(t.Pool.Taints, d.Shape.Tolerations, true); repelled {
+			continue
+		}
+		for _, alternative := range d.Alternatives {
+			if !t.Compatible(root, alternative.Terms) {
+				continue
+			}
+			match := bitset.Full(t.Columns.Len())
+			for _, want := range alternative.Terms {
+				match = match.And(t.Columns.Matching(want))
+			}
+			t.daemons = append(t.daemons, templateDaemon{d, alternative, match, t.always(root, alternative)})
+		}
+	}
+	t.capacities = map[string]*NodeCapacity{}
+	t.NodeCapacity = t.capacityWith(func(templateDaemon) bool { return true })
+	t.Most = t.NodeCapacity
+	if slices.ContainsFunc(t.daemons, func(d templateDaemon) bool { return !d.always }) {
+		t.Most = t.capacityWith(func(d templateDaemon) bool { return d.always })
+	}
+}
+
+// always reports whether every node of the template meets an alternative of a daemon, as far as the columns do not decide.
+func (t *Template) always(root *State, alternative *Conjunction) bool {
+	return !slices.ContainsFunc(alternative.Terms, func(want index.Term) bool {
+		k, have := t.Universe.Keys[want.Key], root.Get(want.Key)
+		switch {
+		case have != index.Undefined && k.Covers(want.Set, have):
+			return false
+		case have == index.Undefined && !k.WellKnown && k.Sets[want.Set].AllowsAbsence():
+			return false // the pool does not define the label, so no pod can require it
+		}
+		return !t.decidedByColumn(want.Key)
+	})
+}
+
+// decidedByColumn reports whether every column that has the label has one value of it.
+func (t *Template) decidedByColumn(key int) bool {
+	values := t.Columns.Label(key).Values
+	return len(values) > 0 && !slices.ContainsFunc(values, func(l index.LabelColumn) bool {
+		r := t.Universe.Keys[key].Sets[l.Set]
+		return r.Complement() || r.Len() != 1
+	})
+}
+
+// CapacityIn is the capacity of the columns for pods on a node in a state: DaemonSets that the state excludes take none.
+func (t *Template) CapacityIn(st *State) *NodeCapacity {
+	if t.Most == t.NodeCapacity {
+		return t.NodeCapacity
+	}
+	if st.capacity == nil {
+		st.capacity = t.capacityWith(func(d templateDaemon) bool { return d.always || t.Compatible(st, d.alternative.Terms) })
+	}
+	return st.capacity
+}
+
+// capacityWith is the capacity that some of the daemons leave, one for each set of them.
+func (t *Template) capacityWith(runs func(templateDaemon) bool) *NodeCapacity {
+	id := make([]byte, len(t.daemons))
+	var daemons []templateDaemon
+	for i, d := range t.daemons {
+		if !runs(d) {
+			continue
+		}
+		id[i] = 1
+		if last := len(daemons) - 1; last >= 0 && daemons[last].Class == d.Class {
+			daemons[last].columns = daemons[last].columns.Clone()
+			daemons[last].columns.Or(d.columns)
+			continue
+		}
+		daemons = append(daemons, d)
+	}
+	known, ok := t.capacities[string(id)]
+	if !ok {
+		known = newNodeCapacity(t.Columns, daemons)
+		t.capacities[string(id)] = known
+	}
+	return known
+}
+
+func newNodeCapacity(columns *index.Columns, daemons []templateDaemon) *NodeCapacity {
+	nc := &NodeCapacity{columns: columns, Available: make([]resource.Vector, columns.Len())}
+	overheads, overheadOf := daemonOverheads(columns, daemons)
+	if nc.Daemoned = slices.ContainsFunc(overheads, func(c daemonOverhead) bool { return len(c.requests) > 0 }); nc.Daemoned {
+		nc.Daemons = make([]resource.Vector, columns.Len())
+	}
+	if slices.ContainsFunc(overheads, func(c daemonOverhead) bool { return len(c.ports) > 0 }) {
+		nc.DaemonPorts = make([][]model.HostPort, columns.Len())
+	}
+	for column := range nc.Available {
+		overhead := overheads[overheadOf[column]]
+		if nc.Daemons != nil {
+			nc.Daemons[column] = overhead.requests
+		}
+		if nc.DaemonPorts != nil {
+			nc.DaemonPorts[column] = overhead.ports
+		}
+		// A node that cannot even hold its daemons has no capacity for pods.
+		switch allocatable := columns.Allocatable(column); {
+		case len(overhead.requests) == 0:
+			nc.Available[column] = allocatable
+		case overhead.requests.Fits(allocatable):
+			nc.Available[column] = allocatable.Sub(overhead.requests)
+		}
+	}
+	return nc
+}
+
+// daemonOverheads are the different combinations of daemons that occur, and the one of each column.
+func daemonOverheads(columns *index.Columns, daemons []templateDaemon) (combinations []daemonOverhead, of []int) {
+	combinations, of = []daemonOverhead{{}}, make([]int, columns.Len())
+	for _, d := range daemons {
+		joined := map[int]int{}
+		for column := range d.columns.All() {
+			before := of[column]
+			after, ok := joined[before]
+			if !ok {
+				after = len(combinations)
+				joined[before] = after
+				combinations = append(combinations, daemonOverhead{
+					requests: combinations[before].requests.Add(d.Shape.Requests),
+					ports:    slices.Concat(combinations[before].ports, d.Shape.HostPorts),
+				})
+			}
+			of[column] = after
+		}
+	}
+	return combinations, of
+}
+
+// index is the capacity index of resource r. Columns without daemons share theirs between templates.
+func (nc *NodeCapacity) index(r int) *index.CapacityIndex {
+	indexes := &nc.indexes
+	if !nc.Daemoned {
+		indexes = &nc.columns.CapacityIndexes
+	}
+	for len(*indexes) <= r {
+		*indexes = append(*indexes, nil)
+	}
+	if (*indexes)[r] == nil {
+		(*indexes)[r] = index.NewCapacityIndex(nc.Available, r)
+	}
+	return (*indexes)[r]
+}
+
+// PortsFree is the columns on which no daemon uses a port of the class.
+func (nc *NodeCapacity) PortsFree(c *Class) bitset.Set {
+	if nc.DaemonPorts == nil {
+		return bitset.Full(nc.columns.Len())
+	}
+	free := bitset.New(nc.columns.Len())
+	for column, taken := range nc.DaemonPorts {
+		if _, clash := model.FirstConflict(c.Shape.HostPorts, taken); !clash {
+			free.Add(column)
+		}
+	}
+	return free
+}
+
+// DaemonRange is the least and the most that daemons take of each resource on the candidates.
+func (nc *NodeCapacity) DaemonRange(mask bitset.Set) (least, most resource.Vector) {
+	if !nc.Daemoned {
+		return nil, nil
+	}
+	first := true
+	for column := range mask.All() {
+		if first {
+			least, most, first = nc.Daemons[column].Clone(), nc.Daemons[column].Clone(), false
+			continue
+		}
+		least, most = least.Min(nc.Daemons[column]), most.Max(nc.Daemons[column])
+	}
+	return least, most
+}
