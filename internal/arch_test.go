@@ -126,14 +126,15 @@ internal/simulation/report < API, CORE, internal/simulation
 internal/explain < API, CORE, cloud, internal/translate, internal/simulation, internal/simulation/report, internal/problem
 
 # layer 5: what happens
-internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/parallel <
+internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/recovery <
+internal/controller/parallel < internal/controller/recovery
 internal/controller/writegate, internal/controller/readyourwrites < internal/ttlcache
 internal/controller/managed < API, cloud
 internal/controller/create < API
 internal/controller/deps < API, cloud, internal/observe, internal/controller/readyourwrites, internal/controller/writegate
 internal/controller/nodelookup < API, cloud
 internal/controller/fakecluster < API, cloud, internal/observe, internal/controller/deps, internal/controller/readyourwrites, internal/controller/nodelookup, test/apiserver
-LOOP = internal/ttlcache, internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/parallel, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/managed, internal/controller/create, internal/controller/deps
+LOOP = internal/ttlcache, internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/recovery, internal/controller/parallel, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/managed, internal/controller/create, internal/controller/deps
 CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/options, internal/controller/nodelookup, LOOP
 internal/controller/nodeclaim < CONTROLLERBASE
 internal/controller/termination < CONTROLLERBASE

@@ -18,6 +18,8 @@ type SchedulerMetrics struct {
 	SetAsidePods prometheus.Gauge
 	// UnschedulablePods has label controller.
 	UnschedulablePods *prometheus.GaugeVec
+	// Panics has label controller.
+	Panics *prometheus.CounterVec
 	// PendingPodsByEffectiveZone has labels controller, zone (a zone, "flexible" or "none").
 	PendingPodsByEffectiveZone *prometheus.GaugeVec
 }
@@ -38,6 +40,8 @@ func newSchedulerMetrics(b *MetricBuilder) SchedulerMetrics {
 			"Pods that are retried after a pause only, because the API server refuses NodeClaims for them."),
 		UnschedulablePods: b.Gauges("karpenter_scheduler_unschedulable_pods_count",
 			"Pods that fit no node and for which no node can be added.", "controller"),
+		Panics: b.Counters("karpenter_scheduler_panics_total",
+			"Passes and commands that ended in a panic; the process goes on.", "controller"),
 		PendingPodsByEffectiveZone: b.Gauges("karpenter_scheduler_pending_pods_by_effective_zone_count",
 			"Pending pods by the only zone that they can schedule to, flexible or none.", "controller", "zone"),
 	}

@@ -7,14 +7,15 @@ import (
 )
 
 // newProvisioner is the provisioner, with the controller of CapacityBuffers if they are to be kept.
-func newProvisioner(p Parts, shared deps.Shared, d provisioning.Deps) []Controller {
+func newProvisioner(p Parts, shared deps.Shared, d provisioning.Deps) (*provisioning.Provisioner, []Controller) {
 	if !p.Options.FeatureGates.CapacityBuffer {
-		return []Controller{provisioning.New(d)}
+		provisioner := provisioning.New(d)
+		return provisioner, []Controller{provisioner}
 	}
 	buffers := capacitybuffer.NewBuffers(capacitybuffer.Deps{
 		Shared: shared, Workloads: p.Manager.GetAPIReader(), Store: d.Store, Translator: d.Translator, Log: p.Log,
 	})
 	d.Buffers = buffers
 	provisioner := provisioning.New(d)
-	return []Controller{provisioner, capacitybuffer.New(buffers, provisioner.Trigger)}
+	return provisioner, []Controller{provisioner, capacitybuffer.New(buffers, provisioner.Trigger)}
 }

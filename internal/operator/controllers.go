@@ -82,7 +82,7 @@ func Controllers(p Parts) ([]Controller, error) {
 		fixed := static.Deps{Shared: shared, Store: store, Translator: translator, Ready: feed.Ready}
 		gated = append(gated, static.NewProvisioning(fixed), static.NewDeprovisioning(fixed))
 	}
-	planners := newProvisioner(p, shared, provisioning.Deps{
+	provisioner, planners := newProvisioner(p, shared, provisioning.Deps{
 		Shared: shared, Store: store, Feed: feed, Translator: translator, Log: p.Log,
 		Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, PodLatency: waits,
 	})
@@ -92,7 +92,7 @@ func Controllers(p Parts) ([]Controller, error) {
 		cluster.NewGauges(store, feed, p.Metrics, p.Log),
 		disruption.New(disruption.Deps{
 			Shared: shared, Store: store, Feed: feed, Translator: translator, Log: p.Log,
-			Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Predictions: predictions,
+			Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Predictions: predictions, Quarantine: provisioner.Quarantine,
 		}),
 		lifecycle,
 		nodeclaim.NewDisruption(shared),

@@ -36,7 +36,7 @@ func (e *executor) start(ctx context.Context, cmd command) {
 	e.running.Go(func() {
 		defer e.wake.send()
 		defer e.queue.drop(cmd.id)
-		e.carryOut(ctx, cmd)
+		e.safeCarryOut(ctx, cmd)
 	})
 }
 

@@ -25,6 +25,8 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/controller/recovery"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/prediction"
@@ -59,6 +61,8 @@ type Deps struct {
 	Translator *translate.Translator
 	Scheduling options.Scheduling
 	Gates      options.FeatureGates
+	// Quarantine has the pods that provisioning leaves out because of panics; nil for none.
+	Quarantine *recovery.Quarantine
 	// Predictions are the requests that recreated pods will have; nil if they do not change.
 	Predictions *prediction.Store
 }
@@ -109,7 +113,7 @@ func New(deps Deps) *Controller {
 		Deps: deps, wake: wake, queue: waiting, executor: exec, Obstacles: obstacles,
 		planner: &planner{
 			Deps: deps, reads: reads, queue: waiting, exec: exec, marks: marks, reports: reports, obstacles: obstacles,
-			nothingFound: map[string]string{},
+			nothingFound: map[string]string{}, aside: recovery.NewQuarantine(), methods: disrupt.Methods(),
 		},
 		validator: &validator{
 			reads: reads, queue: waiting, backoffs: backoffs, exec: exec, reports: reports, wake: wake, clock: deps.Clock, log: deps.Log,
@@ -159,7 +163,7 @@ func (c *Controller) Start(ctx context.Context) error {
 			continue
 		case <-timer.C():
 		}
-		c.validator.validateDue(ctx)
+		c.validator.safeValidateDue(ctx)
 		if now := c.Clock.Now(); !now.Before(next) || !c.planner.nominationEnds.IsZero() && !now.Before(c.planner.nominationEnds) {
 			next = now.Add(c.run(ctx))
 		}
@@ -177,16 +181,16 @@ func (c *Controller) run(ctx context.Context) time.Duration {
 		return syncRetry
 	}
 	c.lastPass = now
-	acted, err := c.planner.pass(ctx)
+	acted, err := c.planner.safePass(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return passInterval
 	case err == nil && acted:
 		// Another pass may find more commands.
-		c.retry = nil
+		c.forgetFailures()
 		return 0
 	case err == nil:
-		c.retry = nil
+		c.forgetFailures()
 		return passInterval
 	case onlyConflicts(err):
 		// Write conflicts are expected; the next pass runs soon.
@@ -197,7 +201,19 @@ func (c *Controller) run(ctx context.Context) time.Duration {
 			c.retry = &wait.Backoff{Duration: minRetryDelay, Factor: 2, Cap: maxRetryDelay, Steps: math.MaxInt}
 		}
 		delay := c.retry.Step()
-		c.Log.Error("disruption pass failed", "error", err, "retry-in", delay.String())
+		args := []any{"error", err, "retry-in", delay.String()}
+		var panicked *recovery.Panic
+		if errors.As(err, &panicked) {
+			args = append(args, "stack", panicked.Stack)
+		}
+		c.Log.Error("disruption pass failed", args...)
 		return delay
+	}
+}
+
+// forgetFailures ends the growth of the delays after failed passes, unless the next pass may panic like the one before.
+func (c *Controller) forgetFailures() {
+	if !c.planner.aside.Searching() {
+		c.retry = nil
 	}
 }

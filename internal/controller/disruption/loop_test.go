@@ -84,7 +84,7 @@ func TestMethodsInOrder(t *testing.T) {
 				large("alone")
 			}
 			from := len(w.logs.String())
-			acted, err := c.planner.pass(ctx)
+			acted, err := c.planner.safePass(ctx)
 			if err != nil {
 				w.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/recovery"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 )
 
@@ -40,6 +41,10 @@ type planner struct {
 	// single-node consolidation did not reach.
 	nothingFound   map[string]string
 	unvisitedPools map[string]bool
+	// aside are the candidates that passes leave alone because of panics.
+	aside *recovery.Quarantine
+	// methods are disrupt.Methods.
+	methods []disrupt.Method
 }
 
 // pass is what the methods of one pass share.
@@ -62,8 +67,9 @@ type pass struct {
 }
 
 // pass removes leftover marks, then tries one method after the other until one proposes commands. An error in one step does not
-// prevent the others. acted reports that commands were proposed: another pass may find more immediately.
-func (pl *planner) pass(ctx context.Context) (acted bool, err error) {
+// prevent the others. acted reports that commands were proposed: another pass may find more immediately. tried is set to the
+// candidates before the first method is evaluated.
+func (pl *planner) pass(ctx context.Context, tried *[]disrupt.Candidate) (acted bool, err error) {
 	moves := pl.Store.ConsolidationState(pl.Clock.Now())
 	v, err := pl.reads.gather(ctx)
 	if err != nil {
@@ -86,12 +92,16 @@ func (pl *planner) pass(ctx context.Context) (acted bool, err error) {
 	err = pl.marks.clean(ctx, v, pl.queue.running)
 	var obstacles []disrupt.Obstacle
 	p.candidates, obstacles = disrupt.Qualify(v.qualifyInput(v.inCommand))
+	var aside []disrupt.Obstacle
+	p.candidates, aside = pl.leaveAside(v, p.candidates)
+	obstacles = append(obstacles, aside...)
+	*tried = p.candidates
 	pl.reads.prices.set(ctx, v.pools, p.candidates)
 	p.note(obstacles)
 	pl.nominationEnds = firstNominationEnd(obstacles)
 	pl.obstacles.put("", obstacles)
 	pl.reports.budgets(v)
-	for _, m := range disrupt.Methods() {
+	for _, m := range pl.methods {
 		if pl.propose(ctx, &p, m) {
 			return true, err
 		}

@@ -3,12 +3,12 @@ package disruption
 import (
 	"context"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/problem"
@@ -43,6 +43,7 @@ func (g *gatherer) simContext(ctx context.Context, v view, candidates []disrupt.
 	if err != nil {
 		return nil, err
 	}
+	input.Problem.Pods = g.withoutQuarantined(input.Problem.Pods)
 	if len(ignored) > 0 {
 		g.Log.Debug("simulating without pods that cannot be considered", "pods", len(ignored))
 	}
@@ -59,11 +60,10 @@ func (s *simContext) session(clk clock.Clock, m disrupt.Method, budgets disrupt.
 	sims := s.simulators[m.Simulates]
 	if len(sims) < want {
 		sims = make([]*disrupt.Simulator, want)
-		var group sync.WaitGroup
-		for i := range sims {
-			group.Go(func() { sims[i] = s.input.Simulator(s.candidates, m.Simulates) })
-		}
-		group.Wait()
+		parallel.ForEach(numbers(want), want, func(i int) error {
+			sims[i] = s.input.Simulator(s.candidates, m.Simulates)
+			return nil
+		})
 		s.simulators[m.Simulates] = sims
 	}
 	for _, sim := range sims {
@@ -87,13 +87,19 @@ func (s *simContext) simulator(kind disrupt.Simulation) *disrupt.Simulator {
 // each calls do for all numbers below n, in ascending order of their start, one call at a time for each sim.
 func each(sims []*disrupt.Simulator, n int, do func(*disrupt.Simulator, int)) {
 	var next atomic.Int64
-	var group sync.WaitGroup
-	for _, sim := range sims {
-		group.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(sim, i)
-			}
-		})
+	parallel.ForEach(sims, len(sims), func(sim *disrupt.Simulator) error {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			do(sim, i)
+		}
+		return nil
+	})
+}
+
+// numbers are those from 0 to n-1.
+func numbers(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
 	}
-	group.Wait()
+	return out
 }

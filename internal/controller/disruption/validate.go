@@ -21,12 +21,11 @@ type validator struct {
 	log      *slog.Logger
 }
 
-// validateDue validates the commands that are due, and starts those that remain valid.
+// validateDue validates commands that are due, and starts those that remain valid.
 //
 // Commands that move pods are started one after the other: each is validated in a view in which the nodes of the one before are
 // marked and its replacements exist.
-func (vr *validator) validateDue(ctx context.Context) {
-	due := vr.queue.due(vr.clock.Now())
+func (vr *validator) validateDue(ctx context.Context, due []command) {
 	if len(due) == 0 {
 		return
 	}

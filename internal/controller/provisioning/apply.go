@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +16,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/create"
+	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
@@ -67,18 +67,18 @@ func (p *Provisioner) carryOut(ctx context.Context, in input, plan solve.Plan) (
 
 // createAll creates NodeClaims concurrently. It returns for each its name, or an empty name and the error.
 func (p *Provisioner) createAll(ctx context.Context, in input, claims []solve.NodeClaim) (created []string, errs []error) {
-	created, errs = make([]string, len(claims)), make([]error, len(claims))
+	created = make([]string, len(claims))
+	indexes := make([]int, len(claims))
+	for i := range indexes {
+		indexes[i] = i
+	}
 	usage := p.usage(claims)
 	defer p.WriteGate.Begin()()
-	var group errgroup.Group
-	group.SetLimit(creators)
-	for i, claim := range claims {
-		group.Go(func() error {
-			created[i], errs[i] = p.create(ctx, in, claim, usage[claim.Pool])
-			return nil
-		})
-	}
-	_ = group.Wait() // the functions report through errs
+	errs = parallel.ForEach(indexes, creators, func(i int) error {
+		var err error
+		created[i], err = p.create(ctx, in, claims[i], usage[claims[i].Pool])
+		return err
+	})
 	return created, errs
 }
 

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -20,7 +22,7 @@ type input struct {
 	pools    map[string]*v1.NodePool
 	// unused are pools that could have launched something if they were ready, each with the reason why they are not.
 	unusedPools []string
-	// blind is set when the virtual pods of capacity buffers are not all known.
+	// buffersUnknown is set when the virtual pods of capacity buffers are not all known, or some are left out.
 	buffersUnknown bool
 }
 
@@ -43,7 +45,9 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 	if in.Unreadable != nil {
 		p.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", in.Unreadable)
 	}
-	out := input{rejected: in.Rejected, buffersUnknown: blind}
+	all := virtual(in.Problem.Pods)
+	in.Problem.Pods = p.withoutQuarantined(in.Problem.Pods, now)
+	out := input{rejected: in.Rejected, buffersUnknown: blind || virtual(in.Problem.Pods) < all}
 	in.Problem.Pods, in.Problem.Nodes = p.nominations.reserve(in.Problem.Pods, in.Problem.Nodes, now, p.Scheduling.NominationWindow())
 	if len(in.Problem.Pods) > 0 {
 		err = builder.AddPools(ctx, snapshot, &in)
@@ -57,18 +61,20 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 // builder builds the problem of a pass.
 func (p *Provisioner) builder() problem.Builder {
 	rules := problem.PolicyOf(p.Scheduling, p.Gates)
-	rules.DeviceTimeout = p.deviceTimeout
+	rules.DeviceTimeout = deviceTimeout(p.Clock)
 	return problem.Builder{
 		Reader: problem.ClientReader{Client: p.Client}, Pods: p.Store, Cloud: p.Cloud, Translator: p.Translator, Catalogs: p.catalogs,
 		Policy: rules,
 	}
 }
 
-// deviceTimeout starts the timeout of one search for devices: a pod whose devices are hard to find must not delay other
-// pods.
-func (p *Provisioner) deviceTimeout() func() bool {
-	deadline := p.Clock.Now().Add(allocationTimeout)
-	return func() bool { return p.Clock.Now().After(deadline) }
+// deviceTimeout returns a function that starts the timeout of one search for devices: a pod whose devices are hard to find must not
+// delay other pods.
+func deviceTimeout(c clock.Clock) func() func() bool {
+	return func() func() bool {
+		deadline := c.Now().Add(allocationTimeout)
+		return func() bool { return c.Now().After(deadline) }
+	}
 }
 
 // logSkipped logs the pools that may not launch.

@@ -66,3 +66,6 @@ func realPods(pods []*model.Pod) []*model.Pod {
 	}
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *model.Pod) bool { return pod.Virtual })
 }
+
+// virtual is the number of virtual pods.
+func virtual(pods []*model.Pod) int { return len(pods) - len(realPods(pods)) }

@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -27,6 +28,8 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/controller/recovery"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -61,6 +64,8 @@ type Deps struct {
 	Buffers Buffers
 	// PodLatency records when pods are seen and placed; nil for a tracker that no other controller reads.
 	PodLatency *podlatency.Tracker
+	// Quarantine has the pods that passes leave out because of panics; New makes one if there is none.
+	Quarantine *recovery.Quarantine
 }
 
 // Trigger requests a pass; id names what requests it, such as a pod or a node.
@@ -78,6 +83,10 @@ type Provisioner struct {
 	logged, warned *ttlcache.Cache[string, bool]
 	// runs is the number of solver runs.
 	runs uint64
+	// solving are the pods of the last run, solved those of all runs of the pass that ended.
+	solving, solved []*model.Pod
+	// solver is solve.Solve.
+	solver func(solve.Problem) solve.Plan
 }
 
 // New returns a Provisioner that is not running yet.
@@ -85,6 +94,9 @@ func New(d Deps) *Provisioner {
 	d.Log = d.Log.With("controller", name)
 	if d.PodLatency == nil {
 		d.PodLatency = &podlatency.Tracker{}
+	}
+	if d.Quarantine == nil {
+		d.Quarantine = recovery.NewQuarantine()
 	}
 	return &Provisioner{
 		Deps:        d,
@@ -94,6 +106,7 @@ func New(d Deps) *Provisioner {
 		refused:     refusedPods{aside: map[string]*setAside{}},
 		logged:      ttlcache.New[string, bool](d.Clock, repeatAfter),
 		warned:      ttlcache.New[string, bool](d.Clock, warnAfter),
+		solver:      solve.Solve,
 	}
 }
 
@@ -134,9 +147,19 @@ func (p *Provisioner) Start(ctx context.Context) error {
 		}
 		if err := p.pass(ctx); err != nil && ctx.Err() == nil {
 			delay := delays.Step()
-			p.Log.Error("provisioning failed", "error", err, "retry-in", delay.String())
-			p.pause(ctx, delay)
+			args := []any{"error", err, "retry-in", delay.String()}
+			var panicked *recovery.Panic
+			if errors.As(err, &panicked) {
+				args = append(args, "stack", panicked.Stack)
+			}
+			p.Log.Error("provisioning failed", args...)
+			pause(ctx, p.Clock, delay)
 			p.batcher.Trigger("retry")
+			continue
+		}
+		if p.Quarantine.Searching() {
+			// The delay after the next panic must be longer, although this pass has succeeded.
+			p.batcher.Trigger("pods in quarantine")
 			continue
 		}
 		delays = retry
@@ -144,10 +167,10 @@ func (p *Provisioner) Start(ctx context.Context) error {
 	return nil
 }
 
-func (p *Provisioner) pause(ctx context.Context, d time.Duration) {
+func pause(ctx context.Context, c clock.Clock, d time.Duration) {
 	select {
 	case <-ctx.Done():
-	case <-p.Clock.After(d):
+	case <-c.After(d):
 	}
 }
 
@@ -228,8 +251,8 @@ func (p *Provisioner) remind() {
 	}
 }
 
-// pass gathers, solves and applies once, and then for the pods whose NodeClaims were refused.
-func (p *Provisioner) pass(ctx context.Context) error {
+// passOnce gathers, solves and applies once, and then for the pods whose NodeClaims were refused.
+func (p *Provisioner) passOnce(ctx context.Context) error {
 	started := p.Clock.Now()
 	in, err := p.gather(ctx, started)
 	if err != nil {

@@ -23,7 +23,9 @@ func (p *Provisioner) solve(problem solve.Problem) solve.Plan {
 		unfinished.Set(now.Sub(started).Seconds())
 		return now.After(deadline)
 	}
-	plan := solve.Solve(problem)
+	p.solving = problem.Pods
+	plan := p.solver(problem)
+	p.solved = append(p.solved, problem.Pods...)
 	p.Metrics.Scheduler.Duration.WithLabelValues(name).Observe(p.Clock.Since(started).Seconds())
 	return plan
 }
