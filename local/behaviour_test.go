@@ -73,6 +73,8 @@ func TestCluster(t *testing.T) {
 		{"a deleted pod ends within seconds", checkQuickDelete},
 		{"a finalizer holds a deleted pod", checkFinalizer},
 		{"a stubborn pod uses its grace period", checkStubborn},
+		{"a pod with a preStop hook takes that long", checkHooks},
+		{"a failing pod fails", checkFailing},
 		{"the API server comes back with its data", checkRestart},
 	} {
 		t.Run(part.name, func(t *testing.T) {
@@ -186,6 +188,56 @@ func checkStubborn(t *testing.T, l *launcher) {
 	if took := time.Since(start); took < 3*time.Second {
 		t.Errorf("the pod took %s to go, want its grace period of 5 s", took)
 	}
+}
+
+// checkHooks: preStop hooks and the time after SIGTERM are simulated, and cut off by the grace period, even by a later, shorter one.
+func checkHooks(t *testing.T, l *launcher) {
+	const sleep, command = `{"sleep":{"seconds":4}}`, `{"exec":{"command":["/bin/sh","-c","sleep 4"]}}`
+	for _, c := range []struct {
+		name, annotations, hook string
+		grace                   int
+		// shorter is the grace period of a second delete; 0 for none.
+		shorter     int
+		least, most time.Duration
+	}{
+		{"sleeps", "{}", sleep, 300, 0, 4 * time.Second, time.Minute},
+		{"runs-a-command", "{}", command, 300, 0, 4 * time.Second, time.Minute},
+		{"handles-sigterm", `{"local.karpenter-anew.dev/terminate-after":"4s"}`, "null", 300, 0, 4 * time.Second, time.Minute},
+		{"hooks-and-handles", `{"local.karpenter-anew.dev/terminate-after":"3s"}`, sleep, 300, 0, 7 * time.Second, time.Minute},
+		{"is-cut-off", "{}", `{"sleep":{"seconds":299}}`, 4, 0, 3 * time.Second, time.Minute},
+		{"is-cut-short", "{}", `{"sleep":{"seconds":250}}`, 300, 3, 2 * time.Second, time.Minute},
+	} {
+		text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"annotations":%s},"spec":{"nodeName":"simulated",
+			"terminationGracePeriodSeconds":%d,"containers":[{"name":"other","image":"none"},{"name":"main","image":"none","lifecycle":{"preStop":%s}}]}}`,
+			c.name, c.annotations, max(c.grace, 300), c.hook)
+		l.run(text, "apply", "-f", "-")
+		l.eventually("Running", "get", "pod", c.name, "-o", "jsonpath={.status.phase}")
+		start := time.Now()
+		l.run("", "delete", "pod", c.name, "--wait=false", fmt.Sprintf("--grace-period=%d", c.grace))
+		if c.shorter > 0 {
+			l.run("", "delete", "pod", c.name, "--wait=false", fmt.Sprintf("--grace-period=%d", c.shorter))
+		}
+		l.eventually("", "get", "pods", "-o", "name")
+		if took := time.Since(start); took < c.least || took > c.most {
+			t.Errorf("pod %s took %s to go, want between %s and %s", c.name, took, c.least, c.most)
+		}
+	}
+}
+
+// checkFailing: a pod that is not restarted fails, by its command or by an annotation; one of a Job is counted as failed.
+func checkFailing(_ *testing.T, l *launcher) {
+	for name, parts := range map[string][2]string{
+		"exits": {"{}", `["sh","-c","exit 3"]`}, "is-told": {`{"local.karpenter-anew.dev/fail-after":"1s"}`, "[]"},
+	} {
+		l.run(fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"annotations":%s},
+			"spec":{"nodeName":"simulated","restartPolicy":"Never","containers":[{"name":"main","image":"none","command":%s}]}}`, name, parts[0], parts[1]), "apply", "-f", "-")
+		l.eventually("Failed 1", "get", "pod", name, "-o", "jsonpath={.status.phase} {.status.containerStatuses[0].state.terminated.exitCode}")
+		l.run("", "delete", "pod", name, "--timeout=60s")
+	}
+	l.run(strings.NewReplacer("short", "failing", "image: none", "image: none, args: [exit 1]", "spec:\n  template", "spec:\n  backoffLimit: 0\n  template").Replace(job), "apply", "-f", "-")
+	l.eventually("1", "get", "job", "failing", "-o", "jsonpath={.status.failed}")
+	l.run("", "delete", "job", "failing", "--wait=true", "--timeout=60s")
+	l.eventually("", "get", "pods", "-o", "name")
 }
 
 func checkRestart(t *testing.T, l *launcher) {

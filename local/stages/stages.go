@@ -1,7 +1,7 @@
 // Package stages holds the behaviour of simulated nodes and of the pods on them, as Stage objects of the kwok simulator.
 //
 // They imitate a kubelet closely enough for a node provisioner: a node becomes and remains Ready, a pod bound to it runs, a Job's pod
-// completes, and a deleted pod first terminates and is then removed. They never remove a finalizer and never change the capacity of a node
+// completes or fails, and a deleted pod first terminates, for as long as its preStop hook takes, and is then removed. They never remove a finalizer and never change the capacity of a node
 // that has one.
 package stages
 
@@ -10,10 +10,22 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 )
 
 //go:embed *.yaml
 var files embed.FS
+
+// pod are definitions that several stages use in their expressions, in the language of jq.
+//
+//go:embed pod.jq
+var pod string
+
+// podMark is replaced by definitions in the stages.
+const podMark = "@pod@"
+
+// definitions are those of pod on one line, for a quoted YAML string.
+func definitions() string { return strings.Join(strings.Fields(pod), " ") }
 
 // YAML returns all stages as one multi-document YAML text, in the order of their file names.
 func YAML() ([]byte, error) {
@@ -29,7 +41,7 @@ func YAML() ([]byte, error) {
 			return nil, fmt.Errorf("reading stage %s: %w", name, err)
 		}
 		out = append(out, "---\n"...)
-		out = append(out, text...)
+		out = append(out, strings.ReplaceAll(string(text), podMark, definitions())...)
 	}
 	return out, nil
 }

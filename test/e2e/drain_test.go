@@ -166,3 +166,72 @@ func TestGracePeriodForcesDrain(t *testing.T) {
 	w.awaitEvent(&pod, "Disrupted", "Deleting the pod to accommodate the terminationTime")
 	w.awaitEvent(&claim, "TerminationGracePeriodExpiring", "All pods will be deleted by ")
 }
+
+// hooked gives pods a preStop hook of this many seconds, and a grace period.
+func hooked(seconds, grace int64) func(*corev1.PodTemplateSpec) {
+	return func(template *corev1.PodTemplateSpec) {
+		template.Spec.TerminationGracePeriodSeconds = &grace
+		template.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: seconds}}}
+	}
+}
+
+// TestDrainWaitsForHooks: an evicted pod runs its preStop hook to the end, and the node stays until then.
+func TestDrainWaitsForHooks(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	w.controller()
+	const hook, grace = 6, 120
+	node := w.oneNode(deployment("web", 2, "500m", hooked(hook, grace)))
+	before := w.pods()
+	deleted := time.Now()
+	w.delete(node)
+	w.await("the pods are gone, then the node", 2*patience, func() string {
+		there := w.get(node)
+		for i := range before {
+			pod := &before[i]
+			switch {
+			case !w.get(pod):
+				continue
+			case !there:
+				t.Fatalf("the node is gone, and its pod %q still runs its hook", pod.Name)
+			case pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds != 0 && *pod.DeletionGracePeriodSeconds != grace:
+				t.Errorf("pod %q was evicted with a grace period of %d s, want %d", pod.Name, *pod.DeletionGracePeriodSeconds, grace)
+			}
+			return fmt.Sprintf("pod %q is there", pod.Name)
+		}
+		if there {
+			return "the node is there"
+		}
+		return ""
+	})
+	if took := time.Since(deleted); took < hook*time.Second {
+		t.Errorf("the node went after %s, in less time than the hooks take", took)
+	}
+	w.awaitRunning(2)
+	w.awaitNodes(1)
+}
+
+// TestGracePeriodCutsHooks: a hook that takes longer than the terminationGracePeriod of the node is cut off when that ends.
+func TestGracePeriodCutsHooks(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	w.controller()
+	const grace = 8 * time.Second
+	node := w.oneNode(deployment("web", 1, "500m", hooked(900, 1800)), func(p *v1.NodePool) {
+		p.Spec.Template.Spec.TerminationGracePeriod = &metav1.Duration{Duration: grace}
+	})
+	pod := w.pods()[0]
+	w.delete(node)
+	w.await("the pod is killed", patience, func() string {
+		if w.get(&pod) && pod.Status.Phase != corev1.PodFailed {
+			return fmt.Sprintf("it has until %s", pod.DeletionTimestamp)
+		}
+		return ""
+	})
+	w.await("the node is gone", patience, func() string {
+		if w.get(node) {
+			return "it is there"
+		}
+		return ""
+	})
+}

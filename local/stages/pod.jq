@@ -1,0 +1,11 @@
+def note($name): .metadata.annotations["local.karpenter-anew.dev/" + $name];
+def whole: capture("^(?<n>[0-9]+)s$").n | tonumber;
+def asleep: join(" ") | capture("sleep (?<n>[0-9]+)").n | tonumber;
+def hook: [.spec.containers[].lifecycle.preStop | .sleep.seconds // ((.exec.command // []) | asleep) // 0] | max // 0;
+def needed: hook + ((note("terminate-after") // "" | whole) // 0);
+def grace: .metadata.deletionGracePeriodSeconds;
+def deadline: .metadata.deletionTimestamp | fromdateiso8601;
+def termination: if note("ignore-sigterm") then "killed" elif needed == 0 then "prompt" elif needed < grace then "slow" else "killed" end;
+def terminated: deadline - grace + needed + 1 | todateiso8601;
+def exits: [.spec.containers[] | ((.command // []) + (.args // [])) | join(" ") | select(test("\\bexit [1-9]"))] | .[0];
+def fails: note("fail-after") // exits;
