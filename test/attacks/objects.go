@@ -166,10 +166,10 @@ func softConstraints() []client.Object {
 	})}
 }
 
-// endlessGrace is a pod whose grace period is more nanoseconds than an int64 holds.
+// endlessGrace is a protected pod whose grace period is more nanoseconds than an int64 holds.
 func endlessGrace() []client.Object {
 	return []client.Object{newPod("attacker", func(pod *corev1.Pod) {
-		pod.Annotations = map[string]string{ignoreSIGTERM: "true"}
+		pod.Annotations = map[string]string{ignoreSIGTERM: "true", v1.DoNotDisruptAnnotationKey: "true"}
 		pod.Spec.TerminationGracePeriodSeconds = ptr.To(int64(9_223_372_037))
 	})}
 }
@@ -205,7 +205,8 @@ func inventedDaemonSets() []client.Object {
 	return out
 }
 
-// overflowing are pods whose containers together request more than an int64 holds.
+// overflowing are pods whose containers together request more than an int64 holds: the sum wraps to less than nothing with two, and to a
+// lot with three.
 func overflowing() []client.Object {
 	var out []client.Object
 	for i, request := range []corev1.ResourceList{
@@ -213,14 +214,16 @@ func overflowing() []client.Object {
 		{corev1.ResourceCPU: resource.MustParse("9000000000000000")},
 		{corev1.ResourceEphemeralStorage: resource.MustParse("8E")},
 	} {
-		out = append(out, newPod(fmt.Sprintf("attacker-%d", i), func(pod *corev1.Pod) {
-			container := pod.Spec.Containers[0]
-			pod.Spec.Containers = nil
-			for j := range 3 {
-				container.Name, container.Resources.Requests = fmt.Sprintf("app-%d", j), request
-				pod.Spec.Containers = append(pod.Spec.Containers, container)
-			}
-		}))
+		for _, containers := range []int{2, 3} {
+			out = append(out, newPod(fmt.Sprintf("attacker-%d-%d", i, containers), func(pod *corev1.Pod) {
+				container := pod.Spec.Containers[0]
+				pod.Spec.Containers = nil
+				for j := range containers {
+					container.Name, container.Resources.Requests = fmt.Sprintf("app-%d", j), request
+					pod.Spec.Containers = append(pod.Spec.Containers, container)
+				}
+			}))
+		}
 	}
 	return out
 }
