@@ -16,7 +16,7 @@ import (
 var awsFolders = []string{"cloud/aws", "api/aws", "test", "docs", "tools"}
 
 // awsExceptions are the files and folders that may name AWS as well, each with the reason. Do not add to it for a new cloud provider: what
-// the core has to know about a provider belongs in its registration.
+// the core has to know about a provider belongs in its plugin.
 var awsExceptions = map[string]string{
 	"cmd/karpenter/providers.go":      "lists the cloud providers",
 	"cmd/karpenter/convert.go":        "converts the earlier APIs, which exist on AWS only and do not change any more",
@@ -48,7 +48,7 @@ func TestOnlyTheProviderNamesAWS(t *testing.T) {
 		if slices.ContainsFunc(awsFolders, func(folder string) bool { return strings.HasPrefix(file, folder+"/") }) || allowed(file) {
 			continue
 		}
-		t.Errorf("%s names AWS: %s; what it has to know belongs in the registration of the provider, see cloud/registration", file, strings.Join(names, ", "))
+		t.Errorf("%s names AWS: %s; what it has to know belongs in the plugin of the provider, see cloud/plugin", file, strings.Join(names, ", "))
 	}
 	for name := range awsExceptions {
 		if !used[name] {

@@ -16,12 +16,12 @@ import (
 
 const module = "github.com/karpenter-anew/karpenter/"
 
-// lattice is the whole architecture: every package of the module with the packages of the module it may import, lower
+// allowedImports is the whole architecture: every package of the module with the packages of the module it may import, lower
 // layers first. Test files are not held to it.
 //
 // A line reads "packages < imports". A trailing /... means the package and everything below it. A name in capitals stands
 // for what an earlier line defined.
-const lattice = `
+const allowedImports = `
 # layer 0: wire types, importable by anyone
 api/v1 <
 api/podrules < api/v1
@@ -61,8 +61,8 @@ CORE = internal/core/...
 internal/ttlcache <
 cloud < API, internal/core/requirement
 cloud/cloudtest < API, cloud, internal/core/requirement
-cloud/registration < API, cloud, internal/observe, internal/options
-cloud/kwok < API, cloud, cloud/registration, internal/core/requirement, internal/observe, internal/options
+cloud/plugin < API, cloud, internal/observe, internal/options
+cloud/kwok < API, cloud, cloud/plugin, internal/core/requirement, internal/observe, internal/options
 cloud/aws/family < API
 cloud/aws/kubelet < API, cloud/aws/family
 cloud/aws/kubeletcel < cloud/aws/kubelet
@@ -75,7 +75,7 @@ cloud/aws/resourcetags < API
 cloud/aws/subnet < API
 cloud/aws/awserrors <
 cloud/aws/settings < internal/options
-cloud/aws/snapshot < API, cloud/registration
+cloud/aws/snapshot < API, cloud/plugin
 cloud/aws/batch, cloud/aws/price, cloud/aws/unavailableofferings, cloud/aws/eventbridge <
 cloud/aws/telemetry < API, cloud/aws/eventbridge, internal/observe
 cloud/aws/session < cloud/aws/awserrors, cloud/aws/telemetry, internal/observe
@@ -99,7 +99,7 @@ cloud/aws/profile < API, cloud/aws/awserrors, internal/ttlcache, cloud/aws/resou
 cloud/aws/nodeclass < API, cloud/aws/awserrors, cloud/aws/catalog, cloud/aws/image, cloud/aws/kubelet, cloud/aws/profile, cloud/aws/request, cloud/aws/resourcetags, cloud/aws/session, cloud/aws/template, internal/observe, internal/ttlcache
 cloud/aws/tagging < API, cloud/aws/instance, cloud/aws/template, internal/observe
 cloud/aws/periodic < API, cloud, cloud/aws/catalog, cloud/aws/discovery, cloud/aws/instance, cloud/aws/profile, cloud/aws/telemetry, internal/observe
-cloud/aws < API, cloud, cloud/aws/catalog, cloud/aws/controlplane, cloud/aws/health, cloud/aws/instancelookup, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/offline, cloud/aws/periodic, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/settings, cloud/aws/snapshot, cloud/aws/tagging, cloud/aws/telemetry, cloud/aws/zonalshift, cloud/registration, internal/observe, internal/options
+cloud/aws < API, cloud, cloud/aws/catalog, cloud/aws/controlplane, cloud/aws/health, cloud/aws/instancelookup, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/offline, cloud/aws/periodic, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/settings, cloud/aws/snapshot, cloud/aws/tagging, cloud/aws/telemetry, cloud/aws/zonalshift, cloud/plugin, internal/observe, internal/options
 cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session
 cloud/aws/awstest/ebs < API, cloud/aws/awstest
 cloud/aws/awstest/firstboot <
@@ -115,7 +115,7 @@ internal/translate < API, CORE, cloud
 internal/manifest < API, internal/prediction
 internal/buffer < API, CORE, internal/translate
 internal/overlay < API, cloud, internal/core/requirement
-internal/snapshot < API, cloud/registration, internal/manifest
+internal/snapshot < API, cloud/plugin, internal/manifest
 internal/convert < API, internal/manifest
 
 # layer 4: what is
@@ -151,10 +151,10 @@ internal/controller/legacy < CONTROLLERBASE, internal/convert, internal/manifest
 CONTROLLERS = internal/controller/...
 
 # layer 6: wiring
-internal/operator < API, cloud, cloud/registration, internal/observe, internal/options, internal/translate, internal/overlay, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS
+internal/operator < API, cloud, cloud/plugin, internal/observe, internal/options, internal/translate, internal/overlay, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS
 
 # layer 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, cloud/registration, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert
+cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, cloud/plugin, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert
 
 # scenarios and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/translate, internal/manifest, internal/options, internal/simulation, test/scenario/...
@@ -175,10 +175,10 @@ test/chaos < API, cloud, test/controlplane, test/poll, test/process, test/simclu
 test/attacks < API, test/poll, test/process, test/simcluster
 `
 
-// layerOf is the number of each package's layer, by the headings of the lattice.
+// layerOf is the number of each package's layer, by the headings of allowedImports.
 func layerOf() map[string]string {
 	out, layer := map[string]string{}, ""
-	for line := range strings.Lines(lattice) {
+	for line := range strings.Lines(allowedImports) {
 		if heading, ok := strings.CutPrefix(line, "# "); ok {
 			layer = ""
 			if number, ok := strings.CutPrefix(heading, "layer "); ok {
@@ -196,7 +196,7 @@ func layerOf() map[string]string {
 	return out
 }
 
-// TestArchitectureShowsTheLayers holds the table of ARCHITECTURE.md against the lattice. A folder of the table stands for
+// TestArchitectureShowsTheLayers holds the table of ARCHITECTURE.md against allowedImports. A folder of the table stands for
 // what is below it.
 func TestArchitectureShowsTheLayers(t *testing.T) {
 	page, err := os.ReadFile("../ARCHITECTURE.md")
@@ -249,7 +249,7 @@ func TestImportsOnlyPointDownward(t *testing.T) {
 			}
 		}
 		if !listed {
-			t.Errorf("%s is not in the lattice of internal/arch_test.go: give it a layer", pkg)
+			t.Errorf("%s is not in allowedImports of internal/arch_test.go: give it a layer", pkg)
 			continue
 		}
 		for _, path := range imports {
@@ -311,7 +311,7 @@ func parseLattice(t *testing.T) map[string][]string {
 		}
 		return names
 	}
-	for _, line := range strings.Split(lattice, "\n") {
+	for _, line := range strings.Split(allowedImports, "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -322,7 +322,7 @@ func parseLattice(t *testing.T) map[string][]string {
 		}
 		packages, imports, ok := strings.Cut(line, "<")
 		if !ok {
-			t.Fatalf("lattice: cannot read %q", line)
+			t.Fatalf("allowedImports: cannot read %q", line)
 		}
 		for _, pkg := range expand(packages) {
 			out[pkg] = append(out[pkg], expand(imports)...)

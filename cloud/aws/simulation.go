@@ -11,7 +11,7 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/offline"
-	"github.com/karpenter-anew/karpenter/cloud/registration"
+	"github.com/karpenter-anew/karpenter/cloud/plugin"
 )
 
 // offlineFlags opens the provider for simulations. Its fields are flags of simulate and explain.
@@ -20,7 +20,7 @@ type offlineFlags struct {
 	ReservedENIs            int     `name:"reserved-enis" envvar:"RESERVED_ENIS" group:"Cloud provider" default:"0" help:"aws: network interfaces of each instance that are not for pods."`
 }
 
-// Check implements registration.Offline.
+// Check implements plugin.Offline.
 func (f *offlineFlags) Check() error {
 	if f.ReservedENIs < 0 || f.VMMemoryOverheadPercent < 0 {
 		return errors.New("--reserved-enis and --vm-memory-overhead-percent cannot be negative")
@@ -28,8 +28,8 @@ func (f *offlineFlags) Check() error {
 	return nil
 }
 
-// Open implements registration.Offline.
-func (f *offlineFlags) Open(c registration.Catalog) (cloud.Cloud, error) {
+// Open implements plugin.Offline.
+func (f *offlineFlags) Open(c plugin.Catalog) (cloud.Cloud, error) {
 	if !offline.Knows(c.Name) {
 		return Unopened(), nil
 	}
@@ -40,11 +40,11 @@ func (f *offlineFlags) open(catalog string, classes []*awsv1.EC2NodeClass) (clou
 	return Offline(catalog, Settings{VMMemoryOverheadPercent: f.VMMemoryOverheadPercent, ReservedENIs: int64(f.ReservedENIs)}, classes)
 }
 
-// OpenFor implements registration.Offline. EC2NodeClasses without a status get one.
-func (f *offlineFlags) OpenFor(s registration.Simulation) (registration.Opened, error) {
+// OpenFor implements plugin.Offline. EC2NodeClasses without a status get one.
+func (f *offlineFlags) OpenFor(s plugin.Simulation) (plugin.Opened, error) {
 	given := classesAmong(s.Objects)
 	catalog, notes := catalogFor(s.Catalog.Name, given)
-	out := registration.Opened{Notes: slices.Concat(assumptions(given, catalog), notes)} // before the classes get a status
+	out := plugin.Opened{Notes: slices.Concat(assumptions(given, catalog), notes)} // before the classes get a status
 	out.Objects = s.Complete(s.Objects, Unopened())
 	var err error
 	out.Cloud, err = f.open(catalog, classesAmong(out.Objects))

@@ -16,7 +16,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/cloud/registration"
+	"github.com/karpenter-anew/karpenter/cloud/plugin"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -33,7 +33,7 @@ func examplePool() *v1.NodePool {
 }
 
 // eventsOf are the events of a provider.
-func eventsOf(p registration.Provider) []observe.Event {
+func eventsOf(p plugin.Provider) []observe.Event {
 	if p.Events == nil {
 		return nil
 	}

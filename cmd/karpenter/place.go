@@ -12,7 +12,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/cloud/registration"
+	"github.com/karpenter-anew/karpenter/cloud/plugin"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -21,7 +21,7 @@ type place struct {
 	// Provider is empty where the node classes decide.
 	Provider options.CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" placeholder:"NAME" help:"Cloud provider; otherwise the one of the node classes that the NodePools refer to. Known: ${cloud_providers}."`
 	KWOK     options.KWOK          `embed:""`
-	// Offline are the providers, each a registration.Offline, in the order of providers.
+	// Offline are the providers, each a plugin.Offline, in the order of providers.
 	Offline kong.Plugins `embed:""`
 }
 
@@ -35,16 +35,16 @@ func newPlace() place {
 }
 
 // catalog is the one of the flags.
-func (p place) catalog() registration.Catalog {
-	return registration.Catalog{Name: p.KWOK.Catalog, File: p.KWOK.InstanceTypesFilePath}
+func (p place) catalog() plugin.Catalog {
+	return plugin.Catalog{Name: p.KWOK.Catalog, File: p.KWOK.InstanceTypesFilePath}
 }
 
 // definitions are those of the core kinds and of all node classes.
 func (p place) definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	all := providers()
 	// All providers have the core kinds, restricted to the labels of their cloud: the chosen provider sorts first.
-	slices.SortStableFunc(all, func(a, b registration.Provider) int {
-		rank := func(of registration.Provider) int {
+	slices.SortStableFunc(all, func(a, b plugin.Provider) int {
+		rank := func(of plugin.Provider) int {
 			if of.Name == p.Provider {
 				return 0
 			}
@@ -68,12 +68,12 @@ func (p place) definitions() ([]*apiextensionsv1.CustomResourceDefinition, error
 }
 
 // offline finds a provider by its name.
-func (p place) offline(name options.CloudProvider) (registration.Offline, error) {
+func (p place) offline(name options.CloudProvider) (plugin.Offline, error) {
 	at := slices.Index(providerNames(), name)
 	if at < 0 {
 		return nil, fmt.Errorf("cloud provider %q is not part of this binary", name)
 	}
-	found, ok := p.Offline[at].(registration.Offline)
+	found, ok := p.Offline[at].(plugin.Offline)
 	if !ok {
 		return nil, fmt.Errorf("cloud provider %q has no simulation", name)
 	}
@@ -89,7 +89,7 @@ func (p place) check() error {
 // named is the cloud that the flags name, or else the default one.
 func (p place) named() (cloud.Cloud, error) {
 	for _, flags := range p.Offline {
-		if o, ok := flags.(registration.Offline); ok {
+		if o, ok := flags.(plugin.Offline); ok {
 			if err := o.Check(); err != nil {
 				return cloud.Cloud{}, err
 			}
@@ -117,19 +117,19 @@ func (p place) opening(name options.CloudProvider, err error) error {
 }
 
 // cloudFor opens the cloud for objects: the one that the flags name, or else the one whose node classes the NodePools refer to.
-func (p place) cloudFor(objects []client.Object, complete func([]client.Object, cloud.Cloud) []client.Object) (registration.Opened, error) {
+func (p place) cloudFor(objects []client.Object, complete func([]client.Object, cloud.Cloud) []client.Object) (plugin.Opened, error) {
 	name := cmp.Or(p.Provider, options.CloudProviderKWOK)
 	if p.Provider == "" && p.KWOK.InstanceTypesFilePath == "" {
 		name = cmp.Or(providerOfPools(objects), name)
 	}
 	if name != options.CloudProviderKWOK && p.KWOK.InstanceTypesFilePath != "" {
-		return registration.Opened{}, codedError{errors.New("--instance-types-file-path is for cloud provider kwok"), exitUsage}
+		return plugin.Opened{}, codedError{errors.New("--instance-types-file-path is for cloud provider kwok"), exitUsage}
 	}
 	chosen, err := p.offline(name)
 	if err != nil {
-		return registration.Opened{}, err
+		return plugin.Opened{}, err
 	}
-	opened, err := chosen.OpenFor(registration.Simulation{Catalog: p.catalog(), Objects: objects, Complete: complete})
+	opened, err := chosen.OpenFor(plugin.Simulation{Catalog: p.catalog(), Objects: objects, Complete: complete})
 	return opened, p.opening(name, err)
 }
 

@@ -8,25 +8,25 @@ import (
 
 	"github.com/karpenter-anew/karpenter/cloud/aws"
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
-	"github.com/karpenter-anew/karpenter/cloud/registration"
+	"github.com/karpenter-anew/karpenter/cloud/plugin"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/snapshot"
 )
 
 // providers lists the cloud providers of this binary, the default first. It is the one place that names them.
-func providers() []registration.Provider {
-	return []registration.Provider{
+func providers() []plugin.Provider {
+	return []plugin.Provider{
 		kwok.Provider(),
 		aws.Provider(),
 	}
 }
 
 // providerNamed finds a provider.
-func providerNamed(name options.CloudProvider) (registration.Provider, error) {
+func providerNamed(name options.CloudProvider) (plugin.Provider, error) {
 	all := providers()
-	at := slices.IndexFunc(all, func(p registration.Provider) bool { return p.Name == name })
+	at := slices.IndexFunc(all, func(p plugin.Provider) bool { return p.Name == name })
 	if at < 0 {
-		return registration.Provider{}, fmt.Errorf("cloud provider %q is not part of this binary", name)
+		return plugin.Provider{}, fmt.Errorf("cloud provider %q is not part of this binary", name)
 	}
 	return all[at], nil
 }
@@ -62,7 +62,7 @@ func schemes() []func(*runtime.Scheme) error {
 
 // snapshotFormat returns the format of snapshots of clusters of any provider.
 func snapshotFormat() (*snapshot.Format, error) {
-	var all []registration.Snapshot
+	var all []plugin.Snapshot
 	for _, p := range providers() {
 		all = append(all, p.Snapshot)
 	}

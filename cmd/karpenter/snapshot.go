@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/cloud/registration"
+	"github.com/karpenter-anew/karpenter/cloud/plugin"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/operator"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -85,7 +85,7 @@ func (c *snapshotCommand) labels(name options.CloudProvider) (v1.LabelRules, err
 	if err != nil {
 		return v1.LabelRules{}, err
 	}
-	opened, err := provider.Offline().Open(registration.Catalog{Name: c.KWOK.Catalog, File: c.KWOK.InstanceTypesFilePath})
+	opened, err := provider.Offline().Open(plugin.Catalog{Name: c.KWOK.Catalog, File: c.KWOK.InstanceTypesFilePath})
 	if err != nil {
 		return v1.LabelRules{}, fmt.Errorf("opening cloud provider %q: %w", name, err)
 	}

@@ -28,7 +28,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/cloud/registration"
+	"github.com/karpenter-anew/karpenter/cloud/plugin"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -40,7 +40,7 @@ const drainTimeout = 30 * time.Second
 // Process is what Run needs besides options.
 type Process struct {
 	// Provider is the cloud provider that the options name.
-	Provider registration.Provider
+	Provider plugin.Provider
 	// Build identifies the binary.
 	Build observe.Build
 	// Log is the root logger.
@@ -206,7 +206,7 @@ func logStart(o options.Options, p Process) {
 }
 
 // newScheme returns a scheme with the types of Kubernetes, of Karpenter and of the cloud provider.
-func newScheme(p registration.Provider) (*runtime.Scheme, error) {
+func newScheme(p plugin.Provider) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	add := []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, v1alpha5.AddToScheme}
 	if p.AddToScheme != nil {

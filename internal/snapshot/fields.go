@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/karpenter-anew/karpenter/cloud/registration"
+	"github.com/karpenter-anew/karpenter/cloud/plugin"
 )
 
 //go:embed fields.txt
@@ -46,14 +46,14 @@ type kind struct {
 type Format struct {
 	kinds []kind
 	// redactors are those of cloud providers, by mark.
-	redactors map[mark]registration.Redactor
+	redactors map[mark]plugin.Redactor
 	// redactedLabels are well-known labels whose values are replaced all the same, by a redactor.
 	redactedLabels map[string]mark
 }
 
 // NewFormat returns the format of snapshots of clusters with node classes of some cloud providers.
-func NewFormat(providers ...registration.Snapshot) (*Format, error) {
-	f := &Format{redactors: map[mark]registration.Redactor{}, redactedLabels: map[string]mark{}}
+func NewFormat(providers ...plugin.Snapshot) (*Format, error) {
+	f := &Format{redactors: map[mark]plugin.Redactor{}, redactedLabels: map[string]mark{}}
 	var provided strings.Builder
 	for _, p := range providers {
 		provided.WriteString(p.Fields)

@@ -23,7 +23,7 @@ import (
 // newFormat is the format of snapshots of clusters on AWS.
 func newFormat(t *testing.T) *Format {
 	t.Helper()
-	f, err := NewFormat(awssnapshot.Registration())
+	f, err := NewFormat(awssnapshot.Plugin())
 	if err != nil {
 		t.Fatal(err)
 	}

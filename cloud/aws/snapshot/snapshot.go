@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
-	"github.com/karpenter-anew/karpenter/cloud/registration"
+	"github.com/karpenter-anew/karpenter/cloud/plugin"
 )
 
 //go:embed fields.txt
@@ -27,9 +27,9 @@ const (
 	markTags    = "tags"
 )
 
-// Registration returns what the provider registers for snapshots.
-func Registration() registration.Snapshot {
-	text := func(replace func(string, func(string) string) string) registration.Redactor {
+// Plugin returns what the provider registers for snapshots.
+func Plugin() plugin.Snapshot {
+	text := func(replace func(string, func(string) string) string) plugin.Redactor {
 		return func(value any, rename func(string) string) any {
 			if text, ok := value.(string); ok {
 				return replace(text, rename)
@@ -37,9 +37,9 @@ func Registration() registration.Snapshot {
 			return value
 		}
 	}
-	return registration.Snapshot{
+	return plugin.Snapshot{
 		Fields:    fields,
-		Redactors: map[string]registration.Redactor{markID: text(redactID), markAccount: text(redactAccount), markTags: redactTags},
+		Redactors: map[string]plugin.Redactor{markID: text(redactID), markAccount: text(redactAccount), markTags: redactTags},
 		// Well-known labels whose values are IDs of an account.
 		Labels: map[string]string{awsv1.LabelCapacityReservationID: markID, awsv1.LabelPlacementGroupID: markID},
 	}

@@ -7,18 +7,18 @@ import (
 	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/cloud/registration"
+	"github.com/karpenter-anew/karpenter/cloud/plugin"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 // Provider returns what the simulated provider registers. Its kinds are part of internal/snapshot/fields.txt and its flags of
 // options.KWOK, because every provider may use the catalogs.
-func Provider() registration.Provider {
+func Provider() plugin.Provider {
 	open := func(c client.Client, o options.Options, _ *observe.Telemetry) (cloud.Cloud, error) {
 		return New(c, Options{Catalog: o.KWOK.Catalog, InstanceTypesFile: o.KWOK.InstanceTypesFilePath})
 	}
-	return registration.Provider{
+	return plugin.Provider{
 		Name:        options.CloudProviderKWOK,
 		NodeClasses: []schema.GroupVersionKind{v1alpha1.SchemeGroupVersion.WithKind("KWOKNodeClass")},
 		AddToScheme: v1alpha1.AddToScheme,
@@ -28,26 +28,26 @@ func Provider() registration.Provider {
 			return err
 		},
 		Open:    open,
-		Offline: func() registration.Offline { return &offline{} },
+		Offline: func() plugin.Offline { return &offline{} },
 	}
 }
 
 // offline opens the provider for simulations. It has no flags.
 type offline struct{}
 
-// Check implements registration.Offline.
+// Check implements plugin.Offline.
 func (*offline) Check() error { return nil }
 
-// Open implements registration.Offline.
-func (*offline) Open(c registration.Catalog) (cloud.Cloud, error) {
+// Open implements plugin.Offline.
+func (*offline) Open(c plugin.Catalog) (cloud.Cloud, error) {
 	return New(nil, Options{Catalog: c.Name, InstanceTypesFile: c.File})
 }
 
-// OpenFor implements registration.Offline.
-func (o *offline) OpenFor(s registration.Simulation) (registration.Opened, error) {
+// OpenFor implements plugin.Offline.
+func (o *offline) OpenFor(s plugin.Simulation) (plugin.Opened, error) {
 	opened, err := o.Open(s.Catalog)
 	if err != nil {
-		return registration.Opened{}, err
+		return plugin.Opened{}, err
 	}
-	return registration.Opened{Cloud: opened, Objects: s.Complete(s.Objects, opened)}, nil
+	return plugin.Opened{Cloud: opened, Objects: s.Complete(s.Objects, opened)}, nil
 }

@@ -1,9 +1,9 @@
-// Package registration is what a cloud provider registers with the binary, so that the rest of the program does not
+// Package plugin is what a cloud provider registers with the binary, so that the rest of the program does not
 // name providers.
 //
 // A provider package exports one function that returns a Provider, and cmd/karpenter lists it. Adding a cloud touches a folder
 // under cloud/, one under api/, and that line.
-package registration
+package plugin
 
 import (
 	"github.com/prometheus/client_golang/prometheus"

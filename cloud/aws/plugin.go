@@ -13,24 +13,24 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/settings"
 	"github.com/karpenter-anew/karpenter/cloud/aws/snapshot"
 	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
-	"github.com/karpenter-anew/karpenter/cloud/registration"
+	"github.com/karpenter-anew/karpenter/cloud/plugin"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 // Provider returns what the provider for AWS registers.
-func Provider() registration.Provider {
-	return registration.Provider{
+func Provider() plugin.Provider {
+	return plugin.Provider{
 		Name:        settings.Provider,
 		NodeClasses: []schema.GroupVersionKind{awsv1.SchemeGroupVersion.WithKind("EC2NodeClass")},
 		AddToScheme: addToScheme,
 		Definitions: awscrds.Definitions,
 		Settings:    func() options.ProviderSettings { return &settings.Settings{} },
 		Open:        openWith,
-		Offline:     func() registration.Offline { return &offlineFlags{} },
+		Offline:     func() plugin.Offline { return &offlineFlags{} },
 		Metrics:     func(r prometheus.Registerer) []observe.Definition { return telemetry.NewMetrics(r).Definitions() },
 		Events:      telemetry.ExampleEvents,
-		Snapshot:    snapshot.Registration(),
+		Snapshot:    snapshot.Plugin(),
 	}
 }
 
