@@ -46,7 +46,7 @@ func newAnalysis(ctx context.Context, q Question) (*analysis, error) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		fleet.Prices[c.Node.Pool].Set(c)
-		found := problem.InspectPods(c.Node, fleet.Pods[c.Node.NodeName], fleet.Budgets, fleet.Queues, now)
+		found := problem.InspectPods(c.Node, fleet.Pods[c.Node.NodeName], fleet.PDBs, fleet.PDBLimits, now)
 		c.DrainRounds = found.DrainRounds()
 		if found.Blocked {
 			s.podObstacles[c.Node.ID] = found.Obstacle
@@ -57,7 +57,7 @@ func newAnalysis(ctx context.Context, q Question) (*analysis, error) {
 	}
 	s.input, _, err = fleet.Builder.Disruption(ctx, problem.Disruption{
 		Snapshot: fleet.Snapshot, Now: now, Pools: qualification.Pools, Candidates: s.candidates,
-		Budgets: fleet.Budgets, Unevictable: unevictable, PriceOf: s.priceOf,
+		Budgets: fleet.PDBs, Unevictable: unevictable, PriceOf: s.priceOf,
 	})
 	return s, err
 }

@@ -74,13 +74,13 @@ type PodsOnNode struct {
 	Blocked  bool
 	// Unevictable are the UIDs of pods that may not be moved now.
 	Unevictable []string
-	// Queues are the PodDisruptionBudgets that slow down the drain, the slowest first.
-	Queues []EvictionQueue
+	// PDBLimits are the PodDisruptionBudgets that slow down the drain, the slowest first.
+	PDBLimits []PDBLimit
 }
 
 // InspectPods is what pods mean for the disruption of their node n.
-func InspectPods(n *model.Node, pods []*corev1.Pod, budgets podrules.Budgets, queues EvictionQueues, now time.Time) PodsOnNode {
-	out := PodsOnNode{Queues: queues.Of(pods, now)}
+func InspectPods(n *model.Node, pods []*corev1.Pod, budgets podrules.Budgets, limits PDBLimits, now time.Time) PodsOnNode {
+	out := PodsOnNode{PDBLimits: limits.Of(pods, now)}
 	out.Obstacle, out.Blocked = podObstacle(n, pods, budgets, now)
 	for _, pod := range pods {
 		if !podrules.CurrentlyReschedulable(pod, budgets, now) {
@@ -92,8 +92,8 @@ func InspectPods(n *model.Node, pods []*corev1.Pod, budgets podrules.Budgets, qu
 
 // DrainRounds is the minimum number of rounds in which PodDisruptionBudgets let the pods be evicted; 0 if no budget limits them.
 func (p PodsOnNode) DrainRounds() int {
-	if len(p.Queues) == 0 {
+	if len(p.PDBLimits) == 0 {
 		return 0
 	}
-	return p.Queues[0].Rounds()
+	return p.PDBLimits[0].Rounds()
 }

@@ -35,9 +35,9 @@ type DisruptionView struct {
 	Surplus map[string]bool
 	// Pods are the pods of each node, by its name, in a fixed order.
 	Pods map[string][]*corev1.Pod
-	// Budgets are the PodDisruptionBudgets that can be read, Queues what they mean for the pods of a node together.
-	Budgets podrules.Budgets
-	Queues  problem.EvictionQueues
+	// PDBs are the PodDisruptionBudgets that can be read, PDBLimits what they mean for the pods of a node together.
+	PDBs      podrules.Budgets
+	PDBLimits problem.PDBLimits
 }
 
 // nominationPeriod is how long nodes stay nominated: longer than any evaluation of a DisruptionView takes.
@@ -54,9 +54,9 @@ func ViewForDisruption(ctx context.Context, objects []client.Object, c cloud.Clo
 	provider, _ := w.provider(ctx)
 	f := DisruptionView{
 		Snapshot: w.snapshot(opts), Builder: w.builder(provider, opts), Result: result, Pools: map[string]*v1.NodePool{},
-		Prices: map[string]problem.PoolPrices{}, Surplus: map[string]bool{}, Pods: w.podsOn, Queues: problem.NewEvictionQueues(w.budgets),
+		Prices: map[string]problem.PoolPrices{}, Surplus: map[string]bool{}, Pods: w.podsOn, PDBLimits: problem.NewPDBLimits(w.budgets),
 	}
-	f.Budgets, _ = podrules.NewBudgets(w.budgets) // the result warns of the others
+	f.PDBs, _ = podrules.NewBudgets(w.budgets) // the result warns of the others
 	for _, name := range slices.Sorted(maps.Keys(w.pools)) {
 		pool := w.pools[name]
 		if !c.Manages(pool.Spec.Template.Spec.NodeClassRef) {

@@ -40,7 +40,7 @@ type view struct {
 	budgets podrules.Budgets
 	// queues are the budgets applied to all pods of a node together; drainRounds are the rounds that the drain of a node takes, by ID,
 	// for inspected nodes.
-	queues      problem.EvictionQueues
+	pdbLimits   problem.PDBLimits
 	drainRounds map[string]int
 	// unevictable are the UIDs of pods on inspected nodes that must not be evicted now.
 	unevictable map[string]bool
@@ -92,7 +92,7 @@ func (g *gatherer) gather(ctx context.Context) (view, error) {
 		}
 	}
 	g.countStatic(v)
-	v.queues = problem.NewEvictionQueues(budgets.Items)
+	v.pdbLimits = problem.NewPDBLimits(budgets.Items)
 	var err error
 	if v.budgets, err = podrules.NewBudgets(budgets.Items); err != nil {
 		g.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", err)

@@ -45,9 +45,9 @@ func (g *gatherer) podBlock(ctx context.Context, v view, n *model.Node) (disrupt
 	for i := range list.Items {
 		pods[i] = &list.Items[i]
 	}
-	found := problem.InspectPods(n, pods, v.budgets, v.queues, v.now)
+	found := problem.InspectPods(n, pods, v.budgets, v.pdbLimits, v.now)
 	v.drainRounds[n.ID] = found.DrainRounds()
-	g.warnOfBudgets(found.Queues)
+	g.warnOfPDBs(found.PDBLimits)
 	for _, uid := range found.Unevictable {
 		v.unevictable[uid] = true
 	}
@@ -63,16 +63,16 @@ func (g *gatherer) podBlock(ctx context.Context, v view, n *model.Node) (disrupt
 	return found.Obstacle, found.Blocked
 }
 
-// warnOfBudgets logs budgets that never allow a disruption, each once per warnInterval.
-func (g *gatherer) warnOfBudgets(queues []problem.EvictionQueue) {
-	for _, q := range queues {
-		if !q.Never {
+// warnOfPDBs logs budgets that never allow a disruption, each once per warnInterval.
+func (g *gatherer) warnOfPDBs(limits []problem.PDBLimit) {
+	for _, l := range limits {
+		if !l.Never {
 			continue
 		}
-		if _, said := g.warned.Get(q.Budget); !said {
-			g.warned.Set(q.Budget, true)
+		if _, said := g.warned.Get(l.PDB); !said {
+			g.warned.Set(l.PDB, true)
 			g.Log.Warn("a pod disruption budget wants as many healthy pods as there are and can never allow a disruption",
-				"PodDisruptionBudget", q.Budget)
+				"PodDisruptionBudget", l.PDB)
 		}
 	}
 }

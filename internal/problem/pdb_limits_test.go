@@ -25,26 +25,26 @@ func TestBudgetsAreAddedUp(t *testing.T) {
 		name    string
 		pods    []*corev1.Pod
 		budgets []policyv1.PodDisruptionBudget
-		want    []EvictionQueue
+		want    []PDBLimit
 		rounds  int
 	}{
-		{"no budget, no queue", three, nil, []EvictionQueue{}, 0},
+		{"no budget, no limit", three, nil, []PDBLimit{}, 0},
 		{
 			"two pods behind a budget that lets one go need two rounds", three[:2],
 			[]policyv1.PodDisruptionBudget{fullBudget("b", allowing(1, 4, 5))},
-			[]EvictionQueue{{Budget: "shop/b", Pods: 2, Allowed: 1}},
+			[]PDBLimit{{PDB: "shop/b", Pods: 2, Allowed: 1}},
 			2,
 		},
 		{
 			"three pods behind one that lets two go need two rounds", three,
 			[]policyv1.PodDisruptionBudget{fullBudget("b", allowing(2, 3, 5))},
-			[]EvictionQueue{{Budget: "shop/b", Pods: 3, Allowed: 2}},
+			[]PDBLimit{{PDB: "shop/b", Pods: 3, Allowed: 2}},
 			2,
 		},
 		{
 			"three pods behind one that lets three go need one", three,
 			[]policyv1.PodDisruptionBudget{fullBudget("b", allowing(3, 2, 5))},
-			[]EvictionQueue{{Budget: "shop/b", Pods: 3, Allowed: 3}},
+			[]PDBLimit{{PDB: "shop/b", Pods: 3, Allowed: 3}},
 			1,
 		},
 		{
@@ -52,26 +52,26 @@ func TestBudgetsAreAddedUp(t *testing.T) {
 			[]policyv1.PodDisruptionBudget{fullBudget("b", allowing(0, 5, 5), func(b *policyv1.PodDisruptionBudget) {
 				b.Spec.MinAvailable = new(intstr.FromInt32(5))
 			})},
-			[]EvictionQueue{{Budget: "shop/b", Pods: 1, Never: true}},
+			[]PDBLimit{{PDB: "shop/b", Pods: 1, Never: true}},
 			1,
 		},
 		{
 			"one that is exhausted now may allow something later", three[:1],
 			[]policyv1.PodDisruptionBudget{fullBudget("b", allowing(0, 4, 5))},
-			[]EvictionQueue{{Budget: "shop/b", Pods: 1}},
+			[]PDBLimit{{PDB: "shop/b", Pods: 1}},
 			1,
 		},
 		{
-			"the longest queue comes first", three,
+			"the limit with the most rounds comes first", three,
 			[]policyv1.PodDisruptionBudget{fullBudget("a", allowing(2, 3, 5)), fullBudget("b", allowing(1, 4, 5))},
-			[]EvictionQueue{{Budget: "shop/b", Pods: 3, Allowed: 1}, {Budget: "shop/a", Pods: 3, Allowed: 2}},
+			[]PDBLimit{{PDB: "shop/b", Pods: 3, Allowed: 1}, {PDB: "shop/a", Pods: 3, Allowed: 2}},
 			3,
 		},
 		{
 			"pods that need no leave do not wait",
 			[]*corev1.Pod{boundPod("a", terminating), boundPod("b", ownedBy("v1", "Node")), boundPod("c", notReady), boundPod("d", protectedBy("true"))},
 			[]policyv1.PodDisruptionBudget{fullBudget("b", alwaysAllow)},
-			[]EvictionQueue{},
+			[]PDBLimit{},
 			0,
 		},
 		{
@@ -82,12 +82,12 @@ func TestBudgetsAreAddedUp(t *testing.T) {
 					b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
 				}),
 			},
-			[]EvictionQueue{},
+			[]PDBLimit{},
 			0,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := NewEvictionQueues(tt.budgets).Of(tt.pods, time.Unix(10_000, 0))
+			got := NewPDBLimits(tt.budgets).Of(tt.pods, time.Unix(10_000, 0))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}

@@ -14,24 +14,24 @@ import (
 	"github.com/karpenter-anew/karpenter/api/podrules"
 )
 
-// EvictionQueues are the PodDisruptionBudgets that limit the eviction of a node's pods. Whether a node may be drained is decided pod by
-// pod; the queues describe what budgets mean for all of its pods together.
+// PDBLimits are the PodDisruptionBudgets that limit the eviction of a node's pods. Whether a node may be drained is decided pod by
+// pod; the limits are what PodDisruptionBudgets mean for all of its pods together.
 //
 // Source: disruption specification, weaknesses, the model of budgets.
-type EvictionQueues struct {
-	byNamespace map[string][]budgetQueue
+type PDBLimits struct {
+	byNamespace map[string][]selectedLimit
 }
 
-type budgetQueue struct {
-	EvictionQueue
+type selectedLimit struct {
+	PDBLimit
 	selector       labels.Selector
 	ignoresUnready bool
 }
 
-// EvictionQueue is a PodDisruptionBudget and the pods of a node that it limits.
-type EvictionQueue struct {
-	// Budget is the namespace/name of the PodDisruptionBudget.
-	Budget string
+// PDBLimit is a PodDisruptionBudget and the pods of a node that it limits.
+type PDBLimit struct {
+	// PDB is the namespace/name of the PodDisruptionBudget.
+	PDB string
 	// Pods is the number of the node's pods, of which Allowed may be evicted now.
 	Pods, Allowed int
 	// Never is set when the budget never allows an eviction, even if all pods are healthy.
@@ -39,11 +39,11 @@ type EvictionQueue struct {
 }
 
 // Rounds returns the minimum number of rounds of evictions, each of which waits until the evicted pods are healthy elsewhere.
-func (q EvictionQueue) Rounds() int {
-	if q.Pods <= q.Allowed {
+func (l PDBLimit) Rounds() int {
+	if l.Pods <= l.Allowed {
 		return 1
 	}
-	return (q.Pods + max(q.Allowed, 1) - 1) / max(q.Allowed, 1)
+	return (l.Pods + max(l.Allowed, 1) - 1) / max(l.Allowed, 1)
 }
 
 // NeverAllows reports whether a budget requires all of its pods to be healthy, so that none may ever be evicted. It uses the status,
@@ -52,9 +52,9 @@ func NeverAllows(b *policyv1.PodDisruptionBudget) bool {
 	return b.Status.ExpectedPods > 0 && b.Status.DesiredHealthy >= b.Status.ExpectedPods
 }
 
-// NewEvictionQueues compiles the budgets of a cluster. Those with invalid selectors are left out.
-func NewEvictionQueues(list []policyv1.PodDisruptionBudget) EvictionQueues {
-	out := EvictionQueues{byNamespace: map[string][]budgetQueue{}}
+// NewPDBLimits compiles the PodDisruptionBudgets of a cluster. Those with invalid selectors are left out.
+func NewPDBLimits(list []policyv1.PodDisruptionBudget) PDBLimits {
+	out := PDBLimits{byNamespace: map[string][]selectedLimit{}}
 	for i := range list {
 		b := &list[i]
 		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
@@ -62,9 +62,9 @@ func NewEvictionQueues(list []policyv1.PodDisruptionBudget) EvictionQueues {
 			continue // podrules reports them
 		}
 		policy := b.Spec.UnhealthyPodEvictionPolicy
-		out.byNamespace[b.Namespace] = append(out.byNamespace[b.Namespace], budgetQueue{
-			EvictionQueue: EvictionQueue{
-				Budget: b.Namespace + "/" + b.Name, Allowed: int(b.Status.DisruptionsAllowed),
+		out.byNamespace[b.Namespace] = append(out.byNamespace[b.Namespace], selectedLimit{
+			PDBLimit: PDBLimit{
+				PDB: b.Namespace + "/" + b.Name, Allowed: int(b.Status.DisruptionsAllowed),
 				Never: NeverAllows(b),
 			},
 			selector: selector, ignoresUnready: policy != nil && *policy == policyv1.AlwaysAllow,
@@ -73,31 +73,31 @@ func NewEvictionQueues(list []policyv1.PodDisruptionBudget) EvictionQueues {
 	return out
 }
 
-// Of returns the queues of the pods of one node, those with the most rounds first.
-func (q EvictionQueues) Of(pods []*corev1.Pod, now time.Time) []EvictionQueue {
-	found := map[string]EvictionQueue{}
+// Of returns the limits of the pods of one node, those with the most rounds first.
+func (l PDBLimits) Of(pods []*corev1.Pod, now time.Time) []PDBLimit {
+	found := map[string]PDBLimit{}
 	for _, pod := range pods {
-		if len(q.byNamespace[pod.Namespace]) == 0 || !podrules.Evictable(pod, now) {
+		if len(l.byNamespace[pod.Namespace]) == 0 || !podrules.Evictable(pod, now) {
 			continue
 		}
-		for _, b := range q.byNamespace[pod.Namespace] {
+		for _, b := range l.byNamespace[pod.Namespace] {
 			if !b.selector.Matches(labels.Set(pod.Labels)) || b.ignoresUnready && unready(pod) {
 				continue
 			}
-			one, known := found[b.Budget]
+			one, known := found[b.PDB]
 			if !known {
-				one = b.EvictionQueue
+				one = b.PDBLimit
 			}
 			one.Pods++
-			found[b.Budget] = one
+			found[b.PDB] = one
 		}
 	}
-	out := make([]EvictionQueue, 0, len(found))
+	out := make([]PDBLimit, 0, len(found))
 	for _, one := range found {
 		out = append(out, one)
 	}
-	slices.SortFunc(out, func(a, b EvictionQueue) int {
-		return cmp.Or(cmp.Compare(b.Rounds(), a.Rounds()), strings.Compare(a.Budget, b.Budget))
+	slices.SortFunc(out, func(a, b PDBLimit) int {
+		return cmp.Or(cmp.Compare(b.Rounds(), a.Rounds()), strings.Compare(a.PDB, b.PDB))
 	})
 	return out
 }
