@@ -50,6 +50,7 @@ func finish(s *place.Placer, on *compile.OpenNode, cache *launchOptionsCache) (d
 	for key, n := range on.RelaxedMinValues {
 		reqs = reqs.Replace(reqs.Get(t.Universe.Keys[key].Name).WithMinValues(n))
 	}
+	reqs = reqs.And(on.InertRequirements(reqs))
 	return NodeClaim{
 		Pool:             t.Pool.Name,
 		Pods:             on.Pods(),

@@ -28,6 +28,8 @@ const (
 	LabelUndefined Code = "LabelUndefined"
 	// RequirementConflict means that pod and pool require different values of a label.
 	RequirementConflict Code = "RequirementConflict"
+	// TooManyRequirements means that pod and pool together constrain more labels than a NodeClaim can hold.
+	TooManyRequirements Code = "TooManyRequirements"
 	// VolumeUnreachable means that the pod's volumes cannot be used from any node of the pool.
 	VolumeUnreachable Code = "VolumeUnreachable"
 	// DevicesUnavailable means that there are not enough free devices for the pod's resource claims.
@@ -71,6 +73,7 @@ func Rules() []Rule {
 		{TaintNotTolerated, "A pod must tolerate every taint of the pool's template; startup taints do not count.", "Add the toleration to the pod, or create a pool without the taint."},
 		{LabelUndefined, "A label that a pod requires must be defined by the pool or be a well-known label.", "Add the label to the pool's template or requirements, or correct the pod's selector."},
 		{RequirementConflict, "Pod and pool must have at least one value in common for every label that both constrain.", "Widen the pool's requirement or the pod's selector."},
+		{TooManyRequirements, "A NodeClaim holds at most 100 requirements, and 256 KiB of excluded values.", "Let the pod or the pool constrain fewer labels, or exclude fewer values."},
 		{VolumeUnreachable, "All volumes of a pod must be usable from one node: in the same zone, or in any other topology that their storage classes or volumes require.", "Create a pool in the zone of the volumes, or move the volumes to one zone."},
 		{DevicesUnavailable, "Every resource claim of a pod must be satisfied by free devices that exist, or by those of an instance type.", "Free devices, relax the claim's selectors and constraints, or allow instance types with such devices."},
 		{DevicesUnreachable, "All devices of a pod's resource claims must be usable from one node of the pool.", "Create a pool in the zone of the devices, or do not combine claims from different zones."},

@@ -112,6 +112,8 @@ func (r Reason) Headline() string {
 		return fmt.Sprintf("incompatible requirements, label %q does not have known values%s", r.Conflict.Key, hint)
 	case RequirementConflict:
 		return fmt.Sprintf("incompatible requirements, key %s, %s not in %s", r.Conflict.Key, r.Conflict.Want, r.Conflict.Have)
+	case TooManyRequirements:
+		return "pod and nodepool together have more requirements than a nodeclaim can hold"
 	case VolumeUnreachable:
 		return fmt.Sprintf("incompatible volume requirements, key %s, %s not in %s", r.Conflict.Key, r.Conflict.Want, r.Conflict.Have)
 	case DevicesUnavailable:

@@ -39,6 +39,7 @@ func examples() map[Code]Reason {
 		RequirementConflict: {Code: RequirementConflict, Conflict: requirement.Conflict{
 			Key: zone.Key, Want: zone, Have: requirement.New(zone.Key, requirement.In, "zone-a", "zone-b"),
 		}},
+		TooManyRequirements: {Code: TooManyRequirements},
 		VolumeUnreachable: {Code: VolumeUnreachable, Conflict: requirement.Conflict{
 			Key: zone.Key, Want: zone, Have: requirement.New(zone.Key, requirement.In, "zone-a", "zone-b"),
 		}},

@@ -161,7 +161,7 @@ func (b *Base) renewTemplates(without []*model.Node) {
 // Forget drops all label states but the first.
 func (t *Template) Forget() {
 	root := t.States[t.Root]
-	root.next = nil
+	t.steps.clear()
 	clear(t.byTerms)
 	t.States, t.Root = []*State{root}, 0
 	t.byTerms[root.identity()] = 0

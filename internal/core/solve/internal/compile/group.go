@@ -343,6 +343,7 @@ func (gs *Groups) share(g *Group, key string, filter *NodeFilter) *Group {
 		own := *filter
 		fresh.filter = &own
 	}
+	gs.u.Keys[g.Key].Counted = true
 	gs.list = append(gs.list, &fresh)
 	gs.byIdentity[string(id)] = &fresh
 	gs.file(&fresh)

@@ -12,8 +12,8 @@ import (
 // State is the label state of an open node. Open nodes of one pool with the same requirements share a state, so what
 // follows from it is computed once: the columns it leaves and the state that another class leads to.
 type State struct {
-	// Sets by key; keys beyond the end are undefined.
-	Sets []index.SetID
+	// Terms are the requirements, in key order; other keys are undefined.
+	Terms []index.Term
 	// Labels are the columns whose labels agree, Offers those with an available compatible offering, mask both.
 	Labels, Offers, Mask bitset.Set
 	// Kinds are the compatible offerings.
@@ -24,8 +24,6 @@ type State struct {
 	capacity *NodeCapacity
 	// byPrice are the columns of mask, cheapest first; nil until they are needed.
 	byPrice []int32
-	// next by conjunction number: the state that follows, noState, or 0 for not computed yet (stored plus two).
-	next []StateID
 	// Minimums are the keys with a demand for distinct values.
 	Minimums []index.Term
 }
@@ -38,10 +36,28 @@ const NoState StateID = -1
 
 // Get returns the requirement of a label key, Undefined if the state has none.
 func (s *State) Get(key int) index.SetID {
-	if key < len(s.Sets) {
-		return s.Sets[key]
+	if i, ok := s.find(key); ok {
+		return s.Terms[i].Set
 	}
 	return index.Undefined
+}
+
+// find returns the place of a key among the terms.
+func (s *State) find(key int) (int, bool) {
+	low, high := 0, len(s.Terms)
+	for low < high {
+		if middle := int(uint(low+high) >> 1); s.Terms[middle].Key < key {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, low < len(s.Terms) && s.Terms[low].Key == key
+}
+
+// Without is s without the requirement of a key; only its terms are known.
+func (s *State) Without(key int) *State {
+	return &State{Terms: slices.DeleteFunc(slices.Clone(s.Terms), func(t index.Term) bool { return t.Key == key })}
 }
 
 // rootState is the state of an open node without pods.
@@ -56,10 +72,19 @@ func (t *Template) rootState() StateID {
 }
 
 func (s *State) put(have index.Term) {
-	for len(s.Sets) <= have.Key {
-		s.Sets = append(s.Sets, index.Undefined)
+	i, known := s.find(have.Key)
+	if known {
+		s.Terms[i] = have
+		return
 	}
-	s.Sets[have.Key] = have.Set
+	s.Terms = slices.Insert(s.Terms, i, have)
+}
+
+// Inert reports whether a demand has no effect on nodes of the template: absence satisfies it, and no node has the label, whatever
+// other pods demand, because neither the pool nor an instance type defines it. No topology group counts by it either.
+func (t *Template) Inert(want index.Term) bool {
+	k := t.Universe.Keys[want.Key]
+	return !k.WellKnown && !k.Counted && !t.Defined[want.Key] && k.Sets[want.Set].AllowsAbsence() && !t.Columns.Defines(want.Key)
 }
 
 // Compatible reports whether a node in state s can satisfy want: every key must be defined by the pool, or well-known, or
@@ -79,16 +104,11 @@ func (t *Template) Compatible(s *State, want []index.Term) bool {
 
 // Step is the state that follows from s when a conjunction is added, or noState.
 func (t *Template) Step(from StateID, c *Conjunction) StateID {
-	s := t.States[from]
-	if c.Number < len(s.next) {
-		if to := s.next[c.Number]; to != 0 {
-			return to - 2
-		}
-	} else {
-		s.next = append(s.next, make([]StateID, c.Number+1-len(s.next))...)
+	if to, ok := t.steps.get(from, c.Number); ok {
+		return to
 	}
 	to := t.follow(from, c.Terms)
-	s.next[c.Number] = to + 2
+	t.steps.put(from, c.Number, to)
 	return to
 }
 
@@ -97,7 +117,7 @@ func (t *Template) follow(from StateID, want []index.Term) StateID {
 	if !t.Compatible(s, want) {
 		return NoState
 	}
-	n := &State{Sets: slices.Clone(s.Sets), Labels: s.Labels}
+	n := &State{Terms: slices.Clone(s.Terms), Labels: s.Labels}
 	var changed []index.Term
 	for _, w := range want {
 		joined := w.Set
@@ -106,12 +126,17 @@ func (t *Template) follow(from StateID, want []index.Term) StateID {
 			if joined == have {
 				continue
 			}
+		} else if t.Inert(w) {
+			continue
 		}
 		n.put(index.Term{Key: w.Key, Set: joined})
 		changed = append(changed, index.Term{Key: w.Key, Set: joined})
 	}
 	if len(changed) == 0 {
 		return from
+	}
+	if !t.expressible(n, changed) {
+		return NoState
 	}
 	return t.derive(n, changed)
 }
@@ -134,9 +159,9 @@ func (t *Template) derive(n *State, changed []index.Term) StateID {
 		}
 	}
 	n.Mask = n.Labels.And(n.Offers)
-	for key, set := range n.Sets {
-		if set != index.Undefined && t.Universe.Keys[key].Sets[set].MinValues() > 0 {
-			n.Minimums = append(n.Minimums, index.Term{Key: key, Set: set})
+	for _, have := range n.Terms {
+		if t.Universe.Keys[have.Key].Sets[have.Set].MinValues() > 0 {
+			n.Minimums = append(n.Minimums, have)
 		}
 	}
 	t.States = append(t.States, n)
@@ -146,8 +171,8 @@ func (t *Template) derive(n *State, changed []index.Term) StateID {
 
 func (s *State) identity() string {
 	var b []byte
-	for _, set := range s.Sets {
-		b = binary.AppendVarint(b, int64(set))
+	for _, have := range s.Terms {
+		b = binary.AppendVarint(binary.AppendVarint(b, int64(have.Key)), int64(have.Set))
 	}
 	return string(b)
 }
@@ -165,14 +190,11 @@ func (t *Template) Requirements(s *State) requirement.Set { return t.AppendRequi
 
 // AppendRequirements appends Requirements to out, which is empty.
 func (t *Template) AppendRequirements(out []requirement.Requirement, s *State) requirement.Set {
-	for key, set := range s.Sets {
-		if set == index.Undefined {
-			continue
-		}
-		switch name := t.Universe.Keys[key].Name; name {
+	for _, have := range s.Terms {
+		switch k := t.Universe.Keys[have.Key]; k.Name {
 		case HostnameKey, RegisteredKey, InitializedKey:
 		default:
-			out = append(out, t.Universe.Keys[key].Sets[set])
+			out = append(out, k.Sets[have.Set])
 		}
 	}
 	return requirement.Gather(out)

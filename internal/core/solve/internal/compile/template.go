@@ -50,6 +50,8 @@ type Template struct {
 	// States are the label states that open nodes of this pool have reached; states[root] is that of an empty one.
 	States  []*State
 	byTerms map[string]StateID
+	// steps caches which states follow.
+	steps stepCache
 	// Defined are the keys that the pool constrains.
 	Defined map[int]bool
 	Root    StateID

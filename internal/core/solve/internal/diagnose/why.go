@@ -183,6 +183,9 @@ func conflict(t *compile.Template, from compile.StateID, c *compile.Conjunction)
 			contradicting = &requirement.Conflict{Key: k.Name, Want: k.Sets[w.Set], Have: k.Sets[have]}
 		}
 	}
+	if contradicting == nil {
+		return unschedulable.Reason{Code: unschedulable.TooManyRequirements}
+	}
 	return unschedulable.Reason{Code: unschedulable.RequirementConflict, Conflict: *contradicting}
 }
 

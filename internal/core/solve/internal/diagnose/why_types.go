@@ -9,7 +9,6 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
-	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
 	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
@@ -235,13 +234,10 @@ func (s *poolFilter) without(next *compile.State, columns bitset.Set) requiremen
 	var out []requirement.Requirement
 	for _, r := range t.Requirements(next) {
 		key := t.Universe.Index[r.Key]
-		loose := &compile.State{Sets: slices.Clone(next.Sets)}
-		loose.Sets[key] = index.Undefined
+		loose := next.Without(key)
 		left := columns
-		for other, set := range loose.Sets {
-			if set != index.Undefined {
-				left = left.And(t.Columns.Matching(index.Term{Key: other, Set: set}))
-			}
+		for _, other := range loose.Terms {
+			left = left.And(t.Columns.Matching(other))
 		}
 		offered := bitset.New(t.Columns.Len())
 		for _, k := range t.Columns.Kinds {

@@ -17,6 +17,8 @@ type Columns struct {
 	// Owner and group are the instance type and allocatable group of each column.
 	Owner, group []int32
 	u            *Universe
+	// defined are the keys that some type defines.
+	defined map[int]bool
 	// read are the labels that were looked up, by key.
 	read map[int]*Label
 	// Kinds are the distinct available offerings, price aside.
@@ -57,7 +59,7 @@ func NewColumns(types catalog.Catalog, u *Universe) *Columns {
 		n += len(it.Groups)
 	}
 	c := &Columns{
-		Types: types, u: u, read: map[int]*Label{}, masks: map[Term]bitset.Set{},
+		Types: types, u: u, defined: map[int]bool{}, read: map[int]*Label{}, masks: map[Term]bitset.Set{},
 		Owner: make([]int32, 0, n), group: make([]int32, 0, n),
 	}
 	for t, it := range types {
@@ -85,12 +87,15 @@ func (c *Columns) learnKeys() {
 	for _, it := range c.Types {
 		for i := range it.Requirements {
 			if i >= len(before) || before[i].Key != it.Requirements[i].Key {
-				c.u.Key(it.Requirements[i].Key)
+				c.defined[c.u.Key(it.Requirements[i].Key)] = true
 			}
 		}
 		before = it.Requirements
 	}
 }
+
+// Defines reports whether some type, or some available offering, has a requirement on a key.
+func (c *Columns) Defines(key int) bool { return c.defined[key] }
 
 // Label returns the requirements of the types on a key. It is compiled on first use: a catalog has many labels, and few matter
 // to the pods of one run.
@@ -157,6 +162,9 @@ func (c *Columns) compileOfferings() {
 }
 
 func (c *Columns) addKind(terms []Term) int {
+	for _, term := range terms {
+		c.defined[term.Key] = true
+	}
 	c.Kinds = append(c.Kinds, Kind{Terms: terms, Columns: bitset.New(c.Len())})
 	c.Price = append(c.Price, slices.Repeat([]float64{math.Inf(1)}, c.Len()))
 	return len(c.Kinds) - 1

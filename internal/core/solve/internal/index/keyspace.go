@@ -11,10 +11,12 @@ import (
 type KeySpace struct {
 	Name      string
 	WellKnown bool
-	Sets      []requirement.Requirement
-	ids       map[string]SetID
-	pairs     map[[2]SetID]Pair
-	covered   map[[2]SetID]bool
+	// Counted is set when some topology group counts by the label.
+	Counted bool
+	Sets    []requirement.Requirement
+	ids     map[string]SetID
+	pairs   map[[2]SetID]Pair
+	covered map[[2]SetID]bool
 	// scratch is memory for one identity, for use within one call.
 	scratch []byte
 }
