@@ -161,3 +161,19 @@ func (s *Shape) WithoutPreferences() *Shape {
 	}
 	return &out
 }
+
+// SoftConstraints is the number of preferences and soft spread constraints.
+func (s *Shape) SoftConstraints() int {
+	n := len(s.Preferred)
+	for i := range s.Spreads {
+		if s.Spreads[i].Soft {
+			n++
+		}
+	}
+	for i := range s.Affinities {
+		if !s.Affinities[i].Required() {
+			n++
+		}
+	}
+	return n
+}

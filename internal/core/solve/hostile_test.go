@@ -4,11 +4,15 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
 	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
 
@@ -94,5 +98,63 @@ func TestANodeClaimNeverHasMoreRequirementsThanItsSchemaAllows(t *testing.T) {
 	}
 	if len(plan.Unschedulable) != 1 || plan.Unschedulable[0].Reasons[0].Code != unschedulable.TooManyRequirements {
 		t.Errorf("unschedulable: %v, want the pod that narrows too many labels of the pool", plan.Unschedulable)
+	}
+}
+
+// softlySpreadOver is a shape with soft spread constraints on labels; instance types have three values of each.
+func softlySpreadOver(labels int) (*model.Shape, []*catalog.InstanceType) {
+	types := cores(16)
+	s := shape(1000, gi)
+	for k := range labels {
+		key := fmt.Sprintf("karpenter.sh/nodepool-%d", k)
+		s.Spreads = append(s.Spreads, topology.Spread{Key: key, MaxSkew: 1, Soft: true, Namespace: "default", Selector: appIs("web")})
+		for i, it := range types {
+			it.Requirements = it.Requirements.Add(requirement.New(key, requirement.In, fmt.Sprint(i%3)))
+		}
+	}
+	return s, types
+}
+
+func knowing(p Problem) Problem {
+	p.Options.WellKnown = func(key string) bool { return wellKnown(key) || strings.HasPrefix(key, "karpenter.sh/nodepool") }
+	return p
+}
+
+func TestCombinationsOfDomainsAreBounded(t *testing.T) {
+	const mib = 1 << 20
+	s, types := softlySpreadOver(10)
+	in := knowing(problem(append(labelled(pods(1, s), "web"), named(pods(10, shape(1000, gi)), "honest")...), pool("default", types...)))
+	var plan Plan
+	total, _ := allocated(func() any { plan = Solve(in); return plan })
+	if total > 60*mib {
+		t.Errorf("%d MiB allocated for one pod, want at most 60", total/mib)
+	}
+	if len(plan.Unschedulable)+len(plan.Undecided) > 0 {
+		t.Errorf("%d unschedulable, %d undecided", len(plan.Unschedulable), len(plan.Undecided))
+	}
+}
+
+func TestNoPodWaitsForExpensiveOnes(t *testing.T) {
+	s, types := softlySpreadOver(40)
+	s.Requests = s.Requests.Set(resource.CPU, 4000)
+	in := knowing(problem(append(labelled(pods(3, s), "web"), named(pods(100, shape(1000, gi)), "honest")...), pool("default", types...)))
+	asked := 0
+	in.Options.Stop = func() bool {
+		asked++
+		return asked > 40
+	}
+	plan := Solve(in)
+	placed := 0
+	for _, c := range plan.NodeClaims {
+		placed += len(c.Pods)
+	}
+	if placed < 100 {
+		t.Errorf("%d pods placed before the run was stopped, want the 100 that are simple", placed)
+	}
+	if len(plan.Undecided) == 0 || placed+len(plan.Undecided) != 103 {
+		t.Errorf("%d pods undecided beside %d placed", len(plan.Undecided), placed)
+	}
+	if asked > 42 {
+		t.Errorf("the run went on after it was stopped: asked %d times", asked)
 	}
 }

@@ -22,7 +22,7 @@ func solve(r *compile.Run, rejected []UnschedulablePods) Plan {
 	s.PlaceAll(s.Queue())
 	s.Tighten()
 	diagnosed := diagnose.DiagnoseAll(s)
-	if !r.Problem.Options.DisableRepacking {
+	if !r.Problem.Options.DisableRepacking && !r.Classes.OverPreferenceBudget() {
 		repack.RightSize(s)
 	}
 	plan := newPlan(s)

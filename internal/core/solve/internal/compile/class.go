@@ -76,6 +76,8 @@ type Level struct {
 	Keys []int
 	// Variants are sorted by the number of Want. A level without keys has exactly one.
 	Variants []*DomainVariant
+	// preferring is set when the level has preferences.
+	preferring bool
 }
 
 // Plain reports whether no group constrains where the level's pods go.
@@ -251,6 +253,7 @@ func (cs *Classes) Intern(set requirement.Set) *Conjunction {
 	}
 	c := &Conjunction{Number: len(cs.byTerms), Terms: cs.Universe.Terms(set), Set: set}
 	c.List[0] = c
+	cs.Universe.Bytes += int64(conjunctionSize + 2*id.Len() + termSize*len(c.Terms))
 	cs.byTerms[id.String()] = c
 	return c
 }

@@ -163,8 +163,9 @@ func (t *Template) Forget() {
 	root := t.States[t.Root]
 	t.steps.clear()
 	clear(t.byTerms)
-	t.States, t.Root = []*State{root}, 0
-	t.byTerms[root.identity()] = 0
+	t.Universe.Bytes -= t.stateBytes
+	t.States, t.stateBytes = nil, 0
+	t.Root = t.enter(root)
 }
 
 // renewCounts reverts the counts of the last fork, and removes the pods of the nodes without.

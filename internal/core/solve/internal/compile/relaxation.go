@@ -33,7 +33,7 @@ func (w preferences) relax() preferences {
 }
 
 func (cs *Classes) preferences(c *Class) preferences {
-	if cs.options.IgnorePreferences {
+	if cs.options.IgnorePreferences || cs.OverPreferenceBudget() {
 		return preferences{}
 	}
 	d := c.Owns
@@ -75,7 +75,7 @@ func (cs *Classes) addLevels(c *Class) {
 
 // addLevel appends a level unless it is the same as the one before.
 func (cs *Classes) addLevel(c *Class, alternative int, w preferences, tolerant bool) {
-	st := &Level{Class: c, Strict: c.Alternatives[alternative], Tolerant: tolerant}
+	st := &Level{Class: c, Strict: c.Alternatives[alternative], Tolerant: tolerant, preferring: !w.none()}
 	st.Conjunction = st.Strict
 	if len(w.preferred) > 0 {
 		st.Conjunction = cs.Intern(st.Strict.Set.And(w.preferred[0].Terms))
@@ -86,8 +86,10 @@ func (cs *Classes) addLevel(c *Class, alternative int, w preferences, tolerant b
 		}
 	}
 	if n := len(c.Levels); n > 0 && c.Levels[n-1].same(st) {
+		c.Levels[n-1].preferring = st.preferring
 		return
 	}
+	cs.Universe.Bytes += int64(levelSize + ownedSize*(len(st.Owned)+len(st.Hosts)))
 	for _, list := range [][]*Group{c.Avoid, st.ownedGroups()} {
 		for _, g := range list {
 			if !slices.Contains(st.Keys, g.Key) {
@@ -131,6 +133,7 @@ func (lv *Level) same(o *Level) bool {
 
 // Variant is a level's requirements in the domains that want adds to them.
 func (cs *Classes) Variant(c *Class, want *Conjunction) *DomainVariant {
+	cs.Universe.Bytes += int64(variantSize + cursorSize*cs.Templates)
 	dv := &DomainVariant{Want: want, cursors: make([]TemplateCursor, cs.Templates)}
 	for _, reach := range c.Shape.VolumeTopology {
 		dv.Forms = append(dv.Forms, cs.Intern(want.Set.And(reach)))

@@ -22,6 +22,8 @@ type Run struct {
 	// Targets are the existing nodes, Open the new ones. As domains of the hostname label, existing nodes are numbered first.
 	Targets *Targets
 	Open    []*OpenNode
+	// Undecided are pods that were not compiled because the run was stopped.
+	Undecided []*model.Pod
 }
 
 // NewRun compiles everything that does not depend on where pods are. Seed counts the pods.
@@ -36,24 +38,21 @@ func NewRun(p Problem) *Run {
 	})
 	cs := newClasses(u, p, len(pools))
 	cs.groups = newGroups(cs, p)
+	p.Pods = simpleFirst(p.Pods)
 	r := &Run{Problem: p, Classes: cs, Groups: cs.groups}
 	daemons := make([]*Class, 0, len(p.DaemonSets))
 	for _, d := range sortedDaemons(p.DaemonSets) {
 		daemons = append(daemons, cs.daemon(d.Shape))
 	}
 	// All groups have to be known before those that select a pod can be found.
-	for _, pod := range p.Pods {
-		cs.groups.of(pod.Shape)
-	}
+	r.compileGroups()
 	for _, n := range slices.Concat(p.Nodes, p.ExcludedNodes) {
 		for _, pod := range n.AntiAffinityPods {
 			cs.groups.guardsOf(pod.Shape)
 		}
 	}
 	cs.ByKey = make(map[classKey]*Class, len(cs.groups.ByShape))
-	for _, pod := range p.Pods {
-		cs.Of(pod)
-	}
+	r.compileClasses()
 	r.compileTemplates(pools, daemons)
 	newReservations(p, r.Templates)
 	r.Targets = newTargets(p.Nodes, u)
@@ -64,6 +63,49 @@ func NewRun(p Problem) *Run {
 	r.Targets.expectAttachLimits(p.Pools)
 	r.Counts = newCounts(u, cs.groups, r.Targets)
 	return r
+}
+
+// manyPreferences is the number of soft constraints beyond which a pod is compiled after the others.
+const manyPreferences = 12
+
+// simpleFirst moves pods with many soft constraints behind the others, so that they do not use up the budget of these.
+func simpleFirst(pods []*model.Pod) []*model.Pod {
+	many := func(p *model.Pod) bool { return p.Shape.SoftConstraints() > manyPreferences }
+	if !slices.ContainsFunc(pods, many) {
+		return pods
+	}
+	simple := slices.DeleteFunc(slices.Clone(pods), many)
+	return append(simple, slices.DeleteFunc(slices.Clone(pods), func(p *model.Pod) bool { return !many(p) })...)
+}
+
+// podsPerStop is how many pods are compiled between two questions whether to stop.
+const podsPerStop = 64
+
+// compileGroups compiles the constraints of the pods on each other. Once the run is stopped, the other pods are undecided.
+func (r *Run) compileGroups() {
+	for i, pod := range r.Problem.Pods {
+		if i%podsPerStop == podsPerStop-1 && r.stopped() {
+			r.Problem.Pods, r.Undecided = r.Problem.Pods[:i], r.Problem.Pods[i:]
+			return
+		}
+		r.Groups.of(pod.Shape)
+	}
+}
+
+// compileClasses compiles the classes of the pods. Once the run is stopped, the other pods are undecided.
+func (r *Run) compileClasses() {
+	for i, pod := range r.Problem.Pods {
+		if i%podsPerStop == podsPerStop-1 && r.stopped() {
+			r.Undecided = slices.Concat(r.Problem.Pods[i:], r.Undecided)
+			r.Problem.Pods = r.Problem.Pods[:i]
+			return
+		}
+		r.Classes.Of(pod)
+	}
+}
+
+func (r *Run) stopped() bool {
+	return r.Classes.Exhausted() || r.Problem.Options.Stop != nil && r.Problem.Options.Stop()
 }
 
 // compileTemplates shares columns between pools that have the same catalog.

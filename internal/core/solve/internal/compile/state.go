@@ -164,7 +164,16 @@ func (t *Template) derive(n *State, changed []index.Term) StateID {
 			n.Minimums = append(n.Minimums, have)
 		}
 	}
-	t.States = append(t.States, n)
+	return t.enter(n)
+}
+
+// enter numbers a state that is not known.
+func (t *Template) enter(s *State) StateID {
+	id := s.identity()
+	size := int64(stateSize + 2*len(id) + termSize*len(s.Terms) + wordSize*(len(s.Labels)+len(s.Offers)+len(s.Mask)+len(s.Kinds)))
+	t.stateBytes += size
+	t.Universe.Bytes += size
+	t.States = append(t.States, s)
 	t.byTerms[id] = StateID(len(t.States) - 1)
 	return StateID(len(t.States) - 1)
 }

@@ -52,6 +52,8 @@ type Template struct {
 	byTerms map[string]StateID
 	// steps caches which states follow.
 	steps stepCache
+	// stateBytes is the approximate size of states in bytes.
+	stateBytes int64
 	// Defined are the keys that the pool constrains.
 	Defined map[int]bool
 	Root    StateID

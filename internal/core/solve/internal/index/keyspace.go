@@ -19,7 +19,15 @@ type KeySpace struct {
 	covered map[[2]SetID]bool
 	// scratch is memory for one identity, for use within one call.
 	scratch []byte
+	// bytes are those of the universe.
+	bytes *int64
 }
+
+// Approximate sizes in bytes, beside the text that they hold.
+const keySize, setSize, pairSize = 400, 250, 80
+
+// maxPairs is the number of intersections of one key that are remembered.
+const maxPairs = 1 << 16
 
 // SetID numbers a requirement within its key. Undefined stands for a key without a requirement.
 type SetID int32
@@ -41,8 +49,10 @@ type Term struct {
 
 // Universe is every label key of a problem.
 type Universe struct {
-	Keys      []*KeySpace
-	Index     map[string]int
+	Keys  []*KeySpace
+	Index map[string]int
+	// Bytes is the approximate size of what is remembered about labels, and about what pods demand of them.
+	Bytes     int64
 	wellKnown func(string) bool
 }
 
@@ -64,7 +74,9 @@ func (u *Universe) Key(name string) int {
 		ids:       map[string]SetID{},
 		pairs:     map[[2]SetID]Pair{},
 		covered:   map[[2]SetID]bool{},
+		bytes:     &u.Bytes,
 	})
+	u.Bytes += int64(keySize + len(name))
 	return i
 }
 
@@ -87,6 +99,7 @@ func (k *KeySpace) Intern(r requirement.Requirement) SetID {
 	id := SetID(len(k.Sets))
 	k.Sets = append(k.Sets, r)
 	k.ids[string(k.scratch)] = id
+	*k.bytes += int64(setSize + 2*len(k.scratch))
 	return id
 }
 
@@ -103,7 +116,12 @@ func (k *KeySpace) Join(a, b SetID) Pair {
 	}
 	p := Pair{Overlap: k.overlap(a, b), Meet: k.Intern(k.Sets[a].Intersect(k.Sets[b]))}
 	p.Overlap = p.Overlap && !emptySet(k.Sets[p.Meet])
+	if len(k.pairs) == maxPairs {
+		*k.bytes -= pairSize * maxPairs
+		clear(k.pairs)
+	}
 	k.pairs[[2]SetID{a, b}] = p
+	*k.bytes += pairSize
 	return p
 }
 

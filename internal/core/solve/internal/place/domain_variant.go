@@ -54,7 +54,10 @@ func (s *Placer) Options(out []Option, c *compile.Class, st *compile.Level) []Op
 	choices := s.scratch.choices[:len(st.Keys)]
 	for i, key := range st.Keys {
 		choices[i] = s.choices(choices[i][:0], c, st, key)
-		product *= len(choices[i])
+		product = min(product*len(choices[i]), maxOptions+1)
+	}
+	if product > maxOptions {
+		product = shorten(choices)
 	}
 	picked := append(s.scratch.picked[:0], make([]domainChoice, len(st.Keys))...)
 	for n := range product {
@@ -74,6 +77,30 @@ func (s *Placer) Options(out []Option, c *compile.Class, st *compile.Level) []Op
 	balance(out)
 	s.scratch.picked = picked
 	return out
+}
+
+// maxOptions is the number of combinations of domains of several labels that are tried for one level.
+const maxOptions = 1024
+
+// shorten halves the longest list of choices, the emptiest domains first, until at most maxOptions combinations are left, and returns
+// their number. A single list stays as it is.
+func shorten(choices [][]domainChoice) int {
+	if len(choices) == 1 {
+		return len(choices[0])
+	}
+	for {
+		product, longest := 1, 0
+		for i, list := range choices {
+			product = min(product*len(list), maxOptions+1)
+			if len(list) > len(choices[longest]) {
+				longest = i
+			}
+		}
+		if product <= maxOptions {
+			return product
+		}
+		choices[longest] = choices[longest][:(len(choices[longest])+1)/2]
+	}
 }
 
 // balance lowers maxPods of options so that the emptiest domain is filled up to the level of the next one only: constraints

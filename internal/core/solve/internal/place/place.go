@@ -21,6 +21,9 @@ type Placer struct {
 	Offer   compile.Offer
 	buffer  []Option
 	scratch scratch
+	// halted is set once the run is stopped; ticks counts how often that was asked.
+	halted bool
+	ticks  int
 }
 
 // PodRun is consecutive pods of one class in the queue.
@@ -31,7 +34,7 @@ type PodRun struct {
 
 // NewPlacer prepares a compiled problem for placing its pods.
 func NewPlacer(r *compile.Run) *Placer {
-	s := &Placer{Run: r, Devices: newDevices(r)}
+	s := &Placer{Run: r, Devices: newDevices(r), Undecided: r.Undecided, halted: len(r.Undecided) > 0}
 	s.expectDevices()
 	return s
 }
@@ -43,11 +46,16 @@ func (s *Placer) PlaceAll(queue []PodRun) {
 		var again []PodRun
 		progress := false
 		for i, r := range queue {
-			if s.Problem.Options.Stop != nil && s.Problem.Options.Stop() {
+			if s.stopped() {
 				s.stop(queue[i:], again)
 				return
 			}
 			rest, deferred := s.place(r)
+			if s.halted {
+				s.stop(append([]PodRun{{r.Class, rest}}, queue[i+1:]...), again)
+				return
+			}
+			s.forgetStates()
 			if deferred {
 				s.Deferred = append(s.Deferred, rest...)
 				rest = nil
@@ -66,6 +74,30 @@ func (s *Placer) PlaceAll(queue []PodRun) {
 			return
 		}
 		queue = again
+	}
+}
+
+// stopped asks whether the run is to end.
+func (s *Placer) stopped() bool {
+	s.halted = s.halted || s.Classes.Exhausted() || s.Problem.Options.Stop != nil && s.Problem.Options.Stop()
+	return s.halted
+}
+
+// ticksPerStop is how many steps of placing pass between two questions whether to stop.
+const ticksPerStop = 64
+
+// tick is called for every step of placing, and reports whether the run is to end.
+func (s *Placer) tick() bool {
+	if s.ticks++; s.ticks%ticksPerStop == 0 {
+		return s.stopped()
+	}
+	return s.halted
+}
+
+// forgetStates frees memory between two runs of pods.
+func (s *Placer) forgetStates() {
+	for _, t := range s.Templates {
+		t.ForgetStates(s.Open)
 	}
 }
 
@@ -97,10 +129,13 @@ func (s *Placer) place(r PodRun) (pods []*model.Pod, deferred bool) {
 
 // placeOnExisting puts pods on existing or open nodes. It returns as soon as counts may have changed.
 func (s *Placer) placeOnExisting(c *compile.Class, pods []*model.Pod) []*model.Pod {
-	for _, st := range c.Levels {
+	for _, st := range s.Classes.LevelsOf(c) {
 		options := s.Options(s.buffer[:0], c, st)
 		s.buffer = options
 		for _, o := range options {
+			if s.tick() {
+				return pods
+			}
 			if rest := s.placeOnNodes(c, st, o, pods); len(rest) < len(pods) {
 				if pods = rest; c.Pinned || len(pods) == 0 {
 					return pods
@@ -108,6 +143,9 @@ func (s *Placer) placeOnExisting(c *compile.Class, pods []*model.Pod) []*model.P
 			}
 		}
 		for _, o := range options {
+			if s.tick() {
+				return pods
+			}
 			if rest := s.placeOnOpen(c, st, o, pods); len(rest) < len(pods) {
 				if pods = rest; c.Pinned || len(pods) == 0 {
 					return pods
@@ -122,7 +160,7 @@ func (s *Placer) placeOnExisting(c *compile.Class, pods []*model.Pod) []*model.P
 // reservation, if other open nodes did not hold it, defers the pods: neither a pool of lower weight nor fewer preferences
 // are tried.
 func (s *Placer) openNew(c *compile.Class, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
-	for _, st := range c.Levels {
+	for _, st := range s.Classes.LevelsOf(c) {
 		if st.RequiresExisting() {
 			continue
 		}
@@ -130,6 +168,9 @@ func (s *Placer) openNew(c *compile.Class, pods []*model.Pod) (rest []*model.Pod
 		s.buffer = options
 		for _, t := range s.Templates {
 			for _, o := range options {
+				if s.tick() {
+					return pods, false
+				}
 				if rest, deferred = s.openFrom(t, c, st, o, pods); deferred || len(rest) < len(pods) {
 					return rest, deferred
 				}

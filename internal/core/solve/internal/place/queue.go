@@ -104,7 +104,24 @@ func (s *Placer) runs(pods []*model.Pod) []PodRun {
 	if last != nil {
 		runs = append(runs, PodRun{last, pods[start:]})
 	}
-	return runs
+	return cheapFirst(runs)
+}
+
+// cheapFirst moves the runs of expensive classes behind the others, so that no other pod waits for them.
+func cheapFirst(runs []PodRun) []PodRun {
+	expensive := func(r PodRun) bool { return r.Class.Expensive() }
+	if !slices.ContainsFunc(runs, expensive) {
+		return runs
+	}
+	var first, last []PodRun
+	for _, r := range runs {
+		if expensive(r) {
+			last = append(last, r)
+		} else {
+			first = append(first, r)
+		}
+	}
+	return append(first, last...)
 }
 
 func compareShapes(a, b *model.Shape, byPriority bool) int {
