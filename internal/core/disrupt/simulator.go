@@ -38,11 +38,20 @@ type Simulator struct {
 	types map[string]map[string]*catalog.InstanceType
 	// leaving are the UIDs of pods that leave a node that is being deleted.
 	leaving map[string]bool
+	// kept are the places of kept outcomes, attached those of pods with required affinity among them, gone the IDs of the nodes that
+	// these outcomes remove.
+	kept, attached []place
+	gone           map[string]bool
+	// last is the last simulation.
+	last struct {
+		set  []Candidate
+		plan solve.Plan
+	}
 }
 
 // Simulator compiles the input for simulations without any of the candidates.
 func (s *SimulationInput) Simulator(candidates []Candidate, kind Simulation) *Simulator {
-	sim := &Simulator{input: s, types: map[string]map[string]*catalog.InstanceType{}, leaving: map[string]bool{}}
+	sim := &Simulator{input: s, types: map[string]map[string]*catalog.InstanceType{}, leaving: map[string]bool{}, gone: map[string]bool{}}
 	p := s.Problem
 	p.Options.DisableRepacking = kind == ForConsolidation
 	if kind == ForConsolidation {
@@ -151,6 +160,8 @@ func (sim *Simulator) Simulate(set []Candidate) Outcome {
 		}
 	}
 	t.Plan = sim.base.Solve(nodes, pods)
+	sim.last.set, sim.last.plan = set, t.Plan
+	t.Failed = append(t.Failed, sim.separated(set, t.Plan)...)
 	for _, r := range t.Plan.Unschedulable {
 		for _, p := range r.Pods {
 			if p.Node != "" {
@@ -181,11 +192,19 @@ func (sim *Simulator) Simulate(set []Candidate) Outcome {
 }
 
 // Keep makes later simulations assume the outcome of the last one; false where that is not possible.
-func (sim *Simulator) Keep() bool { return sim.base.Commit() }
+func (sim *Simulator) Keep() bool {
+	if !sim.base.Commit() {
+		return false
+	}
+	sim.keepPlaces(sim.last.set, sim.last.plan)
+	return true
+}
 
 // Reset discards the kept outcomes, except the commands under way.
 func (sim *Simulator) Reset() {
 	sim.base.Reset()
+	sim.kept, sim.attached = nil, nil
+	clear(sim.gone)
 	for _, c := range sim.input.Underway {
 		if sim.Simulate(c.Candidates); !sim.Keep() {
 			break

@@ -61,11 +61,13 @@ type Pod struct {
 	Daemon bool
 	// Zone is the zone that the pod selects; empty for any.
 	Zone string
+	// Near is the value of the label app of the pods in whose zone the pod has to run; empty for none.
+	Near string
 }
 
 // ParseNodes reads a nodes file: one node a line, "name type=c-2x-amd64-linux pool=default zone=test-zone-a capacity=spot
 // quiet=10m drifted=1h grace=1h do-not-disrupt not-ready not-initialized gone", and below it its pods, indented, "name cpu=100m
-// memory=64Mi app=web zone=test-zone-a deletion-cost=-1 do-not-disrupt=true daemon". Only names are mandatory.
+// memory=64Mi app=web zone=test-zone-a near=db deletion-cost=-1 do-not-disrupt=true daemon". Only names are mandatory.
 func ParseNodes(text string) ([]Node, error) {
 	var out []Node
 	for line := range strings.Lines(text) {
@@ -142,6 +144,8 @@ func (p *Pod) set(word string) error {
 		p.App = value
 	case "zone":
 		p.Zone = value
+	case "near":
+		p.Near = value
 	case "deletion-cost":
 		p.DeletionCost = value
 		if _, err := strconv.Atoi(value); err != nil {
@@ -297,6 +301,13 @@ func (p Pod) Object(now time.Time) *corev1.Pod {
 	}
 	if p.Zone != "" {
 		pod.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: p.Zone}
+	}
+	if p.Near != "" {
+		pod.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				TopologyKey: corev1.LabelTopologyZone, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": p.Near}},
+			}},
+		}}
 	}
 	if p.Daemon {
 		yes := true
