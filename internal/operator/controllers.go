@@ -79,7 +79,7 @@ func Controllers(p Parts) ([]Controller, error) {
 	}
 	feed := cluster.NewWatcher(store)
 	if p.Options.FeatureGates.StaticCapacity {
-		fixed := static.Deps{Shared: shared, Store: store, Translator: translator, Ready: feed.Ready}
+		fixed := static.Deps{Shared: shared, Store: store, Translator: translator, Live: p.Manager.GetAPIReader(), Ready: feed.Ready}
 		gated = append(gated, static.NewProvisioning(fixed), static.NewDeprovisioning(fixed))
 	}
 	provisioner, planners := newProvisioner(p, shared, provisioning.Deps{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -60,30 +61,72 @@ func (d *Deprovisioning) Reconcile(ctx context.Context, request reconcile.Reques
 	if surplus <= 0 {
 		return requeue.After(satisfied), nil
 	}
-	order := byRemovalCost(d.candidates(ctx, active))
-	if err := d.remove(ctx, order[:min(surplus, len(order))]); err != nil {
+	if err := d.remove(ctx, d.choose(ctx, active, surplus)); err != nil {
 		return reconcile.Result{}, fmt.Errorf("failed to deprovision nodeclaims, %w", err)
 	}
 	return requeue.After(satisfied), nil
 }
 
+// choose returns the NodeClaims whose removal costs least, at most surplus of them. The pods of their nodes are read from the API server:
+// the cache may not show yet that a pod was bound, and a node that looked empty may have a protected pod.
+func (d *Deprovisioning) choose(ctx context.Context, claims []cluster.PoolNodeClaim, surplus int) []removalCandidate {
+	order, read := byRemovalCost(d.candidates(ctx, d.Client, claims)), map[string]bool{}
+	for {
+		chosen := order[:min(surplus, len(order))]
+		var unread []cluster.PoolNodeClaim
+		for _, c := range chosen {
+			if c.claim.Node != nil && !read[c.claim.ID] {
+				read[c.claim.ID] = true
+				unread = append(unread, c.claim)
+			}
+		}
+		if len(unread) == 0 {
+			return chosen
+		}
+		order = slices.DeleteFunc(order, func(c removalCandidate) bool {
+			return slices.ContainsFunc(unread, func(u cluster.PoolNodeClaim) bool { return u.ID == c.claim.ID })
+		})
+		order = byRemovalCost(append(order, d.candidates(ctx, d.live(), unread)...))
+	}
+}
+
+func (d *Deprovisioning) live() client.Reader {
+	if d.Live == nil {
+		return d.Client
+	}
+	return d.Live
+}
+
 // candidates are the NodeClaims with the costs of their removal, without those whose pods cannot be listed.
-func (d *Deprovisioning) candidates(ctx context.Context, claims []cluster.PoolNodeClaim) []removalCandidate {
+func (d *Deprovisioning) candidates(ctx context.Context, from client.Reader, claims []cluster.PoolNodeClaim) []removalCandidate {
 	now := d.Clock.Now()
-	out := make([]removalCandidate, 0, len(claims))
-	for _, claim := range claims {
+	found := make([]*removalCandidate, len(claims))
+	indexes := make([]int, len(claims))
+	for i := range indexes {
+		indexes[i] = i
+	}
+	parallel.ForEach(indexes, writers, func(i int) error {
+		claim := claims[i]
 		var load nodePods
 		if claim.Node != nil {
-			pods, err := nodelookup.PodsOn(ctx, d.Client, claim.Node.Name)
+			pods, err := nodelookup.PodsOn(ctx, from, claim.Node.Name)
 			if err != nil {
 				observe.Log(ctx).Error("cannot list the pods of a node, keeping it", "NodeClaim", claim.Claim.Name, "error", err)
-				continue
+				return nil
 			}
 			for i := range pods {
 				load.add(&pods[i], d.Translator.Pod(&pods[i]).EvictionCost, now)
 			}
 		}
-		out = append(out, rank(claim, load, now))
+		c := rank(claim, load, now)
+		found[i] = &c
+		return nil
+	})
+	out := make([]removalCandidate, 0, len(claims))
+	for _, c := range found {
+		if c != nil {
+			out = append(out, *c)
+		}
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package static_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
@@ -210,5 +212,35 @@ func TestANodeWhosePodsCannotBeListedIsKept(t *testing.T) {
 	w.want(time.Minute, 1, result, err)
 	if got := w.live(); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("left %v, want the node whose pods could not be listed", got)
+	}
+}
+
+// binding is the API server as a reader; a pod is bound just before its first list.
+type binding struct {
+	client.Reader
+	bind func()
+}
+
+func (b *binding) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if b.bind != nil {
+		b.bind()
+		b.bind = nil
+	}
+	return b.Reader.List(ctx, list, opts...)
+}
+
+// TestPodsThatTheCacheDoesNotShowYet: a protected pod is bound to the node that would be removed.
+func TestPodsThatTheCacheDoesNotShowYet(t *testing.T) {
+	w := newHarness(t, pool(1))
+	w.launched("a", "b")
+	w.deps.Live = &binding{w.API, func() {
+		p := w.Pod("late", "a")
+		p.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"}
+		w.Add(p)
+	}}
+	result, err := w.down()
+	w.want(time.Minute, 1, result, err)
+	if got := w.live(); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("left %v, want the node with the protected pod", got)
 	}
 }

@@ -58,6 +58,8 @@ type Deps struct {
 	deps.Shared
 	Store      *cluster.Store
 	Translator *translate.Translator
+	// Live reads from the API server; nil for Client.
+	Live client.Reader
 	// Ready reports whether everything that existed at start is in Store.
 	Ready func() bool
 }
