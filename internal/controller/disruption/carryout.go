@@ -3,6 +3,7 @@ package disruption
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -138,7 +139,11 @@ func (e *executor) closeNodes(ctx context.Context, cmd command) command {
 		}
 	}
 	if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
-		e.Log.Error("cannot mark all nodes for disruption, leaving the others alone", "command-id", cmd.id,
+		level := slog.LevelError
+		if onlyConflicts(err) {
+			level = slog.LevelInfo // other clients write these nodes; the command is proposed again
+		}
+		e.Log.Log(ctx, level, "cannot mark all nodes for disruption, leaving the others alone", "command-id", cmd.id,
 			"marked", len(marked), "failed", len(cmd.plan.Candidates)-len(marked), "error", err)
 	}
 	cmd.plan.Candidates = marked

@@ -124,6 +124,7 @@ func New(deps Deps) *Controller {
 // Register adds the loop to m.
 func (c *Controller) Register(m manager.Manager) error {
 	c.cache = m.GetCache()
+	c.executor.marks.live = m.GetAPIReader()
 	return m.Add(c)
 }
 

@@ -33,8 +33,10 @@ const (
 // marker marks the nodes of commands, and removes the marks.
 type marker struct {
 	client client.Client
-	clock  clock.Clock
-	log    *slog.Logger
+	// live reads from the API server; nil for client.
+	live  client.Reader
+	clock clock.Clock
+	log   *slog.Logger
 	// turns limits concurrent writes to nodes.
 	turns *semaphore.Weighted
 }
@@ -105,9 +107,9 @@ func (m *marker) unmark(ctx context.Context, n *model.Node) error {
 }
 
 func (m *marker) patchNode(ctx context.Context, name string, change func(*corev1.Node) bool) error {
-	return m.persist(ctx, func() error {
+	return m.persist(ctx, func(from client.Reader) error {
 		node := &corev1.Node{}
-		if err := m.client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+		if err := from.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
 			return err
 		}
 		stored := node.DeepCopy()
@@ -119,9 +121,9 @@ func (m *marker) patchNode(ctx context.Context, name string, change func(*corev1
 }
 
 func (m *marker) patchClaimStatus(ctx context.Context, name string, change func(*v1.NodeClaim) bool) error {
-	return m.persist(ctx, func() error {
+	return m.persist(ctx, func(from client.Reader) error {
 		claim := &v1.NodeClaim{}
-		if err := m.client.Get(ctx, client.ObjectKey{Name: name}, claim); err != nil {
+		if err := from.Get(ctx, client.ObjectKey{Name: name}, claim); err != nil {
 			return err
 		}
 		stored := claim.DeepCopy()
@@ -137,13 +139,19 @@ func optimistic(stored client.Object) client.Patch {
 	return client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
 }
 
-// persist retries a write. An object that no longer exists needs no write.
-func (m *marker) persist(ctx context.Context, write func() error) error {
+// persist retries a write of an object that write reads before. An object that no longer exists needs no write. After a conflict the
+// object is read from the API server: under load the cache may lag for longer than all attempts together, behind writers such as the
+// kubelet, and every further write would conflict as well.
+func (m *marker) persist(ctx context.Context, write func(from client.Reader) error) error {
+	var from client.Reader = m.client
 	delays := wait.Backoff{Duration: firstPause, Factor: 2, Steps: attempts}
 	for attempt := 1; ; attempt++ {
-		err := write()
+		err := write(from)
 		if err == nil || apierrors.IsNotFound(err) {
 			return nil
+		}
+		if apierrors.IsConflict(err) && m.live != nil {
+			from = m.live
 		}
 		if attempt == attempts || !sleep(ctx, m.clock, delays.Step()) {
 			return err
