@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -68,6 +69,7 @@ type Deps struct {
 type Provisioning struct {
 	Deps
 	failures failures
+	limits   limitsReached
 }
 
 // NewProvisioning builds the controller.
@@ -91,6 +93,7 @@ func (p *Provisioning) Reconcile(ctx context.Context, request reconcile.Request)
 	}
 	if pool == nil || condition.Status(pool, v1.ConditionTypeReady) != metav1.ConditionTrue {
 		p.failures.forget(request.Name)
+		p.limits.forget(request.Name)
 		return reconcile.Result{}, nil
 	}
 	if !p.Ready() {
@@ -99,6 +102,7 @@ func (p *Provisioning) Reconcile(ctx context.Context, request reconcile.Request)
 	have := p.Store.Pools.Counts(pool.Name)
 	missing := int(*pool.Spec.Replicas) - have.Active - have.PendingDisruption
 	if missing <= 0 {
+		p.limits.forget(pool.Name)
 		return requeue.After(satisfied), nil
 	}
 	if wait := p.failures.wait(pool.Name, p.Store.Pools.Claims(pool.Name), p.Clock.Now()); wait > 0 {
@@ -106,9 +110,14 @@ func (p *Provisioning) Reconcile(ctx context.Context, request reconcile.Request)
 	}
 	places := p.Store.Pools.Reserve(pool.Name, min(missing, stride), nodeLimit(pool))
 	if places.Left() == 0 {
-		observe.Log(ctx).Info("nodepool node limit reached", "limit", *nodeLimit(pool))
+		level := slog.LevelDebug
+		if p.limits.reached(pool.Name, *nodeLimit(pool)) {
+			level = slog.LevelInfo
+		}
+		observe.Log(ctx).Log(ctx, level, "nodepool node limit reached", "limit", *nodeLimit(pool))
 		return requeue.After(limited), nil
 	}
+	p.limits.forget(pool.Name)
 	if err := p.create(ctx, pool, places); err != nil {
 		return reconcile.Result{}, fmt.Errorf("creating nodeclaims, %w", err)
 	}

@@ -1,19 +1,25 @@
 package static_test
 
 import (
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/static"
+	"github.com/karpenter-anew/karpenter/test/logcapture"
 )
 
 func TestProvisioningLeavesOtherPoolsAlone(t *testing.T) {
@@ -248,4 +254,28 @@ func TestClaimsThatNeverLaunchAreReplacedWithBackoff(t *testing.T) {
 func TestRegister(t *testing.T) {
 	w := newHarness(t)
 	w.Register(t, static.NewProvisioning(w.deps), static.NewDeprovisioning(w.deps))
+}
+
+// TestANodeLimitIsLoggedOnceWhileItHolds: at first, and again when the limit changes.
+func TestANodeLimitIsLoggedOnceWhileItHolds(t *testing.T) {
+	w := newHarness(t, pool(3, limit("1")))
+	w.launched("a")
+	var buffer logcapture.Buffer
+	ctx := ctrllog.IntoContext(t.Context(), logr.FromSlogHandler(slog.NewTextHandler(&buffer, nil)))
+	p := static.NewProvisioning(w.deps)
+	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(fakecluster.Pool())}
+	check := func(times, want int) {
+		t.Helper()
+		for range times {
+			if _, err := p.Reconcile(ctx, request); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := strings.Count(buffer.String(), "nodepool node limit reached"); got != want {
+			t.Errorf("logged %d times, want %d:\n%s", got, want, buffer.String())
+		}
+	}
+	check(3, 1)
+	fakecluster.Change(w.Cluster, fakecluster.Pool(), limit("0"))
+	check(3, 2)
 }
