@@ -12,6 +12,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
+// Deleting is why a pool is skipped that is being deleted.
+const Deleting = "it is being deleted"
+
 // Pools are the NodePools of an input.
 type Pools struct {
 	// Usable are the pools that may launch, by name, as the engine reads them.
@@ -78,7 +81,7 @@ func unusable(pool *v1.NodePool, c cloud.Cloud) string {
 	case pool.Spec.Replicas != nil:
 		return "it is static: its number of nodes is spec.replicas"
 	case !pool.DeletionTimestamp.IsZero():
-		return "it is being deleted"
+		return Deleting
 	case condition.Status(pool, v1.ConditionTypeReady) != "True":
 		return "it is not ready"
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/create"
 	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
@@ -22,6 +24,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
 // creators is the number of concurrent creations of NodeClaims.
@@ -106,7 +109,7 @@ func (p *Provisioner) create(ctx context.Context, in input, c solve.NodeClaim, u
 	if err := withinLimits(&current, usage); err != nil {
 		return "", err
 	}
-	claim := p.Translator.NodeClaim(in.pools[c.Pool], c, p.defaultGracePeriod())
+	claim := p.Translator.NodeClaim(in.pools[c.Pool], c, defaultGracePeriod(p.Cloud))
 	err = create.NodeClaim(ctx, p.Client, claim)
 	if err == nil || create.OutcomeUnknown(err) {
 		p.Store.Created(claim, p.Clock.Now())
@@ -127,11 +130,11 @@ func (p *Provisioner) create(ctx context.Context, in input, c solve.NodeClaim, u
 	return claim.Name, nil
 }
 
-func (p *Provisioner) defaultGracePeriod() *metav1.Duration {
-	if p.Cloud.DefaultTerminationGracePeriod == nil {
+func defaultGracePeriod(c cloud.Cloud) *metav1.Duration {
+	if c.DefaultTerminationGracePeriod == nil {
 		return nil
 	}
-	return &metav1.Duration{Duration: *p.Cloud.DefaultTerminationGracePeriod}
+	return &metav1.Duration{Duration: *c.DefaultTerminationGracePeriod}
 }
 
 // usage is what the pools of the claims use now, summed once for the pass: the sum looks at every node of the cluster.
@@ -205,7 +208,7 @@ func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.Unsched
 			continue
 		}
 		count += len(pods)
-		level := p.level(refusalLevel(r.Reasons), names(pods)+strings.Join(codes(r.Reasons), ","))
+		level := p.refusalLevel(r.Reasons, unused, pods)
 		p.Log.Log(ctx, level, "could not schedule pod(s)", "pods", names(pods), "error", err, "codes", codes(r.Reasons))
 		for _, pod := range pods {
 			p.Recorder.Publish(observe.FailedScheduling(reference(pod), err, codes(r.Reasons)...))
@@ -223,12 +226,19 @@ func (p *Provisioner) reportZones(zones []solve.ZoneCount) {
 	}
 }
 
-// refusalLevel is the log level of a refusal: ignoring devices is a setting, not an error.
-func refusalLevel(reasons unschedulable.Reasons) slog.Level {
-	if len(reasons) > 0 && reasons[0].Code == unschedulable.DevicesIgnored {
-		return slog.LevelInfo
+// refusalLevel is the log level of a refusal: debug if each of the pods was refused for these reasons before, however many others
+// wait with it. Ignoring devices and deleting a pool are what a user asked for, not errors.
+func (p *Provisioner) refusalLevel(reasons unschedulable.Reasons, unused []string, pods []*model.Pod) slog.Level {
+	first := slog.LevelError
+	if len(reasons) > 0 && reasons[0].Code == unschedulable.DevicesIgnored ||
+		slices.ContainsFunc(unused, func(why string) bool { return strings.HasSuffix(why, problem.Deleting) }) {
+		first = slog.LevelInfo
 	}
-	return slog.LevelError
+	level, about := slog.LevelDebug, strings.Join(codes(reasons), ",")
+	for _, pod := range pods {
+		level = max(level, p.level(first, pod.UID+" "+about))
+	}
+	return level
 }
 
 func (p *Provisioner) reportRejected(rejected []*model.Pod) {

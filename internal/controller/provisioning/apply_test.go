@@ -2,12 +2,16 @@ package provisioning
 
 import (
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
@@ -31,4 +35,29 @@ func TestWhatEveryPassFindsAgainIsLoggedOnceInAWhile(t *testing.T) {
 	if got := step("pod a"); got != slog.LevelError {
 		t.Errorf("after a while: %v", got)
 	}
+}
+
+// TestARefusalIsLoggedOnceForEachPod: the same pods in larger groups are no news, and neither is a pool that a user deletes.
+func TestARefusalIsLoggedOnceForEachPod(t *testing.T) {
+	w := newHarness(t, readyPool("pool"))
+	nowhere := selecting(corev1.LabelTopologyZone, "nowhere")
+	check := func(level string, want int) {
+		t.Helper()
+		w.decide()
+		if got := strings.Count(w.log.String(), "level="+level+" msg=\"could not schedule pod(s)\""); got != want {
+			t.Errorf("%d lines of level %s, want %d:\n%s", got, level, want, w.log.String())
+		}
+	}
+	w.see(pendingPod("a", nowhere), pendingPod("b", nowhere))
+	check("ERROR", 1)
+	check("ERROR", 1)
+	w.see(pendingPod("c", nowhere))
+	check("ERROR", 2)
+	w.store.DeletePod("a")
+	check("ERROR", 2)
+	fakecluster.Change(w.Cluster, readyPool("pool"), func(p *v1.NodePool) { p.Finalizers = []string{"test/keep"} })
+	w.Delete(readyPool("pool"))
+	w.see(pendingPod("d", nowhere))
+	check("ERROR", 2)
+	check("INFO", 1)
 }
