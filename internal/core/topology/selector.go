@@ -53,6 +53,9 @@ func (s *Selector) Matches(labels map[string]string) bool {
 	return true
 }
 
+// Empty reports whether the selector has no terms. kube-scheduler counts no pod for a spread with such a selector.
+func (s *Selector) Empty() bool { return s == nil || len(s.terms) == 0 }
+
 // Identity returns a string that is equal exactly for equal selectors. The nil selector has the identity "nil".
 func (s *Selector) Identity() string {
 	if s == nil {

@@ -18,27 +18,38 @@ type spread struct {
 	owner *corev1.Pod
 }
 
-// spreads are the DoNotSchedule constraints of a pod that have a selector.
+// spreads are the DoNotSchedule constraints of a pod.
 func spreads(pod *corev1.Pod) []spread {
 	var out []spread
 	for i := range pod.Spec.TopologySpreadConstraints {
-		if c := &pod.Spec.TopologySpreadConstraints[i]; c.WhenUnsatisfiable == corev1.DoNotSchedule && c.LabelSelector != nil {
+		if c := &pod.Spec.TopologySpreadConstraints[i]; c.WhenUnsatisfiable == corev1.DoNotSchedule {
 			out = append(out, spread{c, pod})
 		}
 	}
 	return out
 }
 
-// counts reports whether the constraint selects a pod.
-func (s spread) counts(pod *corev1.Pod) bool {
-	return pod.Namespace == s.owner.Namespace && selects(s.LabelSelector, s.MatchLabelKeys, nil, s.owner, pod)
+// selective reports whether the constraint has a selector that is not empty. Others count no pod.
+func (s spread) selective() bool {
+	keyed := slices.ContainsFunc(s.MatchLabelKeys, func(key string) bool { _, ok := s.owner.Labels[key]; return ok })
+	return s.LabelSelector != nil && (keyed || len(s.LabelSelector.MatchLabels)+len(s.LabelSelector.MatchExpressions) > 0)
 }
 
-// countsNode reports whether pods on a node with these labels and taints count.
+// counts reports whether the constraint counts a pod.
+func (s spread) counts(pod *corev1.Pod) bool {
+	return s.selective() && pod.Namespace == s.owner.Namespace && selects(s.LabelSelector, s.MatchLabelKeys, nil, s.owner, pod)
+}
+
+// countsNode reports whether pods on a node with these labels and taints count: it has the labels of all constraints of the owner.
 func (s spread) countsNode(labels map[string]string, taints []corev1.Taint) bool {
 	node := &corev1.Node{}
 	node.Labels = withOldNames(labels)
 	node.Name = labels[corev1.LabelHostname]
+	for _, o := range spreads(s.owner) {
+		if _, ok := node.Labels[o.TopologyKey]; !ok && o.TopologyKey != corev1.LabelHostname {
+			return false
+		}
+	}
 	if (s.NodeAffinityPolicy == nil || *s.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor) && !matchesNode(s.owner, node) {
 		return false
 	}
@@ -77,6 +88,9 @@ func (j *judge) spreads() {
 func (j *judge) spread(s spread, at *plannedNode) {
 	if !at.always(s.TopologyKey) {
 		j.fail("pod %s on %s: the node may have no label %s, over which the pod is spread", s.owner.Name, at.name, s.TopologyKey)
+		return
+	}
+	if !s.selective() {
 		return
 	}
 	value, decided := at.decided(s.TopologyKey)

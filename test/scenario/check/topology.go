@@ -27,7 +27,7 @@ func (j *judge) topologyAllows(pod *corev1.Pod, m candidate) bool {
 		}
 	}
 	for _, term := range requiredAntiAffinity(pod) {
-		if !j.inKnownDomain(at, term.TopologyKey) {
+		if len(at.values(term.TopologyKey)) > 0 && !j.inKnownDomain(at, term.TopologyKey) {
 			return false
 		}
 	}
@@ -83,6 +83,9 @@ func (j *judge) unique(pod *corev1.Pod) bool {
 // spreadAllows reports whether a spread certainly allows its owner on the node: even if every pod that may be in the domain is, and none
 // that may be elsewhere is.
 func (j *judge) spreadAllows(s spread, at *plannedNode) bool {
+	if !s.selective() {
+		return len(at.values(s.TopologyKey)) > 0
+	}
 	if !j.inKnownDomain(at, s.TopologyKey) {
 		return false
 	}

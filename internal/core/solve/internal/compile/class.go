@@ -161,6 +161,12 @@ func (cs *Classes) Of(p *model.Pod) *Class {
 	c := cs.bare(p.Shape)
 	c.podSpecifics, c.membership, c.Owns = key.specifics, key.membership, cs.groups.of(p.Shape)
 	c.Pinned = len(c.Avoid) > 0
+	if keys := unselectiveKeys(p.Shape); len(keys) > 0 {
+		c.Alternatives = slices.Clone(c.Alternatives)
+		for i, alternative := range c.Alternatives {
+			c.Alternatives[i] = cs.Intern(alternative.Set.And(keys))
+		}
+	}
 	for _, reach := range p.Shape.VolumeTopology {
 		// Labels that only volumes require need a number before the labels of nodes are read.
 		cs.Intern(reach)
@@ -169,6 +175,18 @@ func (cs *Classes) Of(p *model.Pod) *Class {
 	c.findUncountedKeys()
 	cs.ByKey[key] = c
 	return c
+}
+
+// unselectiveKeys requires the labels of the required spreads that count no pod: kube-scheduler binds their owners only to nodes that
+// have the labels.
+func unselectiveKeys(shape *model.Shape) requirement.Set {
+	var out []requirement.Requirement
+	for _, s := range shape.Spreads {
+		if !s.Soft && s.Selector.Empty() {
+			out = append(out, requirement.New(s.Key, requirement.Exists))
+		}
+	}
+	return requirement.NewSet(out...)
 }
 
 // specificsOf returns the podSpecifics of a pod.

@@ -130,6 +130,8 @@ func (ct *Counts) looksAt(f *NodeFilter, b Bin) bool {
 		return true
 	case f.honorTaints && !f.tolerates(b.taints()):
 		return false
+	case slices.ContainsFunc(f.keys, func(key int) bool { return ct.lacks(b, key) }):
+		return false
 	}
 	return len(f.alternatives) == 0 || slices.ContainsFunc(f.alternatives, func(c *Conjunction) bool {
 		if b.Target != nil {
@@ -137,6 +139,24 @@ func (ct *Counts) looksAt(f *NodeFilter, b Bin) bool {
 		}
 		return b.Open.Template.Compatible(b.Open.Template.States[b.Open.State], c.Terms)
 	})
+}
+
+// lacks reports whether a node certainly has no such label.
+func (ct *Counts) lacks(b Bin, key int) bool {
+	if b.Target != nil {
+		return nodeLacks(b.Target.Node, ct.u.Keys[key])
+	}
+	return b.Open.Template.lacks(b.Open.Template.States[b.Open.State], key)
+}
+
+// lacks reports whether a node of the template in the state certainly has no such label: nodes have the well-known ones, and those that the pool
+// defines.
+func (t *Template) lacks(st *State, key int) bool {
+	k, have := t.Universe.Keys[key], st.Get(key)
+	if have == index.Undefined {
+		return !k.WellKnown
+	}
+	return k.Sets[have].AllowsAbsence() && (!k.WellKnown || k.Sets[have].Operator() == requirement.DoesNotExist)
 }
 
 // taints are those of the bin that spreads honor.

@@ -26,6 +26,8 @@ type Values struct {
 	listed map[index.SetID][]int
 	// rates is the price of domains.
 	PricesPerCore []float64
+	// lacked is set when some existing or new node may have no such label; lackedKnown once that is known.
+	lacked, lackedKnown bool
 	// counting is the numbers from zero on, as far as they were needed; Alone returns parts of it.
 	counting []int
 }
@@ -51,6 +53,32 @@ func (v *Values) number(name string) int {
 		v.Names = append(v.Names, name)
 	}
 	return n
+}
+
+// MayLack reports whether some existing node or some node of the templates may have no label of that key.
+func (ct *Counts) MayLack(key int, templates []*Template) bool {
+	v, k := ct.Domains.Of(key), ct.u.Keys[key]
+	if !v.lackedKnown {
+		v.lackedKnown = true
+		v.lacked = slices.ContainsFunc(ct.targets.List, func(t *Target) bool { return nodeLacks(t.Node, k) }) ||
+			slices.ContainsFunc(templates, func(t *Template) bool { return t.mayLack(key) })
+	}
+	return v.lacked
+}
+
+// mayLack reports whether pods may keep the label off nodes of the template.
+func (t *Template) mayLack(key int) bool {
+	k, have := t.Universe.Keys[key], t.States[t.Root].Get(key)
+	switch {
+	case have != index.Undefined && !k.Sets[have].AllowsAbsence():
+		return false
+	case !k.WellKnown:
+		return true
+	}
+	l := t.Columns.Label(key)
+	return !l.Absent.Empty() && !slices.ContainsFunc(t.Columns.Kinds, func(kind index.Kind) bool {
+		return slices.ContainsFunc(kind.Terms, func(term index.Term) bool { return term.Key == key })
+	})
 }
 
 // Alone is the list of d only.

@@ -46,6 +46,8 @@ type NodeFilter struct {
 	// honorTaints leaves out nodes with a taint that tolerations do not cover.
 	honorTaints bool
 	tolerations []model.Toleration
+	// keys are the labels of all required spreads of the owner, where it has several: nodes that lack one do not count.
+	keys []int
 }
 
 // IsAffinity reports whether pods that own the group must be where the counted ones are.
@@ -171,8 +173,8 @@ func (gs *Groups) of(shape *model.Shape) *demands {
 	d := &demands{}
 	for _, s := range shape.Spreads {
 		switch {
-		case s.Selector == nil:
-			// A spread without a selector counts no pod, so it bounds none.
+		case s.Selector.Empty():
+			// A spread without a selector, or with an empty one, counts no pod, so it bounds none.
 		case !s.Soft:
 			d.add(PartRequired, gs.spread(s, shape))
 		case gs.preferences:
@@ -248,8 +250,30 @@ func (gs *Groups) spread(s topology.Spread, shape *model.Shape) *Group {
 		filter.tolerations = shape.Tolerations
 		id = fmt.Appendf(id, " %+v", shape.Tolerations)
 	}
+	if !s.Soft {
+		filter.keys = gs.spreadKeys(shape)
+		for _, key := range filter.keys {
+			id = binary.AppendUvarint(id, uint64(key)) //nolint:gosec // numbers count from zero
+		}
+	}
 	gs.filter = id
 	return gs.share(&g, s.Key, &filter)
+}
+
+// spreadKeys are the labels of the required spreads of a shape in the order of their numbers; nil for a single one. The hostname, which
+// all nodes have, is not among them.
+func (gs *Groups) spreadKeys(shape *model.Shape) []int {
+	var keys []int
+	for _, s := range shape.Spreads {
+		if !s.Soft && s.Key != HostnameKey {
+			keys = append(keys, gs.u.Key(s.Key))
+		}
+	}
+	slices.Sort(keys)
+	if keys = slices.Compact(keys); len(keys) < 2 && !slices.ContainsFunc(shape.Spreads, func(s topology.Spread) bool { return !s.Soft && s.Key == HostnameKey }) {
+		return nil
+	}
+	return keys
 }
 
 func (gs *Groups) affinity(a topology.Affinity, inverse bool) *Group {
@@ -339,7 +363,7 @@ func (gs *Groups) share(g *Group, key string, filter *NodeFilter) *Group {
 	}
 	fresh := *g
 	fresh.namespaces, fresh.number = slices.Clone(g.namespaces), len(gs.list)
-	if len(filter.alternatives) > 0 || filter.honorTaints {
+	if len(filter.alternatives) > 0 || filter.honorTaints || len(filter.keys) > 0 {
 		own := *filter
 		fresh.filter = &own
 	}

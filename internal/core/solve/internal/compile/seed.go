@@ -58,6 +58,9 @@ func (ct *Counts) addDomains(templates []*Template) {
 			if g.filter != nil && g.filter.honorTaints && !g.filter.tolerates(sp.t.Pool.Taints) {
 				continue
 			}
+			if g.filter != nil && slices.ContainsFunc(g.filter.keys, func(key int) bool { return sp.t.lacks(sp.t.States[sp.t.Root], key) }) {
+				continue
+			}
 			for _, name := range sp.values {
 				g.AddDomain(v.number(name))
 			}
@@ -72,14 +75,14 @@ func (ct *Counts) addNode(n *model.Node, host int, moving map[string]bool) {
 		if g.Host || n.NodeName == "" {
 			continue
 		}
-		if d := at[g.Key]; d != noDomain && !g.Known(d) && g.looksAt(n) {
+		if d := at[g.Key]; d != noDomain && !g.Known(d) && ct.counts(g, n) {
 			g.AddDomain(d)
 		}
 	}
 	at[ct.u.Key(HostnameKey)] = host
 	ct.eachCounted(n, moving, func(g *Group, _ *model.Pod) {
 		switch d := at[g.Key]; {
-		case d == noDomain || !g.looksAt(n):
+		case d == noDomain || !ct.counts(g, n):
 		case d == notPlaceable:
 			g.AddElsewhere()
 		default:
@@ -94,7 +97,7 @@ func (ct *Counts) removeNode(n *model.Node, host int, waiting, moving map[string
 	at := ct.domainsOf(n)
 	ct.eachCounted(n, waiting, func(g *Group, p *model.Pod) {
 		switch d := at[g.Key]; {
-		case !g.looksAt(n):
+		case !ct.counts(g, n):
 		case g.Host:
 			g.Remove(host)
 			if !moving[p.UID] {
@@ -141,13 +144,13 @@ func (ct *Counts) domainsOf(n *model.Node) []int {
 	return at
 }
 
-// looksAt reports whether the group counts pods on a node at all.
-func (g *Group) looksAt(n *model.Node) bool {
+// counts reports whether the group counts pods on a node at all.
+func (ct *Counts) counts(g *Group, n *model.Node) bool {
 	f := g.filter
 	if f == nil {
 		return true
 	}
-	if f.honorTaints && !f.tolerates(spreadTaints(n)) {
+	if f.honorTaints && !f.tolerates(spreadTaints(n)) || slices.ContainsFunc(f.keys, func(key int) bool { return nodeLacks(n, ct.u.Keys[key]) }) {
 		return false
 	}
 	if len(f.alternatives) == 0 {

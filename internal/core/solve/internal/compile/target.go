@@ -69,6 +69,12 @@ func (t *Target) get(key int) index.SetID {
 	return index.Undefined
 }
 
+// nodeLacks reports whether a node has no label of that key. One that is not launched gets the well-known ones.
+func nodeLacks(n *model.Node, k *index.KeySpace) bool {
+	i, ok := n.Requirements.Find(k.Name)
+	return !ok && (n.Launched || !k.WellKnown) || ok && n.Requirements[i].AllowsAbsence()
+}
+
 func (t *Target) put(have index.Term) {
 	for len(t.sets) <= have.Key {
 		t.sets = append(t.sets, index.Undefined)

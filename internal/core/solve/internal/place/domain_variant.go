@@ -16,8 +16,8 @@ import (
 type domainChoice struct {
 	key     int
 	domains []int
-	// except is set when domains are those that must not be used.
-	except bool
+	// except is set when domains are those that must not be used, absent when the node must not have the label.
+	except, absent bool
 	// count is how many pods the spreads count there; it orders choices.
 	count int
 	// maxPods is how many pods may be placed there before the choice has to be made again.
@@ -129,7 +129,10 @@ func (s *Placer) choose(from *compile.Conjunction, picked []domainChoice) *compi
 	id := binary.AppendVarint(s.scratch.identity[:0], int64(from.Number))
 	for _, one := range picked {
 		head := int64(len(one.domains))
-		if one.except {
+		switch {
+		case one.absent:
+			head = math.MinInt64
+		case one.except:
 			head = -head
 		}
 		id = binary.AppendVarint(binary.AppendVarint(id, int64(one.key)), head)
@@ -152,7 +155,10 @@ func (s *Placer) choose(from *compile.Conjunction, picked []domainChoice) *compi
 			names[i] = v.Names[d]
 		}
 		operator := requirement.In
-		if one.except {
+		switch {
+		case one.absent:
+			operator = requirement.DoesNotExist
+		case one.except:
 			operator = requirement.NotIn
 		}
 		set = set.And(requirement.NewSet(requirement.New(s.Classes.Universe.Keys[one.key].Name, operator, names...)))
@@ -196,11 +202,15 @@ func (s *Placer) choices(out []domainChoice, c *compile.Class, st *compile.Level
 		})
 		return out
 	}
-	if len(open.domains) == 0 {
-		return out
+	if len(open.domains) > 0 {
+		slices.SortFunc(open.domains, func(a, b int) int { return cmp.Compare(v.Names[a], v.Names[b]) })
+		out = append(out, open)
 	}
-	slices.SortFunc(open.domains, func(a, b int) int { return cmp.Compare(v.Names[a], v.Names[b]) })
-	return append(out, open)
+	// On a node without the label, anti-affinity cannot be violated.
+	if !slices.ContainsFunc(groups, func(b GroupState) bool { return b.IsAffinity() }) && s.Counts.MayLack(key, s.Templates) {
+		out = append(out, domainChoice{key: key, maxPods: math.MaxInt, absent: true})
+	}
+	return out
 }
 
 // pricePerCore is the lowest price of a core in a domain, in dollars per hour, from the first pool that has instance types
