@@ -87,9 +87,9 @@ func (ds *Daemons) publish(namespace, name string) {
 	if d.owns(d.newest) {
 		live = d.newest
 	}
-	next := ds.store.translator.DaemonSet(namespace, name, d.set.Spec.Template.Spec, live)
+	next := ds.store.translator.DaemonSet(namespace, name, d.set.Spec.Template, live)
 	id := namespace + "/" + name
-	if before, ok := ds.published.Get(id); ok && before.Shape == next.Shape && before.UsesDevices == next.UsesDevices {
+	if before, ok := ds.published.Get(id); ok && before.Shape == next.Shape && before.Labels == next.Labels && before.UsesDevices == next.UsesDevices {
 		return
 	}
 	ds.published.Put(id, next)

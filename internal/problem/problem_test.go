@@ -16,8 +16,8 @@ func TestDaemonSetsThatUseDevices(t *testing.T) {
 	tr := translate.New(v1.CoreLabelRules())
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}}}}}
 	var all model.Editor[*model.DaemonSet]
-	all.Put("ns/gpu", tr.DaemonSet("ns", "gpu", spec, nil))
-	all.Put("ns/log", tr.DaemonSet("ns", "log", corev1.PodSpec{}, nil))
+	all.Put("ns/gpu", tr.DaemonSet("ns", "gpu", corev1.PodTemplateSpec{Spec: spec}, nil))
+	all.Put("ns/log", tr.DaemonSet("ns", "log", corev1.PodTemplateSpec{}, nil))
 	for _, c := range []struct {
 		devices *model.Devices
 		want    int

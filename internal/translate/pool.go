@@ -52,17 +52,18 @@ func poolLabels(pool *v1.NodePool) map[string]string {
 // DaemonSet translates a daemon as the pod that will appear on a new node: the newest live pod if there is one, else the
 // template. Affinity is the template's in both cases where it has any, because live pods are pinned to a node by name.
 // Source: scheduling specification, DaemonSets.
-func (t *Translator) DaemonSet(namespace, name string, template corev1.PodSpec, newest *corev1.Pod) *model.DaemonSet {
-	pod := &corev1.Pod{Spec: *template.DeepCopy()}
+func (t *Translator) DaemonSet(namespace, name string, template corev1.PodTemplateSpec, newest *corev1.Pod) *model.DaemonSet {
+	pod := &corev1.Pod{Spec: *template.Spec.DeepCopy()}
+	pod.Namespace, pod.Labels = namespace, template.Labels
 	DefaultRequests(&pod.Spec)
 	if newest != nil {
 		pod = newest.DeepCopy()
 		pod.Spec.NodeName = ""
-		if terms := requiredAffinity(template.Affinity); terms != nil {
+		if terms := requiredAffinity(template.Spec.Affinity); terms != nil {
 			setRequiredAffinity(&pod.Spec, terms)
 		}
 	}
-	return &model.DaemonSet{Namespace: namespace, Name: name, Shape: t.Shape(pod), UsesDevices: UsesDevices(&pod.Spec)}
+	return &model.DaemonSet{Namespace: namespace, Name: name, Shape: t.Shape(pod), Labels: t.podLabels(pod), UsesDevices: UsesDevices(&pod.Spec)}
 }
 
 func requiredAffinity(a *corev1.Affinity) *corev1.NodeSelector {

@@ -24,6 +24,8 @@ type Pool struct {
 type DaemonSet struct {
 	Namespace, Name string
 	Shape           *Shape
+	// Labels are those of its pods; nil if they are not known.
+	Labels *Labels
 	// UsesDevices is set for daemons with resource claims.
 	UsesDevices bool
 }

@@ -126,7 +126,7 @@ func (j *judge) fail(format string, args ...any) {
 // daemonPod is the pod that a DaemonSet would create for a node.
 func daemonPod(d *appsv1.DaemonSet) *corev1.Pod {
 	pod := &corev1.Pod{Spec: *d.Spec.Template.Spec.DeepCopy()}
-	pod.Namespace, pod.Name = d.Namespace, d.Name
+	pod.Namespace, pod.Name, pod.Labels = d.Namespace, d.Name, d.Spec.Template.Labels
 	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range list {
 			for name, q := range list[i].Resources.Limits {

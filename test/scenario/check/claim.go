@@ -120,6 +120,12 @@ func (j *judge) launched(name string, c Claim, t *cloud.InstanceType) (price flo
 			if !j.volumesUsable(pod, m.node) {
 				j.fail("%s as %s in %s: pod %s cannot use its volumes there", name, t.Name, m.node.Labels[corev1.LabelTopologyZone], pod.Name)
 			}
+			at := &plannedNode{name: name, options: []map[string]string{m.node.Labels}}
+			for _, d := range j.daemonsOn(m.node) {
+				if j.mayViolate(pod, at, d, at) {
+					j.fail("%s as %s: pod %s and DaemonSet %s violate anti-affinity", name, t.Name, pod.Name, d.Name)
+				}
+			}
 			if !tolerates(pod, m.node.Spec.Taints) {
 				j.fail("%s: pod %s does not tolerate its taints", name, pod.Name)
 			}

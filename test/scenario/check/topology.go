@@ -21,6 +21,11 @@ func (j *judge) topologyAllows(pod *corev1.Pod, m candidate) bool {
 			}
 		}
 	}
+	for _, d := range j.daemonsOn(m.node) {
+		if j.mayViolate(pod, at, d, at) {
+			return false
+		}
+	}
 	for _, term := range requiredAffinity(pod) {
 		if !j.inKnownDomain(at, term.TopologyKey) || !j.satisfiedByNode(pod, at, term.TopologyKey) && !j.unique(pod) {
 			return false

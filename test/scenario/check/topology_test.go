@@ -134,7 +134,7 @@ func TestJudgeChecksTopology(t *testing.T) {
 				withAffinity(podOf(s, name), term(zone, "all", "yes"))
 				podOf(s, name).Spec.NodeSelector = map[string]string{zone: name}
 			}
-		}, ""},
+		}, "violate affinity to each other"},
 		{"affinity by a label that may be missing", func(s *Subject) { withAffinity(podOf(s, "a"), term("rack", "app", "a")) }, "may have no label rack"},
 		{"spread evenly", func(s *Subject) { spreadAll(s, zone) }, ""},
 		{"spread unevenly", func(s *Subject) { spreadAll(s, zone); inZone(s, 1, "a") }, "2 pods in topology.kubernetes.io/zone a, 0 in another"},

@@ -85,9 +85,7 @@ func (on *OpenNode) Widen() {
 		}
 	}
 	for _, f := range on.Batches {
-		if len(f.Class().Shape.HostPorts) > 0 {
-			on.Mask.Intersect(on.Mask, capacity.PortsFree(f.Class()))
-		}
+		on.Template.AwayFromDaemons(on.Mask, on.Template.States[on.State], f.Class())
 	}
 	on.Trial = false
 	on.UpdateSlack()

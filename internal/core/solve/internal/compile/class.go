@@ -35,6 +35,8 @@ type Class struct {
 	UncountedKeys []int
 	// Zone is the number, from one, of the zone where the pods could run before anything was placed; zero until it is needed.
 	Zone int32
+	// daemonConflicts are the DaemonSets that the class shares no node with.
+	daemonConflicts []daemonConflict
 	// Pinned is set when what the class may do depends on where other pods are, in a way that may become more permissive.
 	Pinned bool
 }
@@ -45,6 +47,8 @@ type podSpecifics struct {
 	DeviceClaims []*device.Claim
 	// exempt allows the pods on nodes that are closed to other pods.
 	exempt bool
+	// labels are those of a DaemonSet's pods; nil for other classes.
+	labels *model.Labels
 }
 
 // Need is the amount of one resource that a pod of a class requests, in the unit of the vectors.
@@ -110,8 +114,10 @@ type Classes struct {
 	// specifics are those of pods, by identity; most pods have noSpecifics.
 	specifics   map[string]*podSpecifics
 	noSpecifics *podSpecifics
-	daemons     map[*model.Shape]*Class
-	byTerms     map[string]*Conjunction
+	daemons     map[daemonKey]*Class
+	// daemonList is the classes of the DaemonSets in order.
+	daemonList []*Class
+	byTerms    map[string]*Conjunction
 	// Chosen are conjunctions that choices of domains were added to, by the conjunction's number and the choices.
 	Chosen map[string]*Conjunction
 	// needs are the needs of different requests, by identity.
@@ -131,7 +137,7 @@ type Classes struct {
 func newClasses(u *index.Universe, p Problem, templates int) *Classes {
 	return &Classes{
 		Universe:    u,
-		daemons:     map[*model.Shape]*Class{},
+		daemons:     map[daemonKey]*Class{},
 		specifics:   map[string]*podSpecifics{},
 		noSpecifics: &podSpecifics{},
 		byTerms:     map[string]*Conjunction{},
@@ -160,7 +166,7 @@ func (cs *Classes) Of(p *model.Pod) *Class {
 	}
 	c := cs.bare(p.Shape)
 	c.podSpecifics, c.membership, c.Owns = key.specifics, key.membership, cs.groups.of(p.Shape)
-	c.Pinned = len(c.Avoid) > 0
+	c.Pinned, c.daemonConflicts = len(c.Avoid) > 0, cs.daemonConflicts(c)
 	if keys := unselectiveKeys(p.Shape); len(keys) > 0 {
 		c.Alternatives = slices.Clone(c.Alternatives)
 		for i, alternative := range c.Alternatives {
@@ -219,15 +225,6 @@ func (c *Class) findUncountedKeys() {
 			}
 		}
 	}
-}
-
-// daemon is a class that is only used to determine where it would run.
-func (cs *Classes) daemon(shape *model.Shape) *Class {
-	if c, ok := cs.daemons[shape]; ok {
-		return c
-	}
-	cs.daemons[shape] = cs.bare(shape)
-	return cs.daemons[shape]
 }
 
 func (cs *Classes) bare(shape *model.Shape) *Class {

@@ -15,6 +15,7 @@ import (
 // Group is one topology constraint with its counts. Pods with equal constraints share it.
 type Group struct {
 	topology.Group
+	u *index.Universe
 	// number orders groups; Key is the node label whose values are the domains.
 	number, Key int
 	// Host is set when every node is a separate domain; domains are then numbers of hosts.
@@ -342,7 +343,7 @@ func (gs *Groups) selectorOf(a topology.Affinity) podSelector {
 
 // share returns the existing group that is equal to g, or a new one. The filter's identity is in gs.filter.
 func (gs *Groups) share(g *Group, key string, filter *NodeFilter) *Group {
-	g.Key, g.Host = gs.u.Key(key), key == HostnameKey
+	g.u, g.Key, g.Host = gs.u, gs.u.Key(key), key == HostnameKey
 	id := append(gs.scratch[:0], byte(g.Kind))
 	if g.inverse {
 		id = append(id, 1)

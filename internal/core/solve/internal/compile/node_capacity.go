@@ -21,6 +21,8 @@ type NodeCapacity struct {
 	Daemoned bool
 	// DaemonPorts are the host ports of DaemonSets on each column; nil for none on any.
 	DaemonPorts [][]model.HostPort
+	// daemons are those that run on the nodes.
+	daemons []templateDaemon
 	// indexes order the columns by capacity, per resource; nil until they are needed.
 	indexes []*index.CapacityIndex
 }
@@ -127,7 +129,7 @@ func (t *Template) capacityWith(runs func(templateDaemon) bool) *NodeCapacity {
 }
 
 func newNodeCapacity(columns *index.Columns, daemons []templateDaemon) *NodeCapacity {
-	nc := &NodeCapacity{columns: columns, Available: make([]resource.Vector, columns.Len())}
+	nc := &NodeCapacity{columns: columns, daemons: daemons, Available: make([]resource.Vector, columns.Len())}
 	overheads, overheadOf := daemonOverheads(columns, daemons)
 	if nc.Daemoned = slices.ContainsFunc(overheads, func(c daemonOverhead) bool { return len(c.requests) > 0 }); nc.Daemoned {
 		nc.Daemons = make([]resource.Vector, columns.Len())

@@ -126,9 +126,7 @@ func (on *OpenNode) Consider(o *Offer, c *Class, form *Conjunction, n int) {
 	candidates := on.Template.candidates
 	candidates.Intersect(on.Mask, next.Mask)
 	capacity := on.Template.CapacityIn(next)
-	if len(c.Shape.HostPorts) > 0 {
-		candidates.Intersect(candidates, capacity.PortsFree(c))
-	}
+	on.Template.AwayFromDaemons(candidates, next, c)
 	best, fitting := on.maxPods(capacity, c, candidates, n)
 	if best == 0 {
 		return

@@ -42,7 +42,7 @@ func NewRun(p Problem) *Run {
 	r := &Run{Problem: p, Classes: cs, Groups: cs.groups}
 	daemons := make([]*Class, 0, len(p.DaemonSets))
 	for _, d := range sortedDaemons(p.DaemonSets) {
-		daemons = append(daemons, cs.daemon(d.Shape))
+		daemons = append(daemons, cs.daemon(d))
 	}
 	// All groups have to be known before those that select a pod can be found.
 	r.compileGroups()
@@ -50,6 +50,9 @@ func NewRun(p Problem) *Run {
 		for _, pod := range n.AntiAffinityPods {
 			cs.groups.guardsOf(pod.Shape)
 		}
+	}
+	for _, d := range daemons {
+		cs.groups.guardsOf(d.Shape)
 	}
 	cs.ByKey = make(map[classKey]*Class, len(cs.groups.ByShape))
 	r.compileClasses()

@@ -22,6 +22,8 @@ type Target struct {
 	Ports []model.HostPort
 	// Volumes are those attached.
 	Volumes Attachments
+	// daemons are those whose pods will run on a node that is not initialized yet.
+	daemons []*Class
 	// closed nodes receive exempt pods only.
 	closed bool
 }
@@ -86,6 +88,13 @@ func (t *Target) put(have index.Term) {
 // has no labels to match; its capacity accounts for daemons already.
 func (ts *Targets) reserveDaemons(daemons []*Class) {
 	for i, t := range ts.List {
+		if !t.Node.Initialized {
+			for _, d := range daemons {
+				if ts.hosts(i, d) {
+					t.daemons = append(t.daemons, d)
+				}
+			}
+		}
 		if !t.Node.Launched {
 			continue
 		}
@@ -153,7 +162,7 @@ func (t *Target) Accepts(c *Class, lv *Level) bool {
 	if t.closed && !c.exempt {
 		return false
 	}
-	if _, taken := model.FirstConflict(c.Shape.HostPorts, t.Ports); taken {
+	if _, taken := model.FirstConflict(c.Shape.HostPorts, t.Ports); taken || t.repelledByDaemons(c) {
 		return false
 	}
 	_, repelled := model.Untolerated(t.Node.Taints, c.Shape.Tolerations, lv.Tolerant)

@@ -90,6 +90,9 @@ func (s diagnosis) whyNot(v *poolFilter, st *compile.Level) unschedulable.Reason
 	if r, ok := s.whyTopology(t, c, st); ok {
 		return r
 	}
+	if r, ok := s.whyDaemons(v, st); ok {
+		return r
+	}
 	var first unschedulable.Reason
 	for _, o := range s.Options(nil, c, st) {
 		for _, form := range o.Forms {
@@ -110,6 +113,21 @@ func (s diagnosis) whyNot(v *poolFilter, st *compile.Level) unschedulable.Reason
 		return v.why(t.States[t.Step(t.Root, st.Conjunction)])
 	}
 	return first
+}
+
+// whyDaemons is the anti-affinity between the pod and a DaemonSet that runs wherever the pod fits.
+func (s diagnosis) whyDaemons(v *poolFilter, st *compile.Level) (unschedulable.Reason, bool) {
+	next := v.t.States[v.t.Step(v.t.Root, st.Conjunction)]
+	v.runTests(next)
+	would := next.Mask.And(v.admitted).And(v.portFree).And(v.attaching).And(v.fits)
+	if would.Empty() {
+		return unschedulable.Reason{}, false
+	}
+	by := v.t.AwayFromDaemons(would, next, v.c)
+	if by == nil || !would.Empty() {
+		return unschedulable.Reason{}, false
+	}
+	return s.unsatisfiable(v.t, st, by), true
 }
 
 // whyClosed is the reason against the pod on all nodes of the pool.

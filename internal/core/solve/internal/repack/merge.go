@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/lp"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
 
 // mergeNeighbours puts what was packed into two successive bins into one where that costs no more: fewer nodes for the same
@@ -49,6 +50,11 @@ func (rp *repacker) merge(a, b packedBin) (both packedBin, ok bool) {
 		}
 		if within.Has(int(column)) && total.Fits(available[column]) {
 			mask.Add(int(column))
+		}
+	}
+	for _, list := range [][]compile.Batch{a.Batches, b.Batches} {
+		for _, f := range list {
+			t.AwayFromDaemons(mask, st, f.Class())
 		}
 	}
 	if mask.Empty() {

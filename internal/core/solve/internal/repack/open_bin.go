@@ -155,6 +155,9 @@ func (b *openBin) dropCompanions() {
 				mask.Remove(column)
 			}
 		}
+		for _, f := range b.node.Batches {
+			t.AwayFromDaemons(mask, t.States[state], f.Class())
+		}
 	}
 	if !mask.Empty() {
 		b.node.State, b.node.Mask = state, mask

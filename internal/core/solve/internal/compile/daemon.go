@@ -1,0 +1,91 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// daemonKey is equal for DaemonSets that share a class.
+type daemonKey struct {
+	shape  *model.Shape
+	labels *model.Labels
+}
+
+// daemon is a class that is only used to determine where it would run, and which pods keep away from it.
+func (cs *Classes) daemon(d *model.DaemonSet) *Class {
+	key := daemonKey{d.Shape, d.Labels}
+	if c, ok := cs.daemons[key]; ok {
+		return c
+	}
+	c := cs.bare(d.Shape)
+	c.podSpecifics = &podSpecifics{labels: d.Labels}
+	cs.daemons[key] = c
+	cs.daemonList = append(cs.daemonList, c)
+	return c
+}
+
+// daemonConflict is a DaemonSet whose pods and those of a class keep apart by required anti-affinity of either.
+type daemonConflict struct {
+	daemon *Class
+	group  *Group
+}
+
+// daemonConflicts lists the DaemonSets whose pods the class never shares a node with: where one of them runs on a node, it is in
+// every domain of the node.
+func (cs *Classes) daemonConflicts(c *Class) []daemonConflict {
+	var out []daemonConflict
+	for _, d := range cs.daemonList {
+		if d.labels == nil {
+			continue
+		}
+		for _, g := range c.Owns.Part(PartRequired) {
+			if g.Kind == topology.KindAnti && g.selects(d.labels) {
+				out = append(out, daemonConflict{d, g})
+			}
+		}
+		for _, g := range cs.groups.guardsOf(d.Shape) {
+			if slices.Contains(c.Avoid, g) || slices.Contains(c.AvoidHosts, g) {
+				out = append(out, daemonConflict{d, g})
+			}
+		}
+	}
+	return out
+}
+
+// AwayFromDaemons removes the columns from candidates on which a DaemonSet leaves no place for the class, whatever their capacity, on
+// nodes in a state: because of a host port, or of anti-affinity. It returns the group of the last such anti-affinity.
+func (t *Template) AwayFromDaemons(candidates bitset.Set, st *State, c *Class) (by *Group) {
+	if len(c.Shape.HostPorts)+len(c.daemonConflicts) == 0 {
+		return nil
+	}
+	capacity := t.CapacityIn(st)
+	if len(c.Shape.HostPorts) > 0 {
+		candidates.Intersect(candidates, capacity.PortsFree(c))
+	}
+	for _, conflict := range c.daemonConflicts {
+		if !conflict.group.Host && t.lacks(st, conflict.group.Key) {
+			continue
+		}
+		for _, d := range capacity.daemons {
+			if d.Class != conflict.daemon || !d.columns.Intersects(candidates) {
+				continue
+			}
+			by = conflict.group
+			for column := range d.columns.All() {
+				candidates.Remove(column)
+			}
+		}
+	}
+	return by
+}
+
+// repelledByDaemons reports whether anti-affinity keeps the class apart from a DaemonSet whose pod will run on the node.
+func (t *Target) repelledByDaemons(c *Class) bool {
+	return slices.ContainsFunc(c.daemonConflicts, func(conflict daemonConflict) bool {
+		g := conflict.group
+		return slices.Contains(t.daemons, conflict.daemon) && (g.Host || !nodeLacks(t.Node, g.u.Keys[g.Key]))
+	})
+}
