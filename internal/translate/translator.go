@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// Translator translates between API objects and values of the engine, each kind by a type of its own: labels and node affinity,
+// Translator translates between API objects and values of the engine, a type for each kind: labels and node affinity,
 // amounts, pod specs, volumes and devices. These share resource names, label rules, and the shapes and labels of pods, so that
 // equal pods share them. It is safe for concurrent use.
 type Translator struct {

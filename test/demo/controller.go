@@ -86,7 +86,7 @@ func (c *controller) begin() error {
 	return nil
 }
 
-// start starts a process, with a log of its own.
+// start starts a process, with a separate log.
 func (c *controller) start() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

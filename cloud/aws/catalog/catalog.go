@@ -74,10 +74,10 @@ type Catalog struct {
 	Options
 	Inventory *inventory.Inventory
 	Finder    *discovery.Finder
-	// Addresses, Reservations and Shortages are what launches have shown.
-	Addresses    *subnet.Ledger
-	Reservations *reservation.Ledger
-	Shortages    *unavailableofferings.Cache
+	// Addresses, Reservations and UnavailableOfferings are what launches have shown.
+	Addresses            *subnet.Ledger
+	Reservations         *reservation.Ledger
+	UnavailableOfferings *unavailableofferings.Cache
 
 	limits   instancetype.Limits
 	resolved *ttlcache.Cache[string, *cloud.InstanceType]
@@ -90,7 +90,7 @@ type Catalog struct {
 func New(o Options) *Catalog {
 	c := &Catalog{
 		Options: o, Inventory: inventory.New(o.Region, o.EC2, o.Prices), Addresses: &subnet.Ledger{}, Reservations: &reservation.Ledger{},
-		Shortages: unavailableofferings.New(o.Clock), limits: instancetype.KnownLimits(),
+		UnavailableOfferings: unavailableofferings.New(o.Clock), limits: instancetype.KnownLimits(),
 		resolved: ttlcache.New[string, *cloud.InstanceType](o.Clock, resolvedFor), compiled: ttlcache.New[string, *kubeletcel.Compiled](o.Clock, compiledFor),
 		memories: discoveredMemory{seen: ttlcache.New[string, int64](o.Clock, seenFor)},
 	}

@@ -96,7 +96,7 @@ func (r *resolution) resolve(d instancetype.Description, key string) (*cloud.Ins
 	in.DiscoveredMemory = c.memories.of(d.Name, r.images)
 	reserved := slices.ContainsFunc(r.class.Reservations, func(res awsv1.CapacityReservation) bool { return res.InstanceType == d.Name })
 	written := r.written[d.Name]
-	under := fmt.Sprintf("%s/%s/%d/%d/%g/%s", key, d.Name, c.Shortages.Sequence(d.Name), in.DiscoveredMemory, written, strings.Join(r.shifted, ","))
+	under := fmt.Sprintf("%s/%s/%d/%d/%g/%s", key, d.Name, c.UnavailableOfferings.Sequence(d.Name), in.DiscoveredMemory, written, strings.Join(r.shifted, ","))
 	if !reserved {
 		if t, ok := c.resolved.Get(under); ok {
 			return t, nil
@@ -183,7 +183,7 @@ func (c *Catalog) market(name string, class instancetype.Class, zones, sold []st
 					subnets = append(subnets, s.ID)
 				}
 			}
-			return c.Shortages.IsUnavailable(unavailableofferings.Offering{
+			return c.UnavailableOfferings.IsUnavailable(unavailableofferings.Offering{
 				InstanceType: name, CapacityType: pool.CapacityType, Zone: pool.Zone, PlacementGroup: pool.PlacementGroup, Partition: pool.Partition,
 			}, subnets)
 		},

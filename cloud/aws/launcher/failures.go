@@ -49,13 +49,13 @@ func (l *Launcher) recordFailures(ctx context.Context, a *attempt, answer fleet.
 		}
 		if f.SubnetFull() {
 			l.Addresses.Full(f.SubnetID)
-			l.Shortages.MarkSubnetFull(f.SubnetID)
+			l.UnavailableOfferings.MarkSubnetFull(f.SubnetID)
 		}
 		switch {
 		case f.SpreadGroupFull():
 			l.spreadGroupFull(order, scope.PlacementGroup, f.Zone)
 		case f.SpotRoleMissing():
-			l.Shortages.MarkCapacityTypeUnavailable(v1.CapacityTypeSpot)
+			l.UnavailableOfferings.MarkCapacityTypeUnavailable(v1.CapacityTypeSpot)
 			l.Publish(telemetry.SpotRoleMissing(a.claim))
 		case !f.Unfulfillable():
 		case order.CapacityType == v1.CapacityTypeReserved:
@@ -63,7 +63,7 @@ func (l *Launcher) recordFailures(ctx context.Context, a *attempt, answer fleet.
 		default:
 			pool := scope
 			pool.InstanceType, pool.Zone = f.InstanceType, f.Zone
-			pause := l.Shortages.MarkUnavailable(pool)
+			pause := l.UnavailableOfferings.MarkUnavailable(pool)
 			observe.Log(ctx).DebugContext(ctx, "removing offering from offerings", "reason", f.Code, "instance-type", f.InstanceType, "zone", f.Zone,
 				"capacity-type", order.CapacityType, "ttl", pause.String(), "placement-group-id", pool.PlacementGroup, "placement-group-partition", pool.Partition,
 				"fleet-id", answer.FleetID, "EC2NodeClass", a.class.Name)
@@ -74,7 +74,7 @@ func (l *Launcher) recordFailures(ctx context.Context, a *attempt, answer fleet.
 	}
 	if !slices.ContainsFunc(answer.Failures, func(f fleet.Failure) bool { return f.InstanceType == answer.InstanceType && f.Zone == answer.Zone }) {
 		scope.InstanceType, scope.Zone = answer.InstanceType, answer.Zone
-		l.Shortages.MarkAvailable(scope)
+		l.UnavailableOfferings.MarkAvailable(scope)
 	}
 	if order.CapacityType == v1.CapacityTypeReserved {
 		for _, c := range order.Candidates {
@@ -90,7 +90,7 @@ func (l *Launcher) recordFailures(ctx context.Context, a *attempt, answer fleet.
 func (l *Launcher) spreadGroupFull(order launch.Order, group, zone string) {
 	for _, c := range order.Candidates {
 		if c.Offering.Zone() == zone {
-			l.Shortages.MarkUnavailable(unavailableofferings.Offering{InstanceType: c.Type.Name, CapacityType: order.CapacityType, Zone: zone, PlacementGroup: group})
+			l.UnavailableOfferings.MarkUnavailable(unavailableofferings.Offering{InstanceType: c.Type.Name, CapacityType: order.CapacityType, Zone: zone, PlacementGroup: group})
 		}
 	}
 }

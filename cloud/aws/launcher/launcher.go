@@ -48,10 +48,10 @@ type Options struct {
 	Requests *request.Builder
 	EC2      fleet.EC2
 	Clock    clock.PassiveClock
-	// Addresses, Reservations and Shortages record what launches show.
-	Addresses    *subnet.Ledger
-	Reservations *reservation.Ledger
-	Shortages    *unavailableofferings.Cache
+	// Addresses, Reservations and UnavailableOfferings record what launches show.
+	Addresses            *subnet.Ledger
+	Reservations         *reservation.Ledger
+	UnavailableOfferings *unavailableofferings.Cache
 	// StrictMinValues says that minValues are not relaxed at launch.
 	StrictMinValues bool
 	Metrics         *telemetry.Metrics

@@ -99,7 +99,7 @@ func New(o Options) *Provider {
 	})
 	p.Launcher = launcher.New(launcher.Options{
 		Catalog: p.Catalog, Requests: p.Requests, EC2: o.EC2, Clock: o.Clock, Addresses: p.Catalog.Addresses, Reservations: p.Catalog.Reservations,
-		Shortages: p.Catalog.Shortages, StrictMinValues: o.StrictMinValues, Metrics: o.Metrics, Publish: p.publish,
+		UnavailableOfferings: p.Catalog.UnavailableOfferings, StrictMinValues: o.StrictMinValues, Metrics: o.Metrics, Publish: p.publish,
 		Launched: observeBatch(o.Metrics, "create_fleet"),
 	})
 	return p

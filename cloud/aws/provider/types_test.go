@@ -122,7 +122,7 @@ func TestMarksMakeOfferingsAnew(t *testing.T) {
 	if again := w.list(); again["m5.large"] != first["m5.large"] || again["c5.large"] != first["c5.large"] {
 		t.Fatal("types are worked out again although nothing has changed")
 	}
-	w.Catalog.Shortages.MarkUnavailable(unavailableofferings.Offering{InstanceType: "m5.large", CapacityType: "spot", Zone: "us-east-1a"})
+	w.Catalog.UnavailableOfferings.MarkUnavailable(unavailableofferings.Offering{InstanceType: "m5.large", CapacityType: "spot", Zone: "us-east-1a"})
 	marked := w.list()
 	if marked["m5.large"] == first["m5.large"] || marked["c5.large"] != first["c5.large"] {
 		t.Error("a mark changes its own type, and no other")
@@ -132,7 +132,7 @@ func TestMarksMakeOfferingsAnew(t *testing.T) {
 			t.Error("what is marked is available")
 		}
 	}
-	w.Catalog.Shortages.MarkCapacityTypeUnavailable("spot")
+	w.Catalog.UnavailableOfferings.MarkCapacityTypeUnavailable("spot")
 	for name, it := range w.list() {
 		if it == marked[name] {
 			t.Errorf("%s is as it was", name)

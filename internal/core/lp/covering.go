@@ -50,7 +50,7 @@ func NewCovering(rows int) *Covering {
 // Release ends the use of the program; a later one takes over its memory.
 func (c *Covering) Release() { released.Put(c) }
 
-// Grow makes room for so many bins.
+// Grow prepares for so many bins.
 func (c *Covering) Grow(bins int) { c.program.Grow(bins + 2*len(c.every)) }
 
 // AddBin adds a bin that can be bought; capacity has an entry for each row. The program keeps capacity and does not change it.

@@ -59,7 +59,7 @@ func (p *Program) Add(c Column, cost, upper float64) int {
 	return len(p.columns) - 1
 }
 
-// Grow makes room for so many more columns.
+// Grow prepares for so many more columns.
 func (p *Program) Grow(columns int) {
 	p.columns, p.cost = slices.Grow(p.columns, columns), slices.Grow(p.cost, columns)
 	p.upper, p.place = slices.Grow(p.upper, columns), slices.Grow(p.place, columns)

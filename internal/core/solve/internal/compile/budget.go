@@ -2,7 +2,7 @@ package compile
 
 import "slices"
 
-// Problem: whoever may create pods chooses their constraints, and what a run remembers about constraints grows with each combination
+// Problem: any user who may create pods chooses their constraints, and what a run remembers about constraints grows with each combination
 // of them. Approach: the run counts the bytes that it remembers, roughly. Beyond preferenceBudget, pods are placed without their
 // preferences, which are what combinations are made of; beyond memoryBudget, the run stops, and the rest of the pods is undecided.
 // Classes that cost much are placed last, so that others never wait for them.

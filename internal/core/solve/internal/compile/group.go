@@ -28,8 +28,8 @@ type Group struct {
 	// podSelector chooses pods. Of several terms of required affinity, all choose: also are the others.
 	podSelector
 	also []podSelector
-	// peers are the groups of one owner's required affinity, one for each label, this one included; nil where it has one label.
-	peers []*Group
+	// byKey are the groups of one owner's required affinity, one for each label key, this one included; nil if it has one key.
+	byKey []*Group
 	// filter chooses the nodes that count; nil counts all.
 	filter *NodeFilter
 }
@@ -57,7 +57,7 @@ func (g *Group) IsAffinity() bool { return g.Kind == topology.KindAffinity }
 // Bootstraps reports whether a pod may be the first of its affinity: its terms select it, as self says, and no pod anywhere that all
 // of them select.
 func (g *Group) Bootstraps(self bool) bool {
-	return self && g.Empty() && !slices.ContainsFunc(g.peers, func(p *Group) bool { return !p.Empty() })
+	return self && g.Empty() && !slices.ContainsFunc(g.byKey, func(p *Group) bool { return !p.Empty() })
 }
 
 // selects reports whether the group counts pods with these labels.
@@ -190,7 +190,7 @@ func (gs *Groups) of(shape *model.Shape) *demands {
 			d.add(partInverse, gs.affinity(term, true))
 		case term.Required():
 			if near++; near == 1 {
-				for _, g := range gs.conjunction(shape.Affinities) {
+				for _, g := range gs.affinityByKey(shape.Affinities) {
 					d.add(PartRequired, g)
 				}
 			}
@@ -286,9 +286,9 @@ func (gs *Groups) affinity(a topology.Affinity, inverse bool) *Group {
 	return gs.share(&g, a.Key, &NodeFilter{})
 }
 
-// conjunction is the groups of the terms of required affinity among terms, one for each label. All of them count the pods that
+// affinityByKey is the groups of the terms of required affinity among terms, one for each label key. All of them count the pods that
 // every term selects: kube-scheduler looks for one pod that meets all terms.
-func (gs *Groups) conjunction(terms []topology.Affinity) []*Group {
+func (gs *Groups) affinityByKey(terms []topology.Affinity) []*Group {
 	var keys []string
 	var selectors []podSelector
 	ids := map[string]bool{}
@@ -306,21 +306,21 @@ func (gs *Groups) conjunction(terms []topology.Affinity) []*Group {
 		}
 	}
 	slices.SortFunc(selectors, func(a, b podSelector) int { return bytes.Compare(a.appendIdentity(nil), b.appendIdentity(nil)) })
-	var peers []*Group
+	var byKey []*Group
 	for _, key := range keys {
 		gs.filter = gs.filter[:0]
 		if len(keys) > 1 {
 			gs.filter = fmt.Appendf(gs.filter, "%q", slices.Sorted(slices.Values(keys)))
 		}
 		g := Group{Group: topology.Group{Kind: topology.KindAffinity}, podSelector: selectors[0], also: selectors[1:]}
-		peers = append(peers, gs.share(&g, key, &NodeFilter{}))
+		byKey = append(byKey, gs.share(&g, key, &NodeFilter{}))
 	}
-	if len(peers) > 1 {
-		for _, g := range peers {
-			g.peers = peers
+	if len(byKey) > 1 {
+		for _, g := range byKey {
+			g.byKey = byKey
 		}
 	}
-	return peers
+	return byKey
 }
 
 // selectorOf is the pods that a term selects.
