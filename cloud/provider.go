@@ -26,7 +26,8 @@ type Provider interface {
 	Get(ctx context.Context, providerID string) (*v1.NodeClaim, error)
 
 	// List is a claim for every instance of this cluster. An instance that is ending carries a deletion timestamp;
-	// the creation timestamp is that of the instance.
+	// the creation timestamp is that of the instance. The UID, where the provider knows it, is that of the NodeClaim that
+	// the instance was launched for: it protects the instance until the NodeClaim records a provider ID.
 	List(ctx context.Context) ([]*v1.NodeClaim, error)
 
 	// InstanceTypes are all types that could be launched for the pool, those without available offerings included.

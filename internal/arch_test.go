@@ -95,7 +95,7 @@ cloud/aws/request < API, cloud, cloud/aws/controlplane, cloud/aws/fleet, cloud/a
 cloud/aws/launcher < API, cloud, cloud/aws/awserrors, cloud/aws/fleet, cloud/aws/instance, cloud/aws/launch, cloud/aws/request, cloud/aws/reservation, cloud/aws/resourcetags, cloud/aws/subnet, cloud/aws/telemetry, cloud/aws/unavailableofferings, internal/observe
 cloud/aws/provider < API, cloud, cloud/aws/catalog, cloud/aws/controlplane, cloud/aws/drift, cloud/aws/fleet, cloud/aws/instance, cloud/aws/launcher, cloud/aws/request, cloud/aws/telemetry, cloud/aws/template, internal/observe, internal/ttlcache
 cloud/aws/offline < API, cloud, cloud/kwok, cloud/aws/kubeletcel, cloud/aws/instancetype, cloud/aws/kubelet, cloud/aws/resourcetags
-cloud/aws/profile < API, cloud/aws/awserrors, internal/ttlcache, cloud/aws/resourcetags
+cloud/aws/profile < API, internal/observe, cloud/aws/awserrors, internal/ttlcache, cloud/aws/resourcetags
 cloud/aws/nodeclass < API, cloud/aws/awserrors, cloud/aws/catalog, cloud/aws/image, cloud/aws/kubelet, cloud/aws/profile, cloud/aws/request, cloud/aws/resourcetags, cloud/aws/session, cloud/aws/template, internal/observe, internal/ttlcache
 cloud/aws/tagging < API, cloud/aws/instance, cloud/aws/template, internal/observe
 cloud/aws/periodic < API, cloud, cloud/aws/catalog, cloud/aws/discovery, cloud/aws/instance, cloud/aws/profile, cloud/aws/telemetry, internal/observe

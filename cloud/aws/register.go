@@ -47,8 +47,6 @@ const (
 	imagesEvery   = 30 * time.Minute
 	// offeringsEvery is how old metrics get.
 	offeringsEvery = time.Minute
-	// Instances without owner are looked for often at first, when earlier runs may have left some.
-	collectAtFirst, collectSoon, collectLater = 20, 10 * time.Second, 2 * time.Minute
 	// Workers that wait for the same call share it.
 	classWorkers, tagWorkers = 10, 10
 )
@@ -152,10 +150,6 @@ func (e *controllerSet) jobs(learnVersion func(context.Context) error) []periodi
 		{Name: "cloudprovider.metrics", Every: periodic.Always(offeringsEvery), Run: offerings.Refresh},
 		{Name: "launchtemplate.adoption", Every: periodic.Always(-1), Run: p.Requests.Templates.Hydrate},
 		{Name: "launchtemplate.garbagecollection", Every: periodic.Always(sweepEvery), Run: p.Requests.Templates.DeleteExpired},
-		{
-			Name: "instance.garbagecollection", Every: periodic.AtFirst(collectAtFirst, collectSoon, collectLater),
-			Run: periodic.Instances{Instances: p.Instances, Client: e.client, Clock: p.Clock, Launched: p.Remembers, Manages: e.manages}.Collect,
-		},
 	}
 	if e.profiles != nil {
 		out = append(out, periodic.Task{

@@ -30,6 +30,9 @@ const listPage = 1000
 // ErrNotFound says that an instance does not exist (any more).
 var ErrNotFound = errors.New("the instance does not exist")
 
+// ErrForeign says that an instance is not one of the cluster, by its tags.
+var ErrForeign = errors.New("its tags are not those of an instance of this cluster")
+
 // ErrShifted says that an instance is not changed, because a zonal shift is active in its zone.
 var ErrShifted = errors.New("traffic is shifted away from its zone")
 
@@ -60,6 +63,14 @@ type Instance struct {
 	Interruptible   bool
 	EFAs            int64
 	Tags            map[string]string
+}
+
+// ownedBy reports whether the instance is one of a cluster. Instances of earlier releases have only the tag of the owner.
+func (i *Instance) ownedBy(cluster string) bool {
+	if name, ok := i.Tags[awsv1.TagClusterName]; ok {
+		return name == cluster
+	}
+	return i.Tags[awsv1.ClusterOwnedTag(cluster)] == awsv1.TagValueOwned
 }
 
 // ProviderID is the id of the instance for Kubernetes.
@@ -175,7 +186,12 @@ func (k *Client) List(ctx context.Context) ([]*Instance, error) {
 	defer k.mu.Unlock()
 	now := map[string]*Instance{}
 	for _, i := range found {
-		now[i.ID] = i
+		// What is listed may be terminated, so that the filter of the request is not trusted.
+		_, pool := i.Tags[awsv1.TagNodePool]
+		_, class := i.Tags[awsv1.TagNodeClass]
+		if pool && class && i.Tags[awsv1.TagClusterName] == k.cluster {
+			now[i.ID] = i
+		}
 	}
 	for id, i := range k.known {
 		if k.alone(i) {
@@ -186,11 +202,14 @@ func (k *Client) List(ctx context.Context) ([]*Instance, error) {
 	return slices.SortedFunc(maps.Values(now), func(a, b *Instance) int { return strings.Compare(a.ID, b.ID) }), nil
 }
 
-// Terminate terminates an instance, unless it is being terminated already.
+// Terminate terminates an instance, unless it is being terminated already. One of another cluster, or of none, is left alone.
 func (k *Client) Terminate(ctx context.Context, id string) error {
 	i, err := k.Look(ctx, id)
 	if err != nil || i.Ending {
 		return err
+	}
+	if !i.ownedBy(k.cluster) {
+		return fmt.Errorf("ending instance %q: %w", id, ErrForeign)
 	}
 	if k.alone(i) {
 		return fmt.Errorf("ending instance %q in zone %q: %w", id, i.Zone, ErrShifted)

@@ -30,7 +30,7 @@ func TestProfilesThatNobodyUses(t *testing.T) {
 		"active": "/karpenter/us-east-1/test/uid/", "launched": "/karpenter/us-east-1/test/gone/", "unused": "/karpenter/us-east-1/test/uid/", "orphan": "/karpenter/us-east-1/test/gone/",
 		"another-cluster": "/karpenter/us-east-1/other/uid/", "another-region": "/karpenter/eu-west-1/test/uid/", "elsewhere": "/",
 	} {
-		account.AddProfile(awstest.Profile{Name: name, Path: path, Roles: []string{awstest.Role}})
+		account.AddProfile(awstest.Profile{Name: name, Path: path, Roles: []string{awstest.Role}, Tags: map[string]string{awsv1.ClusterOwnedTag("test"): "owned"}})
 	}
 	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "uid"}, Status: awsv1.EC2NodeClassStatus{InstanceProfile: "active"}}
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{awsv1.AnnotationInstanceProfile: "launched"}}}

@@ -1,7 +1,7 @@
 // Package periodic has the periodic tasks of the provider: it refreshes the instance types and offerings of EC2, deletes unused launch
-// templates, terminates orphaned instances, and deletes orphaned instance profiles.
+// templates, and deletes orphaned instance profiles.
 //
-// Source: AWS provider specification, controllers; instance garbage collection.
+// Source: AWS provider specification, controllers.
 package periodic
 
 import (
@@ -30,16 +30,6 @@ type Task struct {
 
 // Always is the same interval after each success.
 func Always(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
-
-// AtFirst is one interval after the first successes, up to this number, and another one later.
-func AtFirst(count int, first, later time.Duration) func(int) time.Duration {
-	return func(n int) time.Duration {
-		if n <= count {
-			return first
-		}
-		return later
-	}
-}
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: one replica is enough.
 func (Task) NeedLeaderElection() bool { return true }

@@ -21,7 +21,6 @@ func TestJobsAreDoneAgainAndAgain(t *testing.T) {
 		want  []time.Duration
 	}{
 		"always":                          {periodic.Always(12 * time.Hour), 0, []time.Duration{0, 12 * time.Hour, 24 * time.Hour}},
-		"often at first":                  {periodic.AtFirst(2, 10*time.Second, 2*time.Minute), 0, []time.Duration{0, 10 * time.Second, 20 * time.Second, 140 * time.Second}},
 		"once":                            {periodic.Always(-1), 0, []time.Duration{0}},
 		"soon again after a failure":      {periodic.Always(time.Hour), 2, []time.Duration{0, time.Second, 3 * time.Second, time.Hour + 3*time.Second}},
 		"a failure of what is once to do": {periodic.Always(-1), 1, []time.Duration{0, time.Second}},

@@ -20,6 +20,7 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
 	"github.com/karpenter-anew/karpenter/cloud/aws/resourcetags"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
@@ -112,7 +113,7 @@ func (k *Manager) isRight(ctx context.Context, name, role string) (bool, error) 
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("getting instance profile %q: %w", name, err)
-	case !slices.ContainsFunc(answer.InstanceProfile.Roles, func(r iamtypes.Role) bool { return aws.ToString(r.RoleName) == role }):
+	case answer.InstanceProfile == nil || !slices.ContainsFunc(answer.InstanceProfile.Roles, func(r iamtypes.Role) bool { return aws.ToString(r.RoleName) == role }):
 		return false, nil
 	}
 	k.right.Set(key, struct{}{})
@@ -137,7 +138,7 @@ func (k *Manager) create(ctx context.Context, class *awsv1.EC2NodeClass, role st
 	_, err := k.IAM.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: aws.String(role)})
 	if err != nil {
 		err = fmt.Errorf("adding role %q to instance profile %q: %w", role, name, err)
-		if removing := k.remove(ctx, name); removing != nil {
+		if removing := k.remove(ctx, name, k.below(*in.Path)); removing != nil {
 			err = errors.Join(err, removing)
 		}
 		return "", err
@@ -145,14 +146,46 @@ func (k *Manager) create(ctx context.Context, class *awsv1.EC2NodeClass, role st
 	return name, nil
 }
 
-// remove removes the roles from a profile and deletes it. A missing one is not an error.
-func (k *Manager) remove(ctx context.Context, name string) error {
+// owner reports whether a profile belongs to what is being cleaned up.
+type owner func(*iamtypes.InstanceProfile) bool
+
+// below owns the profiles of the cluster below a path.
+func (k *Manager) below(path string) owner {
+	return func(p *iamtypes.InstanceProfile) bool {
+		return strings.HasPrefix(aws.ToString(p.Path), path) && tagOf(p, awsv1.ClusterOwnedTag(k.Cluster)) == awsv1.TagValueOwned
+	}
+}
+
+// ofClass owns the profile of a class that earlier releases gave a fixed name.
+func (k *Manager) ofClass(class string) owner {
+	return func(p *iamtypes.InstanceProfile) bool {
+		return tagOf(p, awsv1.ClusterOwnedTag(k.Cluster)) == awsv1.TagValueOwned && tagOf(p, awsv1.TagNodeClass) == class
+	}
+}
+
+// tagOf is the value of a tag; empty if it is missing.
+func tagOf(p *iamtypes.InstanceProfile, key string) string {
+	for _, tag := range p.Tags {
+		if aws.ToString(tag.Key) == key {
+			return aws.ToString(tag.Value)
+		}
+	}
+	return ""
+}
+
+// remove removes the roles from a profile and deletes it, if the answer of IAM shows that it is owned: names come from lists whose filter
+// is not trusted. A missing profile is not an error.
+func (k *Manager) remove(ctx context.Context, name string, owned owner) error {
 	answer, err := k.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
 	if awserrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("getting instance profile %q: %w", name, err)
+	}
+	if answer.InstanceProfile == nil || !owned(answer.InstanceProfile) {
+		observe.Log(ctx).WarnContext(ctx, "the instance profile is not deleted: its path and tags are not those of this cluster", "instance-profile", name)
+		return nil
 	}
 	for _, role := range answer.InstanceProfile.Roles {
 		_, err := k.IAM.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: role.RoleName})
@@ -177,7 +210,9 @@ func (k *Manager) list(ctx context.Context, path string) ([]string, error) {
 			return nil, fmt.Errorf("listing instance profiles below %q: %w", path, err)
 		}
 		for _, p := range page.InstanceProfiles {
-			out = append(out, aws.ToString(p.InstanceProfileName))
+			if strings.HasPrefix(aws.ToString(p.Path), path) {
+				out = append(out, aws.ToString(p.InstanceProfileName))
+			}
 		}
 	}
 	return out, nil
@@ -185,17 +220,18 @@ func (k *Manager) list(ctx context.Context, path string) ([]string, error) {
 
 // RemoveAll deletes the profiles of a deleted class, under both naming schemes. It does not touch profiles of the user.
 func (k *Manager) RemoveAll(ctx context.Context, class *awsv1.EC2NodeClass) error {
-	names, err := k.list(ctx, resourcetags.ProfilePath(k.Region, k.Cluster, string(class.UID)))
+	path := resourcetags.ProfilePath(k.Region, k.Cluster, string(class.UID))
+	names, err := k.list(ctx, path)
 	if err != nil {
 		return err
 	}
-	if legacy, ok := resourcetags.LegacyProfileName(k.Cluster, k.Region, class.Name); ok {
-		names = append(names, legacy)
-	}
 	for _, name := range names {
-		if err := k.remove(ctx, name); err != nil {
+		if err := k.remove(ctx, name, k.below(path)); err != nil {
 			return err
 		}
+	}
+	if legacy, ok := resourcetags.LegacyProfileName(k.Cluster, k.Region, class.Name); ok {
+		return k.remove(ctx, legacy, k.ofClass(class.Name))
 	}
 	return nil
 }
@@ -203,7 +239,8 @@ func (k *Manager) RemoveAll(ctx context.Context, class *awsv1.EC2NodeClass) erro
 // Collect deletes the unused profiles of the cluster: those that are not in used, and that are neither
 // new nor recently replaced.
 func (k *Manager) Collect(ctx context.Context, used map[string]bool) error {
-	names, err := k.list(ctx, resourcetags.ProfilePath(k.Region, k.Cluster, ""))
+	path := resourcetags.ProfilePath(k.Region, k.Cluster, "")
+	names, err := k.list(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -212,7 +249,7 @@ func (k *Manager) Collect(ctx context.Context, used map[string]bool) error {
 		if _, kept := k.protected.Get(name); kept || used[name] {
 			continue
 		}
-		errs = append(errs, k.remove(ctx, name))
+		errs = append(errs, k.remove(ctx, name, k.below(path)))
 	}
 	return errors.Join(errs...)
 }

@@ -1,14 +1,18 @@
 package profile_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
@@ -269,8 +273,8 @@ func TestWithTheClassItsProfilesGo(t *testing.T) {
 	w.ensure(class)
 	kept := w.ensure(other)
 	legacy, _ := resourcetags.LegacyProfileName("test", "us-east-1", class.Name)
-	w.account.AddProfile(awstest.Profile{Name: legacy, Roles: []string{"other"}, Path: "/"})
-	w.account.AddProfile(awstest.Profile{Name: "bare", Path: "/karpenter/us-east-1/test/uid-1/"})
+	w.account.AddProfile(awstest.Profile{Name: legacy, Roles: []string{"other"}, Path: "/", Tags: resourcetags.ProfileTags(nil, "test", "us-east-1", class.Name)})
+	w.account.AddProfile(awstest.Profile{Name: "bare", Path: "/karpenter/us-east-1/test/uid-1/", Tags: resourcetags.ProfileTags(nil, "test", "us-east-1", class.Name)})
 	for range 2 { // the second time there is nothing left
 		if err := w.RemoveAll(t.Context(), class); err != nil {
 			t.Fatal(err)
@@ -286,7 +290,10 @@ func TestABadOldNameSparesOnlyOldNames(t *testing.T) {
 	t.Attr("covers", "A168")
 	w := newWorld(t, func(o *profile.Options) { o.Cluster = "test cluster" })
 	class := classOf("1", awstest.Role)
-	w.account.AddProfile(awstest.Profile{Name: "current", Roles: []string{awstest.Role}, Path: resourcetags.ProfilePath("us-east-1", "test cluster", string(class.UID))})
+	w.account.AddProfile(awstest.Profile{
+		Name: "current", Roles: []string{awstest.Role}, Path: resourcetags.ProfilePath("us-east-1", "test cluster", string(class.UID)),
+		Tags: resourcetags.ProfileTags(nil, "test cluster", "us-east-1", class.Name),
+	})
 	if err := w.RemoveAll(t.Context(), class); err != nil {
 		t.Fatal(err)
 	}
@@ -297,5 +304,53 @@ func TestABadOldNameSparesOnlyOldNames(t *testing.T) {
 		if name := call.Parameters["InstanceProfileName"]; name != "current" {
 			t.Errorf("IAM is asked for %q", name)
 		}
+	}
+}
+
+// unfiltered is an IAM that ignores the path of lists.
+type unfiltered struct{ *iam.Client }
+
+func (u unfiltered) ListInstanceProfiles(ctx context.Context, in *iam.ListInstanceProfilesInput, o ...func(*iam.Options)) (*iam.ListInstanceProfilesOutput, error) {
+	return u.Client.ListInstanceProfiles(ctx, &iam.ListInstanceProfilesInput{Marker: in.Marker}, o...)
+}
+
+// TestForeignProfilesAreLeftAlone collects and removes profiles where IAM lists all of the account, and where a profile has the path or the
+// name of the cluster's, but not its tags.
+func TestForeignProfilesAreLeftAlone(t *testing.T) {
+	account := awstest.New(awstest.Options{})
+	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "uid"}}
+	path := resourcetags.ProfilePath("us-east-1", "test", "uid")
+	owned := map[string]string{awsv1.ClusterOwnedTag("test"): "owned", awsv1.TagNodeClass: "default"}
+	legacy, _ := resourcetags.LegacyProfileName("test", "us-east-1", "default")
+	for _, p := range []awstest.Profile{
+		{Name: "Administrator", Path: "/"},
+		{Name: "tagged", Path: "/", Tags: owned},
+		{Name: "untagged", Path: path},
+		{Name: legacy, Path: "/"},
+		{Name: "other-cluster", Path: path, Tags: map[string]string{awsv1.ClusterOwnedTag("another"): "owned"}},
+		{Name: "ours", Path: path, Tags: owned},
+	} {
+		p.Roles = []string{awstest.Role}
+		account.AddProfile(p)
+	}
+	m := profile.NewManager(profile.Options{
+		IAM: unfiltered{iam.NewFromConfig(awstest.Connect(t, account))}, Clock: clock.RealClock{}, Cluster: "test", Region: "us-east-1",
+		Unique: func() string { return "x" },
+	})
+	if err := m.RemoveAll(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Collect(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, p := range account.Profiles() {
+		left = append(left, p.Name)
+		if len(p.Roles) != 1 {
+			t.Errorf("profile %s lost its role", p.Name)
+		}
+	}
+	if want := []string{"Administrator", "tagged", "untagged", legacy, "other-cluster"}; !slices.Equal(left, want) {
+		t.Errorf("left are %v, want %v", left, want)
 	}
 }

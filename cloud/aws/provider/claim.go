@@ -35,6 +35,7 @@ func (p *Provider) claimOf(ctx context.Context, i *instance.Instance) (*v1.NodeC
 		now := metav1.NewTime(p.Clock.Now())
 		claim.DeletionTimestamp = &now
 	}
+	claim.UID, _ = p.started.Get(i.ProviderID())
 	claim.Status.ProviderID, claim.Status.ImageID = i.ProviderID(), i.ImageID
 	if t != nil {
 		claim.Status.Capacity, claim.Status.Allocatable = launcher.WithoutZeros(t.Capacity, i.EFAs), launcher.WithoutZeros(t.Allocatable(), i.EFAs)

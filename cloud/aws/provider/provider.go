@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
@@ -35,6 +36,9 @@ import (
 const (
 	// launchedFor is how long this process caches the instance of a NodeClaim: longer than a launch may take.
 	launchedFor = 15 * time.Minute
+	// startedFor is how long this process knows for which NodeClaim it launched an instance: longer than a launched NodeClaim may stay
+	// without its provider ID, see the launch timeout.
+	startedFor = time.Hour
 	// freshFor is how long a launch may take to be visible to all controllers.
 	freshFor = 30 * time.Second
 )
@@ -70,7 +74,8 @@ type Provider struct {
 	Instances *instance.Client
 
 	launched *ttlcache.Cache[string, *v1.NodeClaim]
-	started  *ttlcache.Cache[string, struct{}]
+	// started are the UIDs of the NodeClaims that instances were launched for, by provider ID.
+	started  *ttlcache.Cache[string, types.UID]
 	fresh    *ttlcache.Cache[string, struct{}]
 	recorder *observe.Recorder
 }
@@ -89,7 +94,7 @@ func New(o Options) *Provider {
 			EC2: o.EC2, Cluster: o.Cluster.Name, Reserves: o.ReservesCapacity,
 			Described: observeBatch(o.Metrics, "describe_instances"), Ended: observeBatch(o.Metrics, "terminate_instances"),
 		}),
-		launched: ttlcache.New[string, *v1.NodeClaim](o.Clock, launchedFor), started: ttlcache.New[string, struct{}](o.Clock, launchedFor),
+		launched: ttlcache.New[string, *v1.NodeClaim](o.Clock, launchedFor), started: ttlcache.New[string, types.UID](o.Clock, startedFor),
 		fresh: ttlcache.New[string, struct{}](o.Clock, freshFor),
 	}
 	p.Instances.SkipTermination(p.Catalog.IsShifted)
@@ -137,7 +142,7 @@ func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 		if err != nil {
 			return nil, err
 		}
-		p.started.Set(out.Status.ProviderID, struct{}{})
+		p.started.Set(out.Status.ProviderID, claim.UID)
 		if id, ok := instance.ParseProviderID(out.Status.ProviderID); ok {
 			p.fresh.Set(id, struct{}{})
 		}
@@ -164,12 +169,6 @@ func (p *Provider) recorded(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeC
 
 // useCorrection sets the correction of instance types. Call it before the controllers start.
 func (p *Provider) useCorrection(c cloud.Correction) { p.Launcher.UseCorrection(c) }
-
-// Remembers reports whether this process launched an instance recently: its NodeClaim may not have the provider ID yet.
-func (p *Provider) Remembers(providerID string) bool {
-	_, ok := p.started.Get(providerID)
-	return ok
-}
 
 // LaunchedRecently reports whether this process launched an instance a moment ago: the cache may not have its NodeClaim yet.
 func (p *Provider) LaunchedRecently(instanceID string) bool {
@@ -204,7 +203,8 @@ func (p *Provider) look(ctx context.Context, providerID string) (*instance.Insta
 	return i, err
 }
 
-// List is a claim for every instance of the cluster.
+// List is a claim for every instance of the cluster. Those that this process launched have the UID of the NodeClaim that they are for. A
+// tag could not say so: NodeClaims with the same request share a launch, and with it all tags.
 func (p *Provider) List(ctx context.Context) ([]*v1.NodeClaim, error) {
 	found, err := p.Instances.List(ctx)
 	if err != nil {
@@ -221,11 +221,15 @@ func (p *Provider) List(ctx context.Context) ([]*v1.NodeClaim, error) {
 	return out, nil
 }
 
-// Delete terminates an instance. Its reserved capacity is free once it is terminated.
+// Delete terminates an instance. Its reserved capacity is free once it is terminated. A NodeClaim that it was launched for is launched
+// again, if there is still one.
 func (p *Provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
 	id, ok := instance.ParseProviderID(claim.Status.ProviderID)
 	if !ok {
 		return notFound(claim.Status.ProviderID)
+	}
+	if uid, ok := p.started.Get(claim.Status.ProviderID); ok {
+		p.launched.Delete(string(uid))
 	}
 	err := p.Instances.Terminate(ctx, id)
 	if errors.Is(err, instance.ErrNotFound) {

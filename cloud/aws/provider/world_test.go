@@ -12,10 +12,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/condition"
@@ -62,7 +64,8 @@ func newWorld(t *testing.T, types ...string) *world {
 			Shifts: zonalshift.New(arczonalshift.NewFromConfig(config), "arn:aws:eks:us-east-1:123456789012:cluster/test", w.clock),
 		},
 		StrictMinValues: true, Cluster: cluster, EC2: ec2.NewFromConfig(config),
-		Client: apiserver.New().WithStatusSubresource(&v1.NodeClaim{}, &awsv1.EC2NodeClass{}).Build(),
+		Client: apiserver.New().WithStatusSubresource(&v1.NodeClaim{}, &awsv1.EC2NodeClass{}).
+			WithIndex(&corev1.Node{}, "spec.providerID", func(o client.Object) []string { return []string{o.(*corev1.Node).Spec.ProviderID} }).Build(),
 	})
 	for _, refresh := range []func(context.Context) error{
 		w.Catalog.Inventory.RefreshTypes, w.Catalog.Inventory.RefreshOnDemand, func(ctx context.Context) error { return w.Catalog.Inventory.RefreshSpot(ctx, w.clock.Now()) },

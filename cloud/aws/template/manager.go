@@ -105,7 +105,7 @@ func (k *Manager) Forget(names ...string) {
 
 // Hydrate adds the existing launch templates of the cluster to the cache, so that those of earlier runs expire too.
 func (k *Manager) Hydrate(ctx context.Context) error {
-	found, err := k.list(ctx, clusterFilter(k.cluster))
+	found, err := k.list(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (k *Manager) DeleteExpired(ctx context.Context) error {
 
 // RemoveAll deletes the templates of a class.
 func (k *Manager) RemoveAll(ctx context.Context, class string) error {
-	found, err := k.list(ctx, clusterFilter(k.cluster), ec2types.Filter{Name: aws.String("tag:" + awsv1.TagNodeClass), Values: []string{class}})
+	found, err := k.list(ctx, class)
 	if err != nil {
 		return err
 	}
@@ -155,11 +155,17 @@ func (k *Manager) RemoveAll(ctx context.Context, class string) error {
 	return nil
 }
 
-func clusterFilter(cluster string) ec2types.Filter {
-	return ec2types.Filter{Name: aws.String("tag:" + awsv1.TagClusterName), Values: []string{cluster}}
+func tagFilter(key, value string) ec2types.Filter {
+	return ec2types.Filter{Name: aws.String("tag:" + key), Values: []string{value}}
 }
 
-func (k *Manager) list(ctx context.Context, filters ...ec2types.Filter) ([]ec2types.LaunchTemplate, error) {
+// list are the launch templates of the cluster, or those of one of its classes. They may be deleted, so that the tags in the answer
+// decide and not the filter of the request.
+func (k *Manager) list(ctx context.Context, class string) ([]ec2types.LaunchTemplate, error) {
+	filters, tags := []ec2types.Filter{tagFilter(awsv1.TagClusterName, k.cluster)}, map[string]string{awsv1.TagClusterName: k.cluster}
+	if class != "" {
+		filters, tags[awsv1.TagNodeClass] = append(filters, tagFilter(awsv1.TagNodeClass, class)), class
+	}
 	var out []ec2types.LaunchTemplate
 	pages := ec2.NewDescribeLaunchTemplatesPaginator(k.api, &ec2.DescribeLaunchTemplatesInput{Filters: filters, MaxResults: aws.Int32(listPage)})
 	for pages.HasMorePages() {
@@ -167,7 +173,25 @@ func (k *Manager) list(ctx context.Context, filters ...ec2types.Filter) ([]ec2ty
 		if err != nil {
 			return nil, fmt.Errorf("listing launch templates: %w", err)
 		}
-		out = append(out, page.LaunchTemplates...)
+		for _, t := range page.LaunchTemplates {
+			if hasTags(t.Tags, tags) {
+				out = append(out, t)
+			}
+		}
 	}
 	return out, nil
+}
+
+// hasTags reports whether tags with certain values are among others.
+func hasTags(have []ec2types.Tag, want map[string]string) bool {
+	found := map[string]string{}
+	for _, tag := range have {
+		found[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+	}
+	for key, value := range want {
+		if got, ok := found[key]; !ok || got != value {
+			return false
+		}
+	}
+	return true
 }

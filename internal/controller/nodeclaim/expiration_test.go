@@ -240,6 +240,20 @@ func TestInstanceGarbage(t *testing.T) {
 			w.Provider.Put(instance(w, "a", time.Hour))
 			w.Add(w.Claim("a"))
 		}, false},
+		"its claim is still being launched, and the instance has no name yet": {func(w *fakecluster.Cluster) {
+			claim := w.Claim("c")
+			i := instance(w, "a", time.Hour)
+			i.Name, i.UID = "", claim.UID
+			w.Provider.Put(i)
+			w.Add(claim)
+		}, false},
+		"its claim was launched again": {func(w *fakecluster.Cluster) {
+			claim := w.LaunchedClaim("c")
+			i := instance(w, "a", time.Hour)
+			i.Name, i.UID = "", claim.UID
+			w.Provider.Put(i)
+			w.Add(claim)
+		}, true},
 		"its age is not known": {func(w *fakecluster.Cluster) {
 			unknown := instance(w, "a", 0)
 			unknown.CreationTimestamp = metav1.Time{}

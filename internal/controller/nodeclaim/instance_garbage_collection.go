@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -122,20 +123,21 @@ func (g *InstanceGarbage) orphansAmong(ctx context.Context, r client.Reader, ins
 	return orphans(instances, claims), nil
 }
 
-// orphans returns the instances that no NodeClaim owns. An instance with the name of a NodeClaim that is being launched belongs to it:
-// the launch is idempotent and returns the same instance.
+// orphans returns the instances that no NodeClaim owns. An instance with the UID or the name of a NodeClaim that is being launched belongs
+// to it: its provider ID is not recorded yet, however late that is.
 func orphans(instances, claims []*v1.NodeClaim) []*v1.NodeClaim {
-	owned, launching := map[string]bool{}, map[string]bool{}
+	owned, launching, launchingUIDs := map[string]bool{}, map[string]bool{}, map[types.UID]bool{}
 	for _, claim := range claims {
 		if claim.Status.ProviderID == "" {
-			launching[claim.Name] = true
+			launching[claim.Name], launchingUIDs[claim.UID] = true, true
 		} else {
 			owned[claim.Status.ProviderID] = true
 		}
 	}
 	var out []*v1.NodeClaim
 	for _, instance := range instances {
-		if !owned[instance.Status.ProviderID] && (instance.Name == "" || !launching[instance.Name]) {
+		launched := instance.Name != "" && launching[instance.Name] || instance.UID != "" && launchingUIDs[instance.UID]
+		if !owned[instance.Status.ProviderID] && !launched {
 			out = append(out, instance)
 		}
 	}
