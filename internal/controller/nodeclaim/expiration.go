@@ -22,10 +22,13 @@ import (
 // ignores budgets and launches no replacement first; only the drain that follows respects PodDisruptionBudgets.
 type Expiration struct {
 	deps.Shared
+	paced *pacedClock
 }
 
 // NewExpiration builds the controller.
-func NewExpiration(shared deps.Shared) *Expiration { return &Expiration{Shared: shared} }
+func NewExpiration(shared deps.Shared) *Expiration {
+	return &Expiration{Shared: shared, paced: newPacedClock(shared.Clock)}
+}
 
 // Register adds the controller to the manager.
 func (e *Expiration) Register(m manager.Manager) error {
@@ -45,7 +48,7 @@ func (e *Expiration) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !managed.Is(e.Cloud, claim) || claim.DeletionTimestamp != nil || claim.Spec.ExpireAfter.Duration == nil || e.Client.DeletionPending(claim) {
 		return reconcile.Result{}, nil
 	}
-	if left := claim.CreationTimestamp.Add(*claim.Spec.ExpireAfter.Duration).Sub(e.Clock.Now()); left > 0 {
+	if left := claim.CreationTimestamp.Add(*claim.Spec.ExpireAfter.Duration).Sub(e.paced.Now()); left > 0 {
 		return requeue.After(left), nil
 	}
 	pods, err := nodelookup.CountReschedulablePods(ctx, e.Client, claim)

@@ -54,6 +54,8 @@ type Lifecycle struct {
 	deps.Shared
 	health   RegistrationHealth
 	launched *ttlcache.Cache[claimID, *v1.NodeClaim]
+	// paced is the clock of timeouts.
+	paced *pacedClock
 	// awaitDrivers is set while dynamic resource allocation is not ignored.
 	awaitDrivers bool
 }
@@ -61,7 +63,9 @@ type Lifecycle struct {
 // NewLifecycle builds the controller.
 func NewLifecycle(shared deps.Shared, health RegistrationHealth) *Lifecycle {
 	shared.Cloud = shared.Cloud.WithDefaults()
-	return &Lifecycle{Shared: shared, health: health, launched: ttlcache.New[claimID, *v1.NodeClaim](shared.Clock, launchTTL)}
+	return &Lifecycle{
+		Shared: shared, health: health, launched: ttlcache.New[claimID, *v1.NodeClaim](shared.Clock, launchTTL), paced: newPacedClock(shared.Clock),
+	}
 }
 
 // Register adds the controller to the manager.

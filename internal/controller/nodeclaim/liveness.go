@@ -18,12 +18,11 @@ const registrationTimeout = 15 * time.Minute
 
 // enforceTimeouts deletes a NodeClaim that does not launch or register in time.
 func (l *Lifecycle) enforceTimeouts(ctx context.Context, claim *v1.NodeClaim) outcome {
-	now := l.Clock.Now()
-	set := condition.For(claim, now)
+	set := condition.For(claim, l.Clock.Now())
 	if set.IsTrue(v1.ConditionTypeRegistered) {
 		return outcome{}
 	}
-	expired, wait := overdue(set.Get(v1.ConditionTypeLaunched), set.Get(v1.ConditionTypeRegistered), l.Cloud.LaunchTimeout, now)
+	expired, wait := overdue(set.Get(v1.ConditionTypeLaunched), set.Get(v1.ConditionTypeRegistered), l.Cloud.LaunchTimeout, l.paced.Now())
 	if expired == (timeout{}) {
 		return outcome{after: wait}
 	}
