@@ -2,6 +2,7 @@ package condition_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -314,4 +315,16 @@ func TestRootAgreesWithDependents(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestLongMessagesAreCut(t *testing.T) {
+	m := newFakeObject()
+	long := strings.Repeat("x", 1<<20)
+	condition.For(m, at(1)).False("A", "Failed", long)
+	if got := condition.For(m, at(2)).Get("A").Message; len(got) != 1024 {
+		t.Errorf("a message of %d bytes", len(got))
+	}
+	if condition.For(m, at(3)).False("A", "Failed", long) {
+		t.Error("the same long message is a change")
+	}
 }

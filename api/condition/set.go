@@ -109,7 +109,7 @@ func (s Set) set(conditionType string, status metav1.ConditionStatus, reason, me
 // put replaces or adds a condition and orders the list. Generation and transition time of the argument are ignored.
 // An identical condition leaves the list alone, its order included.
 func (s Set) put(c metav1.Condition) {
-	c.ObservedGeneration = s.object.GetGeneration()
+	c.ObservedGeneration, c.Message = s.object.GetGeneration(), TruncateMessage(c.Message)
 	c.LastTransitionTime = s.transition(c)
 	list := slices.Clone(*s.object.ConditionList())
 	if s.object.GetDeletionTimestamp() != nil {

@@ -53,8 +53,9 @@ func (c LogConfig) Logger() *slog.Logger {
 // Log returns the logger of a context: that of a running reconcile names the controller and the object.
 func Log(ctx context.Context) *slog.Logger { return slog.New(logr.ToSlogHandler(log.FromContext(ctx))) }
 
-// renameField gives the fields of a line their names and formats.
+// renameField gives the fields of a line their names and formats, and bounds them.
 func renameField(groups []string, a slog.Attr) slog.Attr {
+	a = bounded(a)
 	if len(groups) > 0 {
 		return a
 	}

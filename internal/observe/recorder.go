@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
+	"github.com/karpenter-anew/karpenter/api/condition"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
@@ -71,11 +72,11 @@ func NewRecorder(sink record.EventRecorder, clk clock.PassiveClock) *Recorder {
 }
 
 // Publish sends the events that are not repetitions and, if limited, fit the rate. A limited event that exceeds the rate counts as
-// published, so that a burst is not replayed slowly.
+// published, so that a burst is not replayed slowly. Messages are cut to condition.MaxMessageBytes.
 func (r *Recorder) Publish(events ...Event) {
 	for _, e := range events {
 		if r.admit(e) {
-			r.sink.Event(e.Object, e.Type, e.Reason, e.Message)
+			r.sink.Event(e.Object, e.Type, e.Reason, condition.TruncateMessage(e.Message))
 		}
 	}
 }

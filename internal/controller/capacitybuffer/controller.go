@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	"github.com/karpenter-anew/karpenter/api/condition"
 	"github.com/karpenter-anew/karpenter/internal/buffer"
 	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
@@ -143,10 +144,10 @@ func (c *Controller) setConditions(b *v1beta1.CapacityBuffer, failure *buffer.Fa
 }
 
 // set sets a condition and reports whether that changes anything.
-func (s *Buffers) set(b *v1beta1.CapacityBuffer, condition metav1.Condition) bool {
-	condition.ObservedGeneration = b.Generation
-	condition.LastTransitionTime = metav1.NewTime(s.Clock.Now())
-	return meta.SetStatusCondition(&b.Status.Conditions, condition)
+func (s *Buffers) set(b *v1beta1.CapacityBuffer, to metav1.Condition) bool {
+	to.ObservedGeneration, to.Message = b.Generation, condition.TruncateMessage(to.Message)
+	to.LastTransitionTime = metav1.NewTime(s.Clock.Now())
+	return meta.SetStatusCondition(&b.Status.Conditions, to)
 }
 
 // writeStatus writes what changed in the status; a conflict is an error.

@@ -200,7 +200,7 @@ func (p *Provisioner) reportUnlaunchable(ctx context.Context, in input, pools []
 func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.UnschedulablePods, unused []string) {
 	count := 0
 	for _, r := range refused {
-		err, pods := errors.New(strings.Join(append([]string{r.Reasons.String()}, unused...), "; ")), realPods(r.Pods)
+		err, pods := errors.New(observe.JoinReasons(append(r.Reasons.Texts(), unused...))), realPods(r.Pods)
 		if len(pods) < len(r.Pods) {
 			p.Log.Debug("could not schedule virtual pods of capacity buffers", "pods", names(r.Pods), "error", err, "codes", codes(r.Reasons))
 		}

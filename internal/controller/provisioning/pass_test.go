@@ -25,6 +25,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -394,6 +395,31 @@ func TestARefusalSpeaksForEveryPool(t *testing.T) {
 	if len(events) != 1 || !strings.Contains(events[0], "did not tolerate taint (taint=dedicated=gpu:NoSchedule)") ||
 		!strings.Contains(events[0], "all available instance types exceed limits for nodepool (NodePool=limited)") {
 		t.Errorf("events %q, want one with both reasons", events)
+	}
+}
+
+// TestARefusalIsBounded: a pod may have thousands of resource names, and a cluster dozens of pools.
+func TestARefusalIsBounded(t *testing.T) {
+	var pools []client.Object
+	for i := range 8 {
+		pools = append(pools, readyPool(fmt.Sprintf("pool-%d", i)))
+	}
+	w := newHarness(t, pools...)
+	w.see(pendingPod("p", func(p *corev1.Pod) {
+		requests := p.Spec.Containers[0].Resources.Requests
+		for i := range 25_000 {
+			requests[corev1.ResourceName(fmt.Sprintf("example.com/a-long-name-of-a-resource-%d", i))] = requests[corev1.ResourceCPU]
+		}
+	}))
+	w.decide()
+	events := w.eventsOf("FailedScheduling")
+	if len(events) != 1 || len(events[0]) > 1200 || !strings.HasSuffix(events[0], "; and 3 more") || strings.Count(events[0], "no instance type") != observe.MaxReasons {
+		t.Errorf("%d events, the first %.2000q", len(events), events)
+	}
+	for line := range strings.Lines(w.log.String()) {
+		if len(line) > 10_000 {
+			t.Errorf("a log line of %d bytes: %.200s", len(line), line)
+		}
 	}
 }
 

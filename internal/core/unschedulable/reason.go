@@ -174,8 +174,11 @@ func (r Reason) instanceType() string {
 // Reasons are the reasons why a pod was not placed, one per pool in the order in which the pools were tried.
 type Reasons []Reason
 
-// String joins the reasons with "; ". Consecutive empty pools are listed once.
-func (rs Reasons) String() string {
+// String joins the reasons with "; ".
+func (rs Reasons) String() string { return strings.Join(rs.Texts(), "; ") }
+
+// Texts returns each reason as text. Consecutive empty pools are listed once.
+func (rs Reasons) Texts() []string {
 	parts := make([]string, 0, len(rs))
 	for _, r := range rs {
 		part := r.String()
@@ -184,5 +187,5 @@ func (rs Reasons) String() string {
 		}
 		parts = append(parts, part)
 	}
-	return strings.Join(parts, "; ")
+	return parts
 }
