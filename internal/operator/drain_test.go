@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -198,5 +200,23 @@ func TestEveryCallSurvivesTheStop(t *testing.T) {
 		if !ok {
 			t.Errorf("call %d got a context that had ended", i)
 		}
+	}
+}
+
+// TestTheDrainEndsBeforeThePodIsKilled checks that after the drain the chart's grace period leaves time to release the lease.
+func TestTheDrainEndsBeforeThePodIsKilled(t *testing.T) {
+	text, err := os.ReadFile("../../charts/karpenter/values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values struct {
+		TerminationGracePeriodSeconds int `json:"terminationGracePeriodSeconds"`
+	}
+	if err := yaml.Unmarshal(text, &values); err != nil {
+		t.Fatal(err)
+	}
+	grace := time.Duration(values.TerminationGracePeriodSeconds) * time.Second
+	if needed := drainTimeout + endpointsTimeout + 10*time.Second; grace < needed {
+		t.Errorf("the pod is killed after %s, the controller needs %s", grace, needed)
 	}
 }

@@ -111,3 +111,35 @@ func TestExplanationsAreOfGrants(t *testing.T) {
 		t.Errorf("unused-grants.txt explains %q, which is not granted", name)
 	}
 }
+
+// TestAdministratorsOfANamespaceLaunchNothing checks what role aggregation grants: no status, which belongs to the controller, and no
+// writes of what launches nodes beyond the quota of a namespace.
+func TestAdministratorsOfANamespaceLaunchNothing(t *testing.T) {
+	for _, provider := range []string{"aws", "kwok"} {
+		r := named("settings.clusterName=one", "settings.cloudProvider="+provider)
+		read := map[string]bool{}
+		for _, o := range r.objects(t) {
+			role, ok := o.(*rbacv1.ClusterRole)
+			if !ok || role.Labels["rbac.authorization.k8s.io/aggregate-to-admin"] == "" {
+				continue
+			}
+			for _, rule := range role.Rules {
+				for _, resource := range rule.Resources {
+					if strings.Contains(resource, "/") {
+						t.Errorf("%s: %v of %s", provider, rule.Verbs, resource)
+					}
+					if resource != "capacitybuffers" && resource != "nodeoverlays" {
+						continue
+					}
+					read[resource] = true
+					if !slices.Equal(rule.Verbs, []string{"get", "list", "watch"}) {
+						t.Errorf("%s: %v of %s", provider, rule.Verbs, resource)
+					}
+				}
+			}
+		}
+		if len(read) != 2 {
+			t.Errorf("%s: only %v can be read", provider, read)
+		}
+	}
+}
