@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -76,23 +77,43 @@ func (e *endpoints) close() {
 // among thousands, takes no other with it.
 func metricsHandler(own prometheus.Gatherer, profiling bool, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{ctrlmetrics.Registry, own}, promhttp.HandlerOpts{
-		ErrorHandling: promhttp.ContinueOnError, ErrorLog: scrapeLog{log},
-	}))
+	mux.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) {
+		promhttp.HandlerFor(prometheus.Gatherers{ctrlmetrics.Registry, own}, promhttp.HandlerOpts{
+			ErrorHandling: promhttp.ContinueOnError, ErrorLog: &scrapeLog{log: log},
+		}).ServeHTTP(w, r)
+	})
 	if profiling {
-		mux.HandleFunc("/debug/pprof/", pprof.Index)
-		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+		mux.HandleFunc("/debug/pprof/", loopbackOnly(pprof.Index))
+		mux.HandleFunc("/debug/pprof/cmdline", loopbackOnly(pprof.Cmdline))
+		mux.HandleFunc("/debug/pprof/profile", loopbackOnly(pprof.Profile))
+		mux.HandleFunc("/debug/pprof/symbol", loopbackOnly(pprof.Symbol))
+		mux.HandleFunc("/debug/pprof/trace", loopbackOnly(pprof.Trace))
 	}
 	return mux
 }
 
-// scrapeLog logs what a scrape could not show.
-type scrapeLog struct{ log *slog.Logger }
+// loopbackOnly refuses requests from other hosts and pods: profiles show memory contents, and taking them costs CPU time.
+// Connections of kubectl port-forward come from the loopback interface.
+func loopbackOnly(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if from, err := netip.ParseAddrPort(r.RemoteAddr); err != nil || !from.Addr().Unmap().IsLoopback() {
+			http.Error(w, "profiles are served on the loopback interface only: use kubectl port-forward", http.StatusForbidden)
+			return
+		}
+		next(w, r)
+	}
+}
+
+// scrapeLog logs the first error of one scrape: when the client disconnects, each metric family that follows has the same error.
+type scrapeLog struct {
+	log    *slog.Logger
+	logged bool
+}
 
 // Println implements promhttp.Logger.
-func (l scrapeLog) Println(v ...any) {
-	l.log.Error("some metrics could not be collected", "error", fmt.Sprint(v...))
+func (l *scrapeLog) Println(v ...any) {
+	if !l.logged {
+		l.log.Error("some metrics could not be collected", "error", fmt.Sprint(v...))
+	}
+	l.logged = true
 }

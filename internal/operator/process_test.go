@@ -2,6 +2,8 @@ package operator
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -17,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/test/logcapture"
 )
 
 func TestLease(t *testing.T) {
@@ -147,10 +150,45 @@ func TestMetricsEndpoint(t *testing.T) {
 		{true, "/debug/pprof/cmdline", 200, ""},
 		{true, "/debug/pprof/heap", 200, ""},
 	} {
-		w := httptest.NewRecorder()
-		metricsHandler(own, tc.profiling, slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, tc.path, nil))
+		w, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, tc.path, nil)
+		request.RemoteAddr = "127.0.0.1:4321"
+		metricsHandler(own, tc.profiling, slog.New(slog.DiscardHandler)).ServeHTTP(w, request)
 		if w.Code != tc.code || !strings.Contains(w.Body.String(), tc.want) {
 			t.Errorf("%s with profiling %v: %d, want %d and %q", tc.path, tc.profiling, w.Code, tc.code, tc.want)
+		}
+	}
+}
+
+func TestProfilesAreForLoopbackOnly(t *testing.T) {
+	for from, want := range map[string]int{
+		"127.0.0.1:1": 200, "[::1]:1": 200, "[::ffff:127.0.0.1]:1": 200, "10.0.0.1:1": 403, "[fd00::1]:1": 403, "nonsense": 403,
+	} {
+		for _, path := range []string{"", "cmdline", "heap", "symbol"} {
+			w, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/debug/pprof/"+path, nil)
+			request.RemoteAddr = from
+			metricsHandler(prometheus.NewRegistry(), true, slog.New(slog.DiscardHandler)).ServeHTTP(w, request)
+			if w.Code != want {
+				t.Errorf("%q from %s: %d, want %d", path, from, w.Code, want)
+			}
+		}
+	}
+}
+
+// aborted is the connection of a client that has disconnected.
+type aborted struct{ http.ResponseWriter }
+
+func (aborted) Write([]byte) (int, error) { return 0, errors.New("write: broken pipe") }
+
+func TestAnAbortedScrapeIsLoggedOnce(t *testing.T) {
+	own, lines := prometheus.NewRegistry(), &logcapture.Buffer{}
+	for i := range 1000 {
+		own.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: fmt.Sprintf("gauge_%d", i), Help: strings.Repeat("long ", 100)}))
+	}
+	handler := metricsHandler(own, false, slog.New(slog.NewTextHandler(lines, nil)))
+	for want := 1; want <= 2; want++ {
+		handler.ServeHTTP(aborted{httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		if got := strings.Count(lines.String(), "level=ERROR"); got != want {
+			t.Fatalf("%d errors are logged after %d scrapes", got, want)
 		}
 	}
 }

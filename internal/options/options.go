@@ -50,8 +50,8 @@ type Serving struct {
 	MetricsPort int `name:"metrics-port" envvar:"METRICS_PORT" group:"Endpoints" default:"8080" help:"Port of the metrics endpoint; 0 picks a free one."`
 	// HealthProbePort serves /healthz and /readyz; 0 picks a free port.
 	HealthProbePort int `name:"health-probe-port" envvar:"HEALTH_PROBE_PORT" group:"Endpoints" default:"8081" help:"Port of the health and readiness probes; 0 picks a free one."`
-	// EnableProfiling adds /debug/pprof/ to the metrics port.
-	EnableProfiling bool `name:"enable-profiling" envvar:"ENABLE_PROFILING" group:"Endpoints" help:"Serve /debug/pprof/ on the metrics port."`
+	// EnableProfiling adds /debug/pprof/ to the metrics port, for clients on the loopback interface.
+	EnableProfiling bool `name:"enable-profiling" envvar:"ENABLE_PROFILING" group:"Endpoints" help:"Serve /debug/pprof/ on the metrics port, on the loopback interface only: use kubectl port-forward."`
 }
 
 // Client is the connection to the API server.
