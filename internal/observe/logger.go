@@ -113,6 +113,7 @@ func (h *logHandler) Enabled(ctx context.Context, level slog.Level) bool {
 func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 	name := h.name
 	var fields []slog.Attr
+	logged := false
 	r.Attrs(func(a slog.Attr) bool {
 		if a.Key == "logger" && !h.grouped {
 			name = loggerName(a.Value.String())
@@ -121,9 +122,13 @@ func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 		fields = append(fields, a)
 		if err, ok := a.Value.Any().(error); ok {
 			fields = append(fields, errorFields(err)...)
+			logged = logged || isLogged(err)
 		}
 		return true
 	})
+	if logged {
+		return nil
+	}
 	if r.Level < slog.LevelInfo && strings.HasSuffix(name, ".events") {
 		return nil // the broadcaster logs every event, which is visible as an event already
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"regexp"
 	"runtime/debug"
 	"strings"
@@ -164,5 +165,25 @@ func TestCommit(t *testing.T) {
 	}
 	if b := ReadBuild(""); b.Version == "" {
 		t.Errorf("no version: %+v", b)
+	}
+}
+
+func TestLoggedErrorsAreDropped(t *testing.T) {
+	lost := Logged(errors.New("the lease is lost"))
+	for _, tc := range []struct {
+		name string
+		err  error
+		want bool
+	}{
+		{"marked", lost, false},
+		{"wrapped", fmt.Errorf("launching: %w", &url.Error{Op: "Post", URL: "https://host", Err: lost}), false},
+		{"joined with itself", errors.Join(lost, fmt.Errorf("deleting: %w", lost)), false},
+		{"joined with another", errors.Join(lost, errors.New("why")), true},
+		{"another", fmt.Errorf("launching: %w", errors.New("why")), true},
+	} {
+		out := logLines(t, "info", func(l *slog.Logger) { logr.FromSlogHandler(l.Handler()).Error(tc.err, "Reconciler error") })
+		if got := out != ""; got != tc.want {
+			t.Errorf("%s: logged %t, want %t", tc.name, got, tc.want)
+		}
 	}
 }

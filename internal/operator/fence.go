@@ -2,10 +2,13 @@ package operator
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // holdLimit is how long after its last renewal a lease is trusted. A running leader releases it earlier (renewDeadline after its last attempt),
@@ -21,8 +24,10 @@ const holdLimit = leaseDuration - retryPeriod
 // Approach: record when the lease was last renewed, and reject writes to the API server and to the cloud once that is too long ago.
 // A renewal allows them again. Before the first renewal no write is rejected: a process that is not the leader does not write.
 type fence struct {
+	log     *slog.Logger // gets one line each time the fence closes; nil for none
 	mu      sync.Mutex
 	renewed time.Time // zero before the first time
+	closed  bool      // writes have been refused since the last renewal
 }
 
 // watch notes the renewals among the requests that go through inner.
@@ -40,7 +45,7 @@ func (w leaseWatch) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := w.inner.RoundTrip(r)
 	if err == nil && writes(r) && strings.Contains(r.URL.Path, "/leases") && response.StatusCode < http.StatusMultipleChoices {
 		w.fence.mu.Lock()
-		w.fence.renewed = asked
+		w.fence.renewed, w.fence.closed = asked, false
 		w.fence.mu.Unlock()
 	}
 	return response, err
@@ -67,10 +72,20 @@ func (f *fence) guard(inner http.RoundTripper) http.RoundTripper {
 
 // refuse returns an error if writes are not allowed now; nil while the lease is trusted.
 func (f *fence) refuse(now time.Time) error {
-	if age := f.age(now); age > holdLimit {
-		return fmt.Errorf("not writing: the lease was last renewed %s ago, another replica may have taken over", age.Round(time.Second))
+	age := f.age(now)
+	if age <= holdLimit {
+		return nil
 	}
-	return nil
+	err := fmt.Errorf("the lease was last renewed %s ago, another replica may have taken over", age.Round(time.Second))
+	f.mu.Lock()
+	first := !f.closed
+	f.closed = true
+	f.mu.Unlock()
+	if first && f.log != nil {
+		f.log.Error("not writing until the lease is renewed", "error", err)
+	}
+	// Every reconcile in progress fails with it, hundreds in a large cluster.
+	return observe.Logged(fmt.Errorf("not writing: %w", err))
 }
 
 // age returns how long ago the lease was renewed; zero before the first time. Of the wall clock and the monotonic one, which stops while a

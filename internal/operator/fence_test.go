@@ -1,16 +1,22 @@
 package operator
 
 import (
+	"bytes"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 func TestOnlyAFreshLeaseLetsWritesThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, status := &fence{}, http.StatusOK
+		var lines bytes.Buffer
+		log := observe.LogConfig{Output: &lines}.Logger()
+		f, status := &fence{log: log}, http.StatusOK
 		server := roundTripper(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: status, Body: http.NoBody}, nil
 		})
@@ -36,8 +42,12 @@ func TestOnlyAFreshLeaseLetsWritesThrough(t *testing.T) {
 		check := func(when string, allowed bool) {
 			t.Helper()
 			for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
-				if err := do(f.guard(server), method, "/apis/karpenter.sh/v1/nodeclaims"); (err == nil) != allowed {
+				err := do(f.guard(server), method, "/apis/karpenter.sh/v1/nodeclaims")
+				if (err == nil) != allowed {
 					t.Errorf("%s: %s: %v, want it allowed: %v", when, method, err, allowed)
+				}
+				if err != nil {
+					log.Error("Reconciler error", "error", fmt.Errorf("creating nodeclaim: %w", err))
 				}
 			}
 			if err := do(f.guard(server), http.MethodGet, "/api/v1/pods"); err != nil {
@@ -60,6 +70,14 @@ func TestOnlyAFreshLeaseLetsWritesThrough(t *testing.T) {
 		check("after what is no renewal", false)
 		renew(http.MethodPut, lease, http.StatusOK)
 		check("after a renewal", true)
+		if got := lines.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "not writing until the lease is renewed") {
+			t.Errorf("the log has more or less than one line about eight refused writes:\n%s", got)
+		}
+		time.Sleep(renewDeadline + 2*retryPeriod)
+		check("when the lease is lost again", false)
+		if got := strings.Count(lines.String(), "\n"); got != 2 {
+			t.Errorf("%d lines after the lease was lost twice", got)
+		}
 	})
 }
 

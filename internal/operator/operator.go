@@ -68,7 +68,7 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 	if err != nil {
 		return err
 	}
-	held := &fence{}
+	held := &fence{log: p.Log}
 	if lease.enabled {
 		lease.config.Wrap(held.watch)
 	}
