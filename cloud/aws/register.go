@@ -12,6 +12,7 @@ import (
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -181,7 +182,10 @@ func (e *controllerSet) discoverCABundle(config *rest.Config) error {
 // discoverDNS finds the IP address of the cluster DNS. Without it, nodes use the default of their image.
 func (e *controllerSet) discoverDNS(ctx context.Context, live client.Reader) {
 	service := &corev1.Service{}
-	if err := live.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, service); err != nil {
+	if err := live.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, service); apierrors.IsNotFound(err) {
+		observe.Log(ctx).InfoContext(ctx, "the cluster has no Service kube-dns in kube-system; nodes use the DNS address of their image")
+		return
+	} else if err != nil {
 		observe.Log(ctx).ErrorContext(ctx, "the IP address of the cluster DNS is not known", "error", err)
 		return
 	}

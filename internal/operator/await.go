@@ -107,14 +107,14 @@ func (w waiter) forKinds(ctx context.Context, kinds []schema.GroupVersionKind) e
 			w.log.Warn("the API server does not list what it serves, retrying", "error", err, "giving-up-in", left.String())
 			return err
 		case len(missing) > 0:
-			w.log.Warn("CustomResourceDefinitions are not installed, waiting for them", "missing", missing, "giving-up-in", left.String())
+			w.log.Warn("CustomResourceDefinitions of the Helm chart karpenter-crd are not installed, waiting for them", "missing", missing, "giving-up-in", left.String())
 			return &missingError{kinds: missing}
 		}
 		return nil
 	})
 	var missing *missingError
 	if errors.As(err, &missing) {
-		return fmt.Errorf("%w on the API server at %s: apply the CustomResourceDefinitions of this version, then start again", err, w.host)
+		return fmt.Errorf("%w on the API server at %s: apply the CustomResourceDefinitions of the Helm chart karpenter-crd of this version, then start again", err, w.host)
 	}
 	if err != nil {
 		return fmt.Errorf("asking the API server at %s what it serves: %w", w.host, err)

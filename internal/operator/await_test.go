@@ -73,7 +73,7 @@ func TestAwait(t *testing.T) {
 		{name: "server restarts", server: lateServer{answers: 40 * time.Second, served: both(0)}, within: 46 * time.Second, logs: []string{"does not answer, retrying", "connection refused", "giving-up-in"}},
 		{name: "server never answers", server: lateServer{answers: time.Hour}, within: 2 * time.Minute, fails: []string{"https://host", "2m0s", "connection refused", "kubeconfig"}},
 		{name: "definitions come late", server: lateServer{served: both(12 * time.Second)}, within: 18 * time.Second, logs: []string{"not installed, waiting", "NodePool.v1.karpenter.sh"}},
-		{name: "one definition is missing", server: lateServer{served: map[time.Duration]string{-1: "NodePool"}}, within: 30 * time.Second, fails: []string{"kinds NodeClaim.v1.karpenter.sh are not served", "apply the CustomResourceDefinitions"}},
+		{name: "one definition is missing", server: lateServer{served: map[time.Duration]string{-1: "NodePool"}}, within: 30 * time.Second, fails: []string{"kinds NodeClaim.v1.karpenter.sh are not served", "apply the CustomResourceDefinitions of the Helm chart karpenter-crd"}},
 		{name: "all definitions are missing", server: lateServer{}, within: 30 * time.Second, fails: []string{"NodePool.v1.karpenter.sh, NodeClaim.v1.karpenter.sh"}},
 		{name: "not allowed to ask", server: lateServer{forbidden: true}, within: 30 * time.Second, fails: []string{"forbidden", "what it serves"}},
 		{name: "stopped while waiting", server: lateServer{answers: time.Hour}, cancel: 3 * time.Second, within: 3 * time.Second},
