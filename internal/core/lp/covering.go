@@ -33,7 +33,7 @@ const (
 )
 
 // released are programs whose memory is used again: a plan solves many, each with a column per instance type.
-var released = sync.Pool{New: func() any { return new(Covering) }}
+var released = sync.Pool{New: func() any { return new(Covering) }} //nolint:gochecknoglobals // memory only: results do not depend on it
 
 // NewCovering is a program of so many rows without bins.
 func NewCovering(rows int) *Covering {
@@ -70,8 +70,8 @@ func (c *Covering) DualPrices(demand []float64) []float64 {
 	if len(c.artificial) == 0 {
 		for r := range c.every {
 			row := c.every[r : r+1]
-			c.artificial = append(c.artificial, c.program.Add(Column{Rows: row, Values: unit[:1]}, penaltyFactor*(1+c.most), math.Inf(1)))
-			c.program.Add(Column{Rows: row, Values: unit[1:]}, 0, math.Inf(1)) // capacity in excess of the demand
+			c.artificial = append(c.artificial, c.program.Add(Column{Rows: row, Values: []float64{1}}, penaltyFactor*(1+c.most), math.Inf(1)))
+			c.program.Add(Column{Rows: row, Values: []float64{-1}}, 0, math.Inf(1)) // capacity in excess of the demand
 		}
 		c.program.Start(slices.Clone(c.artificial))
 	}
@@ -85,6 +85,3 @@ func (c *Covering) DualPrices(demand []float64) []float64 {
 	}
 	return duals
 }
-
-// unit holds the entries of columns that cover one row, and that exceed it.
-var unit = []float64{1, -1}
