@@ -72,7 +72,7 @@ func attacks() []attack {
 // told expects that each pod of the attacker has a node or an event of the controller that says why not.
 func told(ctx context.Context, c *cluster) error {
 	return c.await(ctx, patience, func() (string, error) {
-		pods, err := c.pods(ctx, attacker)
+		pods, err := c.pods(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -100,7 +100,7 @@ func refused(ctx context.Context, c *cluster) error {
 	if err := told(ctx, c); err != nil {
 		return err
 	}
-	pods, err := c.pods(ctx, attacker)
+	pods, err := c.pods(ctx)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func refused(ctx context.Context, c *cluster) error {
 func drained(ctx context.Context, c *cluster) error {
 	var node string
 	err := c.await(ctx, patience, func() (string, error) {
-		pods, err := c.pods(ctx, attacker)
+		pods, err := c.pods(ctx)
 		if err != nil || len(pods) == 0 || pods[0].Status.Phase != corev1.PodRunning {
 			return "the pod of the attacker does not run", err
 		}

@@ -106,7 +106,7 @@ func (c *cluster) setUp(ctx context.Context, s settings, a attack) (err error) {
 	}
 	return c.await(ctx, time.Minute, func() (string, error) {
 		if _, err := process.Get(ctx, c.ports[1], "/readyz"); err != nil {
-			return err.Error(), nil
+			return err.Error(), nil //nolint:nilerr // not ready yet
 		}
 		return "", nil
 	})
@@ -169,7 +169,7 @@ func (c *cluster) assault(ctx context.Context, a attack) error {
 		return err
 	}
 	return c.await(ctx, patience, func() (string, error) {
-		left, err := c.pods(ctx, attacker)
+		left, err := c.pods(ctx)
 		if err != nil || len(left) > 0 {
 			return fmt.Sprintf("%d pods of the attacker are left", len(left)), err
 		}
@@ -228,9 +228,10 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (c *cluster) pods(ctx context.Context, namespace string) ([]corev1.Pod, error) {
+// pods returns the pods of the attacker.
+func (c *cluster) pods(ctx context.Context) ([]corev1.Pod, error) {
 	var list corev1.PodList
-	err := c.client.List(ctx, &list, client.InNamespace(namespace))
+	err := c.client.List(ctx, &list, client.InNamespace(attacker))
 	return list.Items, err
 }
 
