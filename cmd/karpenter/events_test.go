@@ -66,6 +66,7 @@ func everyEvent() []observe.Event {
 	out = append(out, observe.NodeRepairBlocked(node, claim, pool)...)
 	issue := observe.NodeShapeIssue(corev1.ResourceMemory, resource.MustParse("8Gi"), resource.MustParse("6Gi"))
 	out = append(out, observe.FailedConsistencyCheck(claim, issue), observe.InsufficientCapacity(claim, errors.New("insufficient capacity, <why>")), observe.UnregisteredTaintMissing(claim))
+	out = append(out, observe.PreferenceIgnored(pod, `key "karpenter.sh/capacity-type": none of the values ["cheap"] exists: want some of ["on-demand" "spot" "reserved"]`))
 	out = append(out, observe.InvalidDoNotDisruptAnnotation(pod, errors.New(`duration "-5m" must be positive`)), observe.DoNotDisruptUntil(pod, end), observe.DoNotDisruptGracePeriodElapsed(pod))
 	old := &v1alpha5.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "general", UID: "provisioner-uid"}}
 	out = append(out, observe.LegacyRefused(old, old.UID, "<why>"))

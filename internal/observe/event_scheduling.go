@@ -31,6 +31,11 @@ func FailedScheduling(pod *corev1.Pod, why error, codes ...string) Event {
 	return WarningEvent(pod, "FailedScheduling", fmt.Sprintf("Failed to schedule pod, %v", why), dedupe...).within(5 * time.Minute)
 }
 
+// PreferenceIgnored reports that preferences of a pod are not considered, because no new node could meet them or there are too many.
+func PreferenceIgnored(pod *corev1.Pod, why string) Event {
+	return WarningEvent(pod, "PreferenceIgnored", "Ignoring preferences of the pod, "+why, string(pod.UID)).within(time.Hour)
+}
+
 // NoCompatibleInstanceTypes reports that the requirements of a NodePool leave no instance type, with or without its minValues.
 func NoCompatibleInstanceTypes(pool *v1.NodePool, minValues bool) Event {
 	message := "NodePool requirements filtered out all compatible available instance types"

@@ -12,6 +12,8 @@ type SchedulerMetrics struct {
 	UnfinishedWork *prometheus.GaugeVec
 	// IgnoredPods counts pods that fail validation.
 	IgnoredPods prometheus.Gauge
+	// IgnoredPreferencesPods counts pending pods with preferences that are ignored, UndecidedPods those that a pass did not consider.
+	IgnoredPreferencesPods, UndecidedPods prometheus.Gauge
 	// RefusedNodeClaims counts NodeClaims that the API server took for invalid.
 	RefusedNodeClaims prometheus.Counter
 	// SetAsidePods counts pods that are retried after a pause only.
@@ -34,6 +36,10 @@ func newSchedulerMetrics(b *MetricBuilder) SchedulerMetrics {
 			"Age of a running simulation.", "controller", "scheduling_id"),
 		IgnoredPods: b.Gauge("karpenter_scheduler_ignored_pods_count",
 			"Pods that are ignored because they fail validation."),
+		IgnoredPreferencesPods: b.Gauge("karpenter_scheduler_ignored_preferences_pods",
+			"Pending pods with preferences that are ignored because no new node could meet them or there are too many."),
+		UndecidedPods: b.Gauge("karpenter_scheduler_undecided_pods",
+			"Pods that the last pass did not consider before it was stopped."),
 		RefusedNodeClaims: b.Counter("karpenter_scheduler_refused_nodeclaims_total",
 			"NodeClaims that the API server refused as invalid."),
 		SetAsidePods: b.Gauge("karpenter_scheduler_set_aside_pods",

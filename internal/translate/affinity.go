@@ -51,11 +51,24 @@ func (l labelTerms) nodeAffinity(s *model.Shape, a *corev1.Affinity) {
 	}
 }
 
-func (l labelTerms) preferences(s *model.Shape, a *corev1.Affinity) {
-	for _, p := range preferredTerms(a) {
+// preferences sets the preferred terms, highest weight first, and returns those that are ignored because they are invalid. Like
+// kube-scheduler, it ignores empty terms.
+func (l labelTerms) preferences(s *model.Shape, a *corev1.Affinity) notes {
+	var ignored notes
+	terms := preferredTerms(a)
+	for i := range terms {
+		p := &terms[i]
+		if emptyTerm(p.Preference) {
+			continue
+		}
+		if problem := l.preferenceProblem(&p.Preference); problem != "" {
+			ignored = append(ignored, problem)
+			continue
+		}
 		s.Preferred = append(s.Preferred, model.Preference{Weight: p.Weight, Terms: l.expressions(p.Preference.MatchExpressions)})
 	}
 	slices.SortStableFunc(s.Preferred, func(a, b model.Preference) int { return int(b.Weight) - int(a.Weight) })
+	return ignored
 }
 
 // emptyTerm reports whether a term is empty. An empty term matches no node.
@@ -77,11 +90,11 @@ func (l labelTerms) excludes(pod *corev1.Pod, key string) bool {
 	return avoids.Operator() == requirement.DoesNotExist && avoids.AllowsAbsence()
 }
 
-// reject returns why a pending pod cannot be scheduled, and whether it opts out of Karpenter's nodes, for which there is no
+// reject returns why a pending pod cannot be scheduled, specBytes being the length of its key in the spec cache, and whether it opts out of Karpenter's nodes, for which there is no
 // event. trouble is the problem with its volumes, or empty. Every other field that it reads has to be in the key of the spec
 // cache.
 // Source: scheduling specification, pod validation.
-func (l labelTerms) reject(pod *corev1.Pod, trouble string) (why string, silent bool) {
+func (l labelTerms) reject(pod *corev1.Pod, trouble string, specBytes int) (why string, silent bool) {
 	var problems []string
 	if trouble != "" {
 		problems = append(problems, trouble)
@@ -89,6 +102,9 @@ func (l labelTerms) reject(pod *corev1.Pod, trouble string) (why string, silent 
 	if key := v1.NodePoolLabelKey; l.excludes(pod, key) {
 		silent = true
 		problems = append(problems, "configured to not run on a Karpenter provisioned node (requirement="+key+" DoesNotExist)")
+	}
+	if exceeded := tooComplex(pod, specBytes); len(exceeded) > 0 {
+		return strings.Join(sortedUnique(append(problems, exceeded...)), "; "), silent
 	}
 	for key, value := range pod.Spec.NodeSelector {
 		entry := v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}}

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,7 +29,10 @@ func (t *Translator) NodeClaim(pool *v1.NodePool, c solve.NodeClaim, defaultGrac
 	if len(c.Drivers) > 0 {
 		claim.Annotations[v1.RequestedDRADriversAnnotationKey] = strings.Join(c.Drivers, ",")
 	}
-	claim.Spec.Requirements = cloud.RequirementEntries(c.Requirements)
+	// A restricted label is no requirement of a NodeClaim: a topology key of a pod may be one.
+	claim.Spec.Requirements = slices.DeleteFunc(cloud.RequirementEntries(c.Requirements), func(e v1.NodeSelectorRequirementWithMinValues) bool {
+		return t.labels.rules.Restricted(e.Key)
+	})
 	claim.Spec.Resources.Requests = t.ResourceList(c.Requests)
 	return claim
 }

@@ -36,12 +36,12 @@ func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 		}
 		p.Dependencies.ExclusiveVolumes = volumes.exclusive
 	}
-	p.Rejected, p.Silent = asked.problems, asked.silent
+	p.Rejected, p.Silent, p.IgnoredPreferences = asked.problems, asked.silent, asked.ignored
 	switch {
 	case !waits:
 		p.Rejected = volumes.problem
 	case volumes.problem != "":
-		p.Rejected, _ = t.labels.reject(pod, volumes.problem)
+		p.Rejected, _ = t.labels.reject(pod, volumes.problem, 0)
 	}
 	return p
 }
@@ -66,11 +66,12 @@ func plain(pod *corev1.Pod) *model.Pod {
 
 // Shape returns the shape of a pod without its volumes.
 func (t *Translator) Shape(pod *corev1.Pod) *model.Shape {
-	return t.specs.shapes.shared(t.specs.shape(pod))
+	shape, _ := t.specs.shape(pod)
+	return t.specs.shapes.shared(shape)
 }
 
-// shape translates a pod spec. Every field that it reads has to be in the key of the spec cache.
-func (x *podSpecs) shape(pod *corev1.Pod) *model.Shape {
+// shape translates a pod spec, and returns the preferences that it ignores. Every field that it reads has to be in the key of the spec cache.
+func (x *podSpecs) shape(pod *corev1.Pod) (*model.Shape, notes) {
 	s := &model.Shape{
 		Requests:    x.amounts.podRequests(pod),
 		Selector:    x.labels.selector(pod.Spec.NodeSelector),
@@ -81,11 +82,12 @@ func (x *podSpecs) shape(pod *corev1.Pod) *model.Shape {
 		s.Priority = *pod.Spec.Priority
 	}
 	x.labels.nodeAffinity(s, pod.Spec.Affinity)
+	var ignored notes
 	if !x.ignorePreferences {
-		x.labels.preferences(s, pod.Spec.Affinity)
+		ignored = x.labels.preferences(s, pod.Spec.Affinity)
 	}
 	x.podTopology(s, pod)
-	return s
+	return s, append(ignored, boundPreferences(s)...)
 }
 
 // hostPorts returns the host ports of the containers that run as long as the pod, sidecars included; the unspecified address

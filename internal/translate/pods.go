@@ -77,7 +77,7 @@ func (s *chunk) resolve(t *Translator) {
 	}
 	for i, p := range s.out {
 		a := &answers[s.specs.of[i]]
-		p.Shape, p.Rejected, p.Silent = a.shape, a.problems, a.silent
+		p.Shape, p.Rejected, p.Silent, p.IgnoredPreferences = a.shape, a.problems, a.silent, a.ignored
 		p.Labels = labels[s.labels.of[i]]
 	}
 }

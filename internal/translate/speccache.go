@@ -32,6 +32,8 @@ type cachedSpec struct {
 	// judged is set once problems and silent hold the result of reject.
 	problems          string
 	validated, silent bool
+	// ignored are the preferences that the shape lacks.
+	ignored string
 }
 
 func newSpecCache() *specCache {
@@ -41,11 +43,12 @@ func newSpecCache() *specCache {
 // keySpace is a sufficient length for the keys of most pods.
 const keySpace = 512
 
-// podSpec is a translated pod spec without volumes and, for a pending pod, why it is rejected.
+// podSpec is a translated pod spec without volumes and, for a pending pod, why it is rejected and which preferences are ignored.
 type podSpec struct {
 	shape    *model.Shape
 	problems string
 	silent   bool
+	ignored  string
 }
 
 // of returns the translated spec of a pod.
@@ -59,16 +62,20 @@ func (x *podSpecs) withKey(key []byte, pod *corev1.Pod, waits bool) podSpec {
 	a, judged := x.cache.find(key)
 	switch {
 	case a.shape == nil:
-		a = podSpec{shape: x.shapes.shared(x.shape(pod))}
+		shape, ignored := x.shape(pod)
+		a = podSpec{shape: x.shapes.shared(shape), ignored: ignored.String()}
 	case !waits:
 		return podSpec{shape: a.shape}
 	case judged:
 		return a
 	}
 	if waits {
-		a.problems, a.silent = x.labels.reject(pod, "")
+		a.problems, a.silent = x.labels.reject(pod, "", len(key))
 	}
-	x.cache.put(key, &cachedSpec{shape: weak.Make(a.shape), validated: waits, problems: a.problems, silent: a.silent})
+	x.cache.put(key, &cachedSpec{shape: weak.Make(a.shape), validated: waits, problems: a.problems, silent: a.silent, ignored: a.ignored})
+	if !waits {
+		a.ignored = ""
+	}
 	return a
 }
 
@@ -80,7 +87,7 @@ func (x *specCache) find(key []byte) (a podSpec, judged bool) {
 	if known == nil {
 		return podSpec{}, false
 	}
-	return podSpec{known.shape.Value(), known.problems, known.silent}, known.validated
+	return podSpec{known.shape.Value(), known.problems, known.silent, known.ignored}, known.validated
 }
 
 func (x *specCache) put(key []byte, q *cachedSpec) {

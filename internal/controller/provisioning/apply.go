@@ -37,6 +37,11 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 	if len(plan.Deferred) > 0 {
 		p.Log.Debug("waiting for a capacity reservation that other nodeclaims may give back", "pods", names(plan.Deferred))
 	}
+	p.Metrics.Scheduler.UndecidedPods.Set(float64(len(plan.Undecided)))
+	if len(plan.Undecided) > 0 {
+		level := p.level(slog.LevelWarn, "undecided")
+		p.Log.Log(ctx, level, "planning was stopped before all pods were considered, the next pass continues", "pods", names(plan.Undecided))
+	}
 	p.reportZones(plan.Zones)
 	refused, err := p.carryOut(ctx, in, plan)
 	p.suspect(refused)

@@ -158,7 +158,7 @@ func (r *refusedPods) add(pod *model.Pod, now time.Time) time.Duration {
 // suspect has the pods of NodeClaims of the common plan that were refused planned apart.
 func (p *Provisioner) suspect(refused []refusal) {
 	for _, one := range refused {
-		p.logRefusal("the API server refuses a nodeclaim, planning its pods again without preferences", one)
+		logRefusal(p, "the API server refuses a nodeclaim, planning its pods again without preferences", one)
 		group := sets.New[string]()
 		for _, pod := range one.claim.Pods {
 			group.Insert(pod.UID)
@@ -167,7 +167,7 @@ func (p *Provisioner) suspect(refused []refusal) {
 	}
 }
 
-func (p *Provisioner) logRefusal(message string, one refusal) {
+func logRefusal(p *Provisioner, message string, one refusal) {
 	p.Metrics.Scheduler.RefusedNodeClaims.Inc()
 	p.Log.Error(message, "NodePool", one.claim.Pool, "pods", names(one.claim.Pods), "error", one.err)
 }
@@ -215,7 +215,7 @@ func (p *Provisioner) planApart(ctx context.Context, in input, now time.Time) er
 			p.refused.split(members)
 			continue
 		}
-		p.logRefusal("the API server refuses the nodeclaim for pods, setting them aside", one)
+		logRefusal(p, "the API server refuses the nodeclaim for pods, setting them aside", one)
 		for _, pod := range members {
 			pause := p.refused.add(pod, now)
 			if pod.Virtual {

@@ -159,3 +159,24 @@ func TestManyRefusedPodsAreBoundedPerPass(t *testing.T) {
 		}
 	}
 }
+
+func TestAnInvalidPreferenceIsReportedAndNoRequirement(t *testing.T) {
+	w := newHarness(t, readyPool("default"))
+	pod := pendingPod("p", preferringWithout("karpenter.sh/other", "x"))
+	w.Add(pod)
+	w.see(pod)
+	w.decide()
+	if got := w.eventsOf("PreferenceIgnored"); len(got) != 1 || !strings.Contains(got[0], "is restricted") {
+		t.Errorf("events %q, want one that says why", got)
+	}
+	claims := w.claims()
+	if len(claims) != 1 {
+		t.Fatalf("%d nodeclaims, want one", len(claims))
+	}
+	if slices.ContainsFunc(claims[0].Spec.Requirements, func(r v1.NodeSelectorRequirementWithMinValues) bool { return r.Key == "karpenter.sh/other" }) {
+		t.Error("the nodeclaim has a requirement that its schema refuses")
+	}
+	if testutil.ToFloat64(w.Metrics.Scheduler.IgnoredPreferencesPods) != 1 {
+		t.Error("the pod is not counted")
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -22,6 +23,14 @@ func (p *Provisioner) warnOfPreferences(pods []*model.Pod) {
 	if p.Scheduling.PreferencePolicy == options.PreferenceIgnore {
 		return
 	}
+	ignored := 0
+	for _, pod := range pods {
+		if pod.IgnoredPreferences != "" && pod.Node == "" && !pod.Virtual {
+			ignored++
+			p.Recorder.Publish(observe.PreferenceIgnored(reference(pod), pod.IgnoredPreferences))
+		}
+	}
+	p.Metrics.Scheduler.IgnoredPreferencesPods.Set(float64(ignored))
 	p.warnOfPods("pod(s) have a preferred Anti-Affinity which can prevent consolidation", pods, func(s *model.Shape) bool {
 		return slices.ContainsFunc(s.Affinities, func(a topology.Affinity) bool { return a.Anti && !a.Required() })
 	})

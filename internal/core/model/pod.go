@@ -42,6 +42,8 @@ type Pod struct {
 	// event.
 	Silent   bool
 	Rejected string
+	// IgnoredPreferences is which preferences of a pending pod are not in its shape, and why; empty for most pods.
+	IgnoredPreferences string
 	// EvictionCost is the cost of evicting the pod, clamped to [-10, 10].
 	EvictionCost float64
 }
