@@ -7,7 +7,7 @@ SHELL := /bin/bash
 
 # Number of one-CPU pods that `make demo` runs.
 PODS ?= $(if $(filter aws,$(CLOUD)),10,100)
-# Cloud provider: kwok, or aws for the AWS provider against a local AWS test server.
+# Cloud provider of `make demo`, `make up` and `make chaos`: kwok, or aws for the AWS provider against a local AWS test server.
 CLOUD ?= kwok
 # Scene that `make demo` runs instead of provisioning: consolidation, drift, expiry or repair; with CLOUD=aws: storm (use about PODS=500).
 SCENE ?=
@@ -46,9 +46,9 @@ demo: build local demo-program ## Provision and remove nodes on a real control p
 up: build local demo-program ## Run a local cluster with the controller until Ctrl-C: CATALOG=generic
 	@eval "$$($(BIN)/local env)"; exec $(BIN)/demo -stay -cloud='$(CLOUD)' -catalog='$(CATALOG)'
 
-chaos: build local ## Inject random faults into the controller and the API server, and check the invariants: SEED=1 KILLS=50
+chaos: build local ## Inject random faults into the controller and the API server, and check the invariants: SEED=1 KILLS=50 CLOUD=aws
 	@go build -o $(BIN)/chaos ./test/chaos
-	@$(BIN)/chaos -launcher=$(BIN)/local -controller=$(BIN)/karpenter -seed='$(SEED)' -kills='$(KILLS)'
+	@$(BIN)/chaos -launcher=$(BIN)/local -controller=$(BIN)/karpenter -cloud='$(CLOUD)' -seed='$(SEED)' -kills='$(KILLS)'
 
 attacks: build local ## Run hostile tenants beside honest pods, and check that these run and memory is bounded: ATTACK=many-keys
 	@go build -o $(BIN)/attacks ./test/attacks

@@ -171,7 +171,7 @@ test/process <
 test/awscluster < cloud/aws/awstest, cloud/aws/awstest/ebs, cloud/aws/awstest/join
 test/demo < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane, test/process
 test/simcluster < API, test/controlplane
-test/chaos < API, cloud, test/controlplane, test/poll, test/process, test/simcluster
+test/chaos < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane, test/poll, test/process, test/simcluster
 test/attacks < API, test/poll, test/process, test/simcluster
 `
 

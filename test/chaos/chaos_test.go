@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -26,7 +28,7 @@ import (
 
 // TestShortRun kills the built controller three times: while pods are created, while nodes drift and while one is deleted.
 func TestShortRun(t *testing.T) {
-	s := settings{seed: 3, kills: 3, share: 0.1, stall: 0.05, launcher: os.Getenv(controlplane.LauncherEnv), controller: os.Getenv("KARPENTER_BIN")}
+	s := settings{cloud: cloudKwok, seed: 3, kills: 3, share: 0.1, stall: 0.05, launcher: os.Getenv(controlplane.LauncherEnv), controller: os.Getenv("KARPENTER_BIN")}
 	if s.launcher == "" || s.controller == "" {
 		t.Fatalf("%s and KARPENTER_BIN must be set: run \"make test\", or eval \"$(make env)\" first", controlplane.LauncherEnv)
 	}
@@ -38,21 +40,27 @@ func TestShortRun(t *testing.T) {
 
 func TestSameSeedSameSchedule(t *testing.T) {
 	for _, kills := range []int{1, 3, 9, 10, 25, 50} {
-		first := newSchedule(7, kills, time.Second)
-		if !reflect.DeepEqual(first, newSchedule(7, kills, time.Second)) {
+		first := newSchedule(7, kills, time.Second, time.Minute)
+		if !reflect.DeepEqual(first, newSchedule(7, kills, time.Second, time.Minute)) {
 			t.Errorf("two schedules of the same seed differ")
 		}
-		if reflect.DeepEqual(first, newSchedule(8, kills, time.Second)) {
+		if reflect.DeepEqual(first, newSchedule(8, kills, time.Second, time.Minute)) {
 			t.Errorf("the schedules of two seeds are the same")
 		}
-		steps, outages := slices.Concat(first...), 0
+		steps, outages, readOnly, writes := slices.Concat(first...), 0, 0, 0
 		for _, s := range steps {
+			if s.readOnly > 0 {
+				readOnly++
+			}
+			if s.write > 0 {
+				writes++
+			}
 			if s.outage > 0 {
 				outages++
 			}
 		}
-		if len(steps) != kills || outages != 1 {
-			t.Errorf("%d kills and %d outages, want %d and 1", len(steps), outages, kills)
+		if len(steps) != kills || outages != 1 || readOnly != 1 || kills > 20 && (writes < kills/4 || writes > kills*3/4) {
+			t.Errorf("%d kills, %d after a write, %d outages and %d times without writes, want %d, about half, 1 and 1", len(steps), writes, outages, readOnly, kills)
 		}
 	}
 }
@@ -113,6 +121,65 @@ func TestProxyRefusesTheSameWritesUnderTheSameSeed(t *testing.T) {
 	}
 	if all, done := fates(1, 0); done != writes || slices.ContainsFunc(all, func(code int) bool { return code != 200 }) {
 		t.Error("writes are refused though none should be")
+	}
+}
+
+// TestProxyCrashes: the write after which the controller is to be killed is done and not answered; events do not count.
+func TestProxyCrashes(t *testing.T) {
+	var done []string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { done = append(done, r.URL.Path) }))
+	defer server.Close()
+	p, err := startProxy(&rest.Config{Host: server.URL}, 1, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	crash := p.crashAfter(2)
+	ctx, killed := context.WithCancel(t.Context())
+	go func() { <-crash; killed() }()
+	var answers []string
+	for _, path := range []string{"/first", "/api/events", "/last"} {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.address+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			answers = append(answers, path)
+			_ = response.Body.Close()
+		}
+	}
+	if want := []string{"/first", "/api/events", "/last"}; !slices.Equal(done, want) || !slices.Equal(answers, want[:2]) {
+		t.Errorf("%q were done and %q answered, want all and all but the last", done, answers)
+	}
+	_ = p.crashAfter(0)
+	p.refuse(true)
+	for _, refused := range []bool{true, false} {
+		p.refuse(refused)
+		response, err := http.Post(p.address+"/later", "text/plain", http.NoBody)
+		if err != nil || (response.StatusCode == http.StatusServiceUnavailable) != refused {
+			t.Errorf("a write while writes are refused (%t) is answered %v, %v", refused, response, err)
+		}
+		read, err := http.Get(p.address)
+		if err != nil || read.StatusCode != http.StatusOK {
+			t.Errorf("a read while writes are refused (%t) is answered %v, %v", refused, read, err)
+		}
+		_ = errors.Join(response.Body.Close(), read.Body.Close())
+	}
+	if done[len(done)-1] != "/" || slices.Index(done, "/later") != len(done)-2 || len(done) != 6 {
+		t.Errorf("%q were done, want no write while they are refused", done)
+	}
+}
+
+func TestInstancesWithoutClaims(t *testing.T) {
+	now := calm()
+	now.claims[0].Status.ProviderID, now.claims[1].Status.ProviderID = "aws:///zone/i-1", "aws:///zone/i-2"
+	setup := &cloudSetup{instances: func() []string { return []string{"i-1", "i-2", "i-3"} }}
+	if why := strings.Join(setup.unrest(now), "; "); !strings.Contains(why, "i-3") || strings.Contains(why, "i-1") {
+		t.Errorf("unrest: %q, want that i-3 has no claim", why)
+	}
+	if why := new(cloudSetup).unrest(now); len(why) > 0 {
+		t.Errorf("a cloud without instances is not at rest: %q", why)
 	}
 }
 
@@ -283,7 +350,7 @@ func TestObserverFinds(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for _, args := range [][]string{{"-kills=0"}, {"-refuse=1"}, {"-stall=-1"}, {"-seed=x"}, {"stray"}} {
+	for _, args := range [][]string{{"-kills=0"}, {"-refuse=1"}, {"-cloud=x"}, {"-stall=-1"}, {"-seed=x"}, {"stray"}} {
 		if _, err := parse(args, io.Discard); err == nil {
 			t.Errorf("%v was accepted", args)
 		}

@@ -2,14 +2,12 @@ package main
 
 import (
 	"fmt"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
@@ -26,31 +24,26 @@ const (
 // budget is how many nodes of the pool may be disrupted at a time.
 const budget = 3
 
-// slowClass has nodes that take a second to register, so that there is something to interrupt.
-func slowClass() *v1alpha1.KWOKNodeClass {
-	c := &v1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	c.Spec.NodeRegistrationDelay = &metav1.Duration{Duration: time.Second}
-	return c
+// in is a requirement.
+func in(key string, values ...string) v1.NodeSelectorRequirementWithMinValues {
+	return v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
 }
 
 // newPool has nodes of two cores, for one pod, and of four, for three.
-func newPool() *v1.NodePool {
-	in := func(key string, values ...string) v1.NodeSelectorRequirementWithMinValues {
-		return v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
-	}
+func newPool(cloud *cloudSetup) *v1.NodePool {
 	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: v1alpha1.Group, Kind: "KWOKNodeClass", Name: "default"}
+	p.Spec.Template.Spec.NodeClassRef = cloud.classRef
 	p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{
 		in(corev1.LabelArchStable, "amd64"), in(corev1.LabelOSStable, "linux"), in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand),
-		in(coresLabel, "2", "4"),
+		cloud.sizes,
 	}
 	p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0)
 	p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: fmt.Sprint(budget)}}
 	return p
 }
 
-// coresLabel is where the simulated cloud writes how many cores an instance type has.
-const coresLabel = "karpenter.kwok.sh/instance-cpu"
+// The labels in which the clouds write how many cores an instance type has.
+const coresLabel, awsCoresLabel = "karpenter.kwok.sh/instance-cpu", "karpenter.k8s.aws/instance-cpu"
 
 // newWorkload is a deployment of pods that request one core.
 func newWorkload(name string, replicas int32) *appsv1.Deployment {

@@ -9,12 +9,13 @@ import (
 )
 
 // startController runs the built controller. Its log is appended to log.
-func startController(binary, kubeconfig, home string, log *os.File) (*process.Process, error) {
-	arguments := []string{
-		"controller", "--kubeconfig=" + kubeconfig, "--cloud-provider=kwok", "--metrics-port=0", "--health-probe-port=0",
+func startController(binary, kubeconfig, home string, cloud *cloudSetup, log *os.File) (*process.Process, error) {
+	arguments := append([]string{
+		"controller", "--kubeconfig=" + kubeconfig, "--metrics-port=0", "--health-probe-port=0",
 		"--disable-leader-election", "--batch-idle-duration=200ms", "--batch-max-duration=2s", "--log-level=debug",
-	}
-	return process.Start(binary, arguments, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}, log)
+	}, cloud.flags...)
+	environment := append([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}, cloud.environment...)
+	return process.Start(binary, arguments, environment, log)
 }
 
 // kill ends the controller between any two of its instructions. It is an error if the controller had exited before.

@@ -34,6 +34,9 @@ const (
 	failed    answer = "500"
 	// lost is a write that is carried out and answered with an error.
 	lost answer = "500 after it was done"
+	// refused is a write while all are refused, and crashed one that is carried out and never answered, because the controller is killed.
+	refused answer = "503"
+	crashed answer = "killed after it was done"
 )
 
 // longestStall bounds the delay of a watch. What a controller sees may be so old that it has changed it twice since.
@@ -45,9 +48,14 @@ type proxy struct {
 	address string
 	forward *httputil.ReverseProxy
 
-	mu      sync.Mutex
-	random  *rand.Rand
-	share   float64
+	mu     sync.Mutex
+	random *rand.Rand
+	share  float64
+	// readOnly is set while all writes are refused.
+	readOnly bool
+	// left is how many writes are carried out until the controller crashes; 0 for no such write. crash is closed then.
+	left    int
+	crash   chan struct{}
 	answers map[answer]int
 	// recent are the writes since the last call of since, without events.
 	recent []string
@@ -93,7 +101,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
 		p.remember(r)
-		p.write(w, r)
+		p.write(w, r, !ofEvent(r))
 	default:
 		if r.URL.Query().Get("watch") == "true" {
 			w = &lagging{w, p}
@@ -128,12 +136,17 @@ func (p *proxy) lag() time.Duration {
 	return time.Duration(long * float64(longestStall))
 }
 
-func (p *proxy) write(w http.ResponseWriter, r *http.Request) {
-	what := p.draw()
+func (p *proxy) write(w http.ResponseWriter, r *http.Request, counts bool) {
+	what, crash := p.draw(counts)
 	switch what {
 	case passed:
 		p.forward.ServeHTTP(w, r)
 		return
+	case crashed:
+		p.forward.ServeHTTP(&blind{header: http.Header{}}, r)
+		close(crash)
+		<-r.Context().Done()
+		panic(http.ErrAbortHandler)
 	case lost:
 		p.forward.ServeHTTP(&blind{header: http.Header{}}, r)
 	default:
@@ -148,14 +161,16 @@ func (p *proxy) write(w http.ResponseWriter, r *http.Request) {
 		status.Reason, status.Code = metav1.StatusReasonConflict, http.StatusConflict
 	case throttled:
 		status.Reason, status.Code = metav1.StatusReasonTooManyRequests, http.StatusTooManyRequests
+	case refused:
+		status.Reason, status.Code = metav1.StatusReasonServiceUnavailable, http.StatusServiceUnavailable
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(int(status.Code))
 	_ = json.NewEncoder(w).Encode(status)
 }
 
-// draw decides about the next write.
-func (p *proxy) draw() answer {
+// draw decides about the next write, which counts unless it is an event. It returns what to close when the write was the last one.
+func (p *proxy) draw(counts bool) (answer, chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	what := passed
@@ -164,13 +179,42 @@ func (p *proxy) draw() answer {
 	if refuse < p.share {
 		what = []answer{conflict, throttled, failed, lost}[kind]
 	}
+	if p.readOnly {
+		what = refused
+	}
+	if counts && p.left > 0 && (what == passed || what == lost) {
+		if p.left--; p.left == 0 {
+			what = crashed
+		}
+	}
 	p.answers[what]++
-	return what
+	return what, p.crash
 }
 
-// remember records a write. Events are ignored: they change no state.
+// refuse begins or ends to refuse all writes.
+func (p *proxy) refuse(all bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.readOnly = all
+}
+
+// crashAfter returns what is closed after this many writes, without events, have been carried out from now on. The last one is never
+// answered. 0 is for no such write.
+func (p *proxy) crashAfter(writes int) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left, p.crash = writes, make(chan struct{})
+	return p.crash
+}
+
+// ofEvent reports whether a write is of an event. They change no state.
+func ofEvent(r *http.Request) bool {
+	return strings.HasSuffix(r.URL.Path, "/events") || strings.Contains(r.URL.Path, "/events/")
+}
+
+// remember records a write, unless it is of an event.
 func (p *proxy) remember(r *http.Request) {
-	if strings.HasSuffix(r.URL.Path, "/events") || strings.Contains(r.URL.Path, "/events/") {
+	if ofEvent(r) {
 		return
 	}
 	p.mu.Lock()

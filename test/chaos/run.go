@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/test/process"
 	"github.com/karpenter-anew/karpenter/test/simcluster"
@@ -36,6 +35,7 @@ type chaos struct {
 	settings settings
 	plane    *simcluster.Cluster
 	client   client.Client
+	cloud    *cloudSetup
 	proxy    *proxy
 	observer *observer
 	log      *os.File
@@ -50,7 +50,7 @@ var errFound = errors.New("violations")
 
 // run runs the schedule of a seed against the built controller. It returns errFound if the controller violates what must hold.
 func run(ctx context.Context, s settings, out io.Writer) (err error) {
-	rounds := newSchedule(s.seed, s.kills, s.outage)
+	rounds := newSchedule(s.seed, s.kills, s.outage, s.readOnly)
 	_, _ = fmt.Fprintf(out, "seed %d: %d kills, %.0f %% of the writes refused, %.0f %% of the watch events delayed by up to %s; the schedule:\n",
 		s.seed, s.kills, 100*s.share, 100*s.stall, longestStall)
 	write(out, rounds)
@@ -70,7 +70,7 @@ func run(ctx context.Context, s settings, out io.Writer) (err error) {
 		}
 		_ = os.RemoveAll(c.dir)
 	}()
-	definitions, err := kwokcrds.Definitions()
+	definitions, err := definitionsOf(s.cloud)
 	if err != nil {
 		return err
 	}
@@ -78,6 +78,10 @@ func run(ctx context.Context, s settings, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.plane.Stop()) }()
+	if c.cloud, err = newCloud(ctx, s.cloud, c.plane); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.cloud.stop()) }()
 	if err := c.connect(out); err != nil {
 		return err
 	}
@@ -116,12 +120,12 @@ func (c *chaos) connect(out io.Writer) (err error) {
 
 // setUp makes the pool and the workloads and waits until all run. The nodes of still may not be disrupted from then on.
 func (c *chaos) setUp(ctx context.Context) error {
-	pool := newPool()
+	pool := newPool(c.cloud)
 	if !c.settings.packed {
 		pool.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{}
 	}
 	for _, o := range []client.Object{
-		slowClass(), pool, newWorkload(guarded, guardedPods), newWorkload(still, stillPods), newWorkload(work, c.pods),
+		c.cloud.class, pool, newWorkload(guarded, guardedPods), newWorkload(still, stillPods), newWorkload(work, c.pods),
 	} {
 		if err := c.client.Create(ctx, o); err != nil {
 			return fmt.Errorf("creating %T %q: %w", o, o.GetName(), err)
@@ -153,7 +157,7 @@ func (c *chaos) setUp(ctx context.Context) error {
 func (c *chaos) wanted() int { return int(c.pods) + guardedPods + stillPods }
 
 func (c *chaos) start() (*process.Process, error) {
-	return startController(c.settings.controller, filepath.Join(c.dir, "kubeconfig"), c.dir, c.log)
+	return startController(c.settings.controller, filepath.Join(c.dir, "kubeconfig"), c.dir, c.cloud, c.log)
 }
 
 // play runs the rounds while the observer checks.
@@ -181,17 +185,23 @@ func (c *chaos) step(ctx context.Context, s step) error {
 	if err := c.do(ctx, s); err != nil {
 		return err
 	}
+	crash := c.proxy.crashAfter(s.write)
+	defer c.proxy.crashAfter(0)
 	controller, err := c.start()
 	if err != nil {
 		return err
 	}
+	if s.readOnly > 0 {
+		err = c.refuseWrites(ctx, s)
+	}
 	if s.outage > 0 {
-		err = c.outage(ctx, s)
+		err = errors.Join(err, c.outage(ctx, s))
 	}
 	select {
 	case <-ctx.Done():
 		return errors.Join(context.Cause(ctx), kill(controller))
 	case <-controller.Done():
+	case <-crash:
 	case <-time.After(s.life):
 	}
 	if killed := kill(controller); killed != nil {
@@ -215,6 +225,22 @@ func (c *chaos) outage(ctx context.Context, s step) error {
 	return c.plane.RestartAPIServer(ctx, s.outage)
 }
 
+// refuseWrites lets reads work and refuses all writes for a while, in the middle of a life.
+func (c *chaos) refuseWrites(ctx context.Context, s step) error {
+	pause := func(d time.Duration) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(d):
+		}
+	}
+	pause(s.life / 2)
+	c.observer.say("writes are refused for %s", s.readOnly)
+	c.proxy.refuse(true)
+	pause(s.readOnly)
+	c.proxy.refuse(false)
+	return context.Cause(ctx)
+}
+
 // do does an action.
 func (c *chaos) do(ctx context.Context, s step) error {
 	if s.action != grow {
@@ -227,7 +253,7 @@ func (c *chaos) do(ctx context.Context, s step) error {
 		return c.resize(ctx, max(c.pods-2*int32(s.amount), firstPods))
 	case drift:
 		c.edits++
-		return simcluster.Change(ctx, c.client, newPool(), func(p *v1.NodePool) {
+		return simcluster.Change(ctx, c.client, newPool(c.cloud), func(p *v1.NodePool) {
 			p.Spec.Template.Labels = map[string]string{"example.com/edit": fmt.Sprint(c.edits)}
 		})
 	case drain:
@@ -265,7 +291,9 @@ func (c *chaos) settle(ctx context.Context, number int) error {
 		return err
 	}
 	begin := time.Now()
-	now, why := c.await(ctx, restPatience, restStays, func(now clusterState) []string { return now.unrest(c.wanted(), c.settings.packed) })
+	now, why := c.await(ctx, restPatience, restStays, func(now clusterState) []string {
+		return append(now.unrest(c.wanted(), c.settings.packed), c.cloud.unrest(now)...)
+	})
 	if why != "" && ctx.Err() == nil {
 		c.observer.found("the cluster does not come to rest in round %d within %s: %s", number, restPatience, why)
 	} else {

@@ -24,10 +24,14 @@ type step struct {
 	amount int
 	// pick chooses the node to drain: an index as a fraction of the sorted names.
 	pick float64
-	// life is how long the controller lives, from the start of its process to kill -9.
+	// life is how long the controller lives at most, from the start of its process to kill -9.
 	life time.Duration
+	// write is the number of the write after which the controller is killed, before it sees the answer; 0 for none.
+	write int
 	// outage is for how long the API server is down in the middle of that life; 0 for not at all. The life begins again when it is back.
 	outage time.Duration
+	// readOnly is for how long all writes are refused in the middle of that life; 0 for not at all.
+	readOnly time.Duration
 }
 
 func (s step) String() string {
@@ -41,6 +45,12 @@ func (s step) String() string {
 		text += "           "
 	}
 	text += fmt.Sprintf(", kill -9 after %5.2f s", s.life.Seconds())
+	if s.write > 0 {
+		text += fmt.Sprintf(" or write %d", s.write)
+	}
+	if s.readOnly > 0 {
+		text += fmt.Sprintf(", writes refused for %s", s.readOnly)
+	}
 	if s.outage > 0 {
 		text += fmt.Sprintf(", API server down for %s", s.outage)
 	}
@@ -57,7 +67,7 @@ func kindsOfARound() []action {
 }
 
 // newSchedule draws every fault of a run. The same seed gives the same schedule.
-func newSchedule(seed uint64, kills int, outage time.Duration) []round {
+func newSchedule(seed uint64, kills int, outage, readOnly time.Duration) []round {
 	random := rand.New(rand.NewPCG(seed, 0))
 	var rounds []round
 	for left := kills; left > 0; {
@@ -75,12 +85,19 @@ func newSchedule(seed uint64, kills int, outage time.Duration) []round {
 		}
 		rounds = append(rounds, one)
 	}
-	if outage > 0 {
-		in := rounds[random.IntN(len(rounds))]
-		in[random.IntN(len(in))].outage = outage
-	}
+	in := rounds[random.IntN(len(rounds))]
+	in[random.IntN(len(in))].outage = outage
+	in = rounds[random.IntN(len(rounds))]
+	in[random.IntN(len(in))].readOnly = readOnly
 	return rounds
 }
+
+const (
+	// mostWrites is the last write after which a controller is killed.
+	mostWrites = 40
+	// writeWait is how long a controller has at least to make its writes.
+	writeWait = 8 * time.Second
+)
 
 func newStep(random *rand.Rand, kind action) step {
 	s := step{action: kind, amount: 4 + random.IntN(9), pick: random.Float64()}
@@ -95,6 +112,9 @@ func newStep(random *rand.Rand, kind action) step {
 	case shrink:
 		// A command is validated after 15 seconds; the kill should hit what follows.
 		s.life = between(16, 26)
+	}
+	if write := random.IntN(2 * mostWrites); write < mostWrites {
+		s.write, s.life = write+1, max(s.life, writeWait)
 	}
 	return s
 }

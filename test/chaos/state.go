@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,8 +52,10 @@ func (p clusterState) String() string {
 
 // cores is how many cores the node of a claim has. One that has not launched yet has at least those that are requested.
 func cores(claim *v1.NodeClaim) int {
-	if n, err := strconv.Atoi(claim.Labels[coresLabel]); err == nil {
-		return n
+	for _, label := range []string{coresLabel, awsCoresLabel} {
+		if n, err := strconv.Atoi(claim.Labels[label]); err == nil {
+			return n
+		}
 	}
 	return int(claim.Spec.Resources.Requests.Cpu().Value()) + 1
 }
@@ -85,6 +88,11 @@ func (p clusterState) nodeOf(claim *v1.NodeClaim) *corev1.Node {
 		}
 	}
 	return nil
+}
+
+// claimed reports whether a claim has this instance.
+func (p clusterState) claimed(instance string) bool {
+	return slices.ContainsFunc(p.claims, func(c v1.NodeClaim) bool { return strings.HasSuffix(c.Status.ProviderID, "/"+instance) })
 }
 
 // disrupting reports whether the controller is disrupting the node of a claim, and its instance is not terminating yet: the node is tainted
