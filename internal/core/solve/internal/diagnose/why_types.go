@@ -206,12 +206,14 @@ func (s *poolFilter) slots(columns bitset.Set) unschedulable.AttachLimit {
 	return first
 }
 
-// insufficientResources are the requests that exceed the capacity of all columns; of all columns of the pool, if there are none.
+// insufficientResources are the requests that exceed the capacity of all columns; of all columns of the pool, if there are none. The order
+// of resources that not every table knows is that of their names: the table has them in the order in which it met them.
 func (s *poolFilter) insufficientResources(columns bitset.Set) []unschedulable.InsufficientResource {
 	if columns.Empty() {
 		columns = bitset.Full(s.t.Columns.Len())
 	}
 	var out []unschedulable.InsufficientResource
+	known := 0
 	for _, need := range s.c.Needs {
 		var most int64
 		for column := range columns.All() {
@@ -223,8 +225,12 @@ func (s *poolFilter) insufficientResources(columns bitset.Set) []unschedulable.I
 				Requested: resource.Format(need.Resource, need.Amount),
 				Available: resource.Format(need.Resource, most),
 			})
+			if need.Resource <= resource.Nodes {
+				known = len(out)
+			}
 		}
 	}
+	slices.SortFunc(out[known:], func(a, b unschedulable.InsufficientResource) int { return strings.Compare(a.Resource, b.Resource) })
 	return out
 }
 
