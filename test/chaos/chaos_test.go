@@ -174,7 +174,7 @@ func TestProxyCrashes(t *testing.T) {
 func TestInstancesWithoutClaims(t *testing.T) {
 	now := calm()
 	now.claims[0].Status.ProviderID, now.claims[1].Status.ProviderID = "aws:///zone/i-1", "aws:///zone/i-2"
-	setup := &cloudSetup{instances: func() []string { return []string{"i-1", "i-2", "i-3"} }}
+	setup := &cloudSetup{instances: func() []string { return []string{"i-1", "i-2", "i-3"} }, refusal: func(string) error { return nil }}
 	if why := strings.Join(setup.unrest(now), "; "); !strings.Contains(why, "i-3") || strings.Contains(why, "i-1") {
 		t.Errorf("unrest: %q, want that i-3 has no claim", why)
 	}

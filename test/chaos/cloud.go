@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"time"
 
@@ -37,7 +38,9 @@ type cloudSetup struct {
 	sizes v1.NodeSelectorRequirementWithMinValues
 	// instances are the provider IDs of the instances that run; nil if nodes are all there is.
 	instances func() []string
-	stop      func() error
+	// refusal is why an instance has not joined; nil if it has, and as a function if nodes are all there is.
+	refusal func(instance string) error
+	stop    func() error
 }
 
 // definitionsOf are the CRDs with a cloud.
@@ -76,7 +79,10 @@ func newAWS(ctx context.Context, plane *simcluster.Cluster) (*cloudSetup, error)
 		AMISelectorTerms: []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}}, Role: awstest.Role,
 	}}
 	return &cloudSetup{
-		flags: a.Flags(), environment: a.Environment(), class: class,
+		// Nodes do not join through the proxy, and its kubeconfig has no authority.
+		flags: append(a.Flags(), "--cluster-endpoint="+plane.Config.Host,
+			"--cluster-ca-bundle="+base64.StdEncoding.EncodeToString(plane.Config.CAData)),
+		environment: a.Environment(), class: class,
 		classRef: &v1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"},
 		sizes:    in(corev1.LabelInstanceTypeStable, types...), stop: a.Stop,
 		instances: func() (running []string) {
@@ -87,6 +93,7 @@ func newAWS(ctx context.Context, plane *simcluster.Cluster) (*cloudSetup, error)
 			}
 			return running
 		},
+		refusal: a.Joiner.Refusal,
 	}, nil
 }
 
@@ -99,6 +106,9 @@ func (s *cloudSetup) unrest(now clusterState) []string {
 	for _, id := range s.instances() {
 		if !now.claimed(id) {
 			out = append(out, fmt.Sprintf("instance %s runs without a nodeclaim", id))
+		}
+		if err := s.refusal(id); err != nil {
+			out = append(out, fmt.Sprintf("instance %s does not join: %v", id, err))
 		}
 	}
 	return out

@@ -136,7 +136,9 @@ func (c *chaos) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now, why := c.await(ctx, readyPatience, 0, func(now clusterState) []string { return now.unrest(c.wanted(), false) })
+	now, why := c.await(ctx, readyPatience, 0, func(now clusterState) []string {
+		return append(now.unrest(c.wanted(), false), c.cloud.unrest(now)...)
+	})
 	if why != "" {
 		return errors.Join(fmt.Errorf("the first pods are not running: %s", why), kill(controller))
 	}
