@@ -52,7 +52,7 @@ func (e *controllerSet) watches() []periodic.Task {
 		{Name: "capacityreservation.expiration", Every: periodic.Always(reservationsEvery), Run: reserved.Expire},
 	}
 	if e.queues != nil {
-		queue := &interruption.Queue{API: e.queues, Name: e.settings.InterruptionQueue, Handle: responder.Handle, Clock: p.Clock, Metrics: e.metrics}
+		queue := &interruption.Queue{API: e.queues, Name: e.settings.InterruptionQueue, Region: p.Region, Handle: responder.Handle, Clock: p.Clock, Metrics: e.metrics}
 		out = append(out, periodic.Task{Name: "interruption", Every: periodic.Always(0), Run: queue.Poll})
 	}
 	if p.Shifts != nil {

@@ -58,7 +58,8 @@ func TestQueueTakesEventsAndOnlyEncrypted(t *testing.T) {
 		t.Fatalf("%d statements, want 2", len(statements))
 	}
 	allow, deny := statements[0], statements[1]
-	if allow.Effect != "Allow" || allow.Action[0] != "sqs:SendMessage" || allow.Resource[0] != queueARN || len(allow.Condition) > 0 ||
+	if allow.Effect != "Allow" || allow.Action[0] != "sqs:SendMessage" || allow.Resource[0] != queueARN ||
+		!cmp.Equal(allow.Condition, map[string]map[string]words{"StringEquals": {"aws:SourceAccount": {"012345678901"}}}) ||
 		string(allow.Principal) != `{"Service":["events.amazonaws.com","sqs.amazonaws.com"]}` {
 		t.Errorf("who may send: %+v", allow)
 	}

@@ -19,7 +19,7 @@ import (
 // event is the text of an event about an instance.
 func event(source, kind string, detail map[string]any) *string {
 	text, err := json.Marshal(map[string]any{
-		"version": "0", "source": source, "detail-type": kind, "time": time.Now().UTC().Format(time.RFC3339), "detail": detail,
+		"version": "0", "account": awstest.AccountID, "region": "us-east-1", "source": source, "detail-type": kind, "time": time.Now().UTC().Format(time.RFC3339), "detail": detail,
 	})
 	if err != nil {
 		panic(err) // it can be encoded

@@ -34,6 +34,8 @@ type Event struct {
 	Kind Kind
 	// InstanceIDs are in the order of the message, without duplicates. Some may be IDs of other resources.
 	InstanceIDs []string
+	// Account and Region are those of the instances; empty if the message does not say.
+	Account, Region string
 	// Time is when the event was sent; zero if the message does not say.
 	Time time.Time
 }
@@ -44,6 +46,8 @@ type envelope struct {
 	Source     string          `json:"source"`
 	DetailType string          `json:"detail-type"`
 	Time       string          `json:"time"`
+	Account    string          `json:"account"`
+	Region     string          `json:"region"`
 	Detail     json.RawMessage `json:"detail"`
 }
 
@@ -67,7 +71,7 @@ func Parse(text []byte) (Event, error) {
 	if err := json.Unmarshal(text, &e); err != nil {
 		return Event{}, fmt.Errorf("reading an event: %w", err)
 	}
-	out := Event{Kind: NoOp}
+	out := Event{Kind: NoOp, Account: e.Account, Region: e.Region}
 	if at, err := time.Parse(time.RFC3339, e.Time); err == nil {
 		out.Time = at
 	}

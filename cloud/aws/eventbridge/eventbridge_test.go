@@ -55,7 +55,7 @@ func TestParse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := eventbridge.Parse([]byte(test.text))
-			want := eventbridge.Event{Kind: test.kind, InstanceIDs: test.ids, Time: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
+			want := eventbridge.Event{Kind: test.kind, Account: "123456789012", Region: "us-east-1", InstanceIDs: test.ids, Time: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
 			if err != nil || !cmp.Equal(got, want) {
 				t.Errorf("got %+v, %v, want %+v", got, err, want)
 			}

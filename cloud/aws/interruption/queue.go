@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,13 +45,15 @@ type SQS interface {
 type Queue struct {
 	API  SQS
 	Name string
+	// Region is the region of the cluster; messages about others are deleted.
+	Region string
 	// Handle handles an event.
 	Handle  func(context.Context, eventbridge.Event) error
 	Clock   clock.PassiveClock
 	Metrics *telemetry.Metrics
 
-	// url is empty until it is known, and after the queue was deleted.
-	url string
+	// url is empty until it is known, and after the queue was deleted. account is the account of the queue, as its URL says.
+	url, account string
 }
 
 // Poll waits for messages, handles them concurrently, and deletes those that are handled. Its error is about the queue: a message whose
@@ -92,8 +95,18 @@ func (q *Queue) find(ctx context.Context) error {
 		return fmt.Errorf("finding queue %q: %w", q.Name, err)
 	}
 	q.url = aws.ToString(answer.QueueUrl)
+	q.account = accountOf(q.url)
 	observe.Log(ctx).DebugContext(ctx, "watching for interruptions", "queue", q.Name)
 	return nil
+}
+
+// accountOf is the account in the URL of a queue, such as https://sqs.us-east-1.amazonaws.com/123456789012/name.
+func accountOf(queueURL string) string {
+	parts := strings.Split(queueURL, "/")
+	if len(parts) < 2 {
+		return ""
+	}
+	return parts[len(parts)-2]
 }
 
 // lost forgets the URL if the queue does not exist any more: a new queue of the same name may have another URL.
@@ -110,6 +123,12 @@ func (q *Queue) handle(ctx context.Context, m sqstypes.Message) bool {
 	told, err := read(m)
 	if err != nil {
 		observe.Log(ctx).ErrorContext(ctx, "deleting a message that cannot be parsed", "queue", q.Name, "id", aws.ToString(m.MessageId), "error", err)
+		return true
+	}
+	// Whoever may send to the queue could drain nodes: events are only of the account of the queue and of the region of the cluster.
+	if told.Kind != eventbridge.NoOp && (told.Account != q.account || told.Region != q.Region) {
+		observe.Log(ctx).WarnContext(ctx, "deleting a message about another account or region", "queue", q.Name, "id", aws.ToString(m.MessageId),
+			"account", told.Account, "region", told.Region)
 		return true
 	}
 	q.Metrics.InterruptionReceived.WithLabelValues(string(told.Kind)).Inc()

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+
 	"github.com/google/go-cmp/cmp"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -227,4 +229,23 @@ func TestManyMessages(t *testing.T) {
 # TYPE karpenter_nodeclaims_disrupted_total counter
 karpenter_nodeclaims_disrupted_total{capacity_type="spot",consolidation_policy="",nodepool="pool",reason="spot_interrupted",termination_mode="graceful"} 25`,
 		"karpenter_nodeclaims_disrupted_total")
+}
+
+// TestForeignMessages has messages of whoever may send to the queue, about instances of another account or region.
+func TestForeignMessages(t *testing.T) {
+	w := newWorld(t)
+	claim := w.claim("i-1", nil)
+	const detail = `{"instance-id":"i-1"}`
+	for _, of := range [][2]string{{"210987654321", "us-east-1"}, {awstest.AccountID, "eu-west-1"}, {"", ""}} {
+		w.send(eventOf(of[0], of[1], w.clock.Now(), "aws.ec2", "EC2 Spot Instance Interruption Warning", detail))
+		w.poll()
+		if w.going(claim) || len(w.account.Messages("queue")) != 0 {
+			t.Errorf("account %q, region %q: the claim is going: %v, %d messages are left", of[0], of[1], w.going(claim), len(w.account.Messages("queue")))
+		}
+	}
+	w.send(w.spot("i-1"))
+	w.poll()
+	if !w.going(claim) {
+		t.Error("an interruption of the account and region is ignored")
+	}
 }

@@ -94,7 +94,7 @@ func newWorld(t *testing.T) *world {
 		Fresh:   func(id string) bool { return id == w.fresh }, UnavailableOfferings: unavailableofferings.New(w.clock), Reservations: &reservation.Ledger{},
 	}
 	w.queue = &interruption.Queue{
-		API: sqs.NewFromConfig(awstest.Connect(t, w.account)), Name: "queue", Handle: w.Handle, Clock: w.clock, Metrics: telemetry.NewMetrics(w.registry),
+		API: sqs.NewFromConfig(awstest.Connect(t, w.account)), Name: "queue", Region: "us-east-1", Handle: w.Handle, Clock: w.clock, Metrics: telemetry.NewMetrics(w.registry),
 	}
 	return w
 }
@@ -166,7 +166,12 @@ func (w *world) metrics(want string, names ...string) {
 
 // event is an EventBridge event of 15 seconds ago.
 func (w *world) event(source, kind, detail string) string {
-	return fmt.Sprintf(`{"version":"0","id":"a","detail-type":%q,"source":%q,"time":%q,"detail":%s}`, kind, source, w.clock.Now().Add(-15*time.Second).Format(time.RFC3339), detail)
+	return eventOf(awstest.AccountID, "us-east-1", w.clock.Now(), source, kind, detail)
+}
+
+// eventOf is an event of 15 seconds before now.
+func eventOf(account, region string, now time.Time, source, kind, detail string) string {
+	return fmt.Sprintf(`{"version":"0","id":"a","account":%q,"region":%q,"detail-type":%q,"source":%q,"time":%q,"detail":%s}`, account, region, kind, source, now.Add(-15*time.Second).Format(time.RFC3339), detail)
 }
 
 // state is an event about the state of an instance.
