@@ -3,7 +3,6 @@ package aws
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -42,6 +41,7 @@ import (
 // Intervals of the periodic tasks.
 const (
 	refreshEvery  = 12 * time.Hour
+	priceRetryMax = time.Hour
 	sweepEvery    = 10 * time.Second
 	versionEvery  = 5 * time.Minute
 	profilesEvery = 30 * time.Minute
@@ -137,14 +137,14 @@ func (e *controllerSet) controllers(m manager.Manager) error {
 // jobs returns the periodic tasks.
 func (e *controllerSet) jobs(learnVersion func(context.Context) error) []periodic.Task {
 	p := e.provider
-	prices := func(ctx context.Context) error {
-		return errors.Join(p.Catalog.Inventory.RefreshOnDemand(ctx), p.Catalog.Inventory.RefreshSpot(ctx, p.Clock.Now()))
-	}
+	spotPrices := func(ctx context.Context) error { return p.Catalog.Inventory.RefreshSpot(ctx, p.Clock.Now()) }
 	offerings := periodic.NewOfferings(periodic.OfferingsOptions{
 		Types: p.InstanceTypes, Client: e.client, Manages: e.manages, Reserves: p.ReservesCapacity, Metrics: p.Metrics,
 	})
 	out := []periodic.Task{
-		{Name: "providers.pricing", Every: periodic.Always(refreshEvery), Run: prices},
+		// Two tasks: the price list may be out of reach for ever, and the history of spot prices is long.
+		{Name: "providers.pricing", Every: periodic.Always(refreshEvery), RetryMax: priceRetryMax, Run: p.Catalog.Inventory.RefreshOnDemand},
+		{Name: "providers.pricing.spot", Every: periodic.Always(refreshEvery), RetryMax: priceRetryMax, Run: spotPrices},
 		{Name: "providers.instancetype", Every: periodic.Always(refreshEvery), Run: p.Catalog.Inventory.RefreshTypes},
 		{Name: "providers.ssm.invalidation", Every: periodic.Always(imagesEvery), Run: p.Catalog.Finder.ForgetOutdated},
 		{Name: "providers.version", Every: periodic.Always(versionEvery), Run: learnVersion},

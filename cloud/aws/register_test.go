@@ -32,7 +32,7 @@ func TestHowOftenThingsAreDone(t *testing.T) {
 	}
 	for name, want := range map[string]time.Duration{
 		"instanceprofile.garbagecollection": 30 * time.Minute, "providers.ssm.invalidation": 30 * time.Minute, "cloudprovider.metrics": time.Minute,
-		"providers.pricing": 12 * time.Hour, "providers.instancetype": 12 * time.Hour, "providers.version": 5 * time.Minute,
+		"providers.pricing": 12 * time.Hour, "providers.pricing.spot": 12 * time.Hour, "providers.instancetype": 12 * time.Hour, "providers.version": 5 * time.Minute,
 	} {
 		if diff := cmp.Diff(want, got[name]); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)

@@ -5,6 +5,7 @@
 package periodic
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 )
 
 const (
-	// retryFirst and retryLongest limit the delay before a failed task is retried.
+	// retryFirst and retryLongest limit the delay before a failed task is retried, unless it has its own limit.
 	retryFirst   = time.Second
 	retryLongest = time.Minute
 )
@@ -25,7 +26,9 @@ type Task struct {
 	// Every is how long to wait after the n-th success, counted from 1; negative for never again.
 	Every func(n int) time.Duration
 	Run   func(context.Context) error
-	Clock clock.Clock
+	// RetryMax is the longest delay before a failed task is retried; 0 for a minute.
+	RetryMax time.Duration
+	Clock    clock.Clock
 }
 
 // Always is the same interval after each success.
@@ -48,7 +51,7 @@ func (j Task) Start(ctx context.Context) error {
 			}
 		} else if ctx.Err() == nil {
 			logger.ErrorContext(ctx, "periodic task failed, retrying", "error", err, "after", retry.String())
-			retry = min(2*retry, retryLongest)
+			retry = min(2*retry, cmp.Or(j.RetryMax, retryLongest))
 		}
 		timer := j.Clock.NewTimer(wait)
 		select {

@@ -51,3 +51,24 @@ func TestJobsAreDoneAgainAndAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestPausesGrowToTheirLimit has a task that never succeeds, such as one that needs a price list out of reach.
+func TestPausesGrowToTheirLimit(t *testing.T) {
+	for limit, want := range map[time.Duration]int{0: 1440, time.Hour: 35} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithTimeout(t.Context(), 24*time.Hour)
+			defer stop()
+			runs := 0
+			task := periodic.Task{Name: "task", Every: periodic.Always(time.Hour), RetryMax: limit, Clock: clock.RealClock{}, Run: func(context.Context) error {
+				runs++
+				return errors.New("no")
+			}}
+			if err := task.Start(ctx); err != nil {
+				t.Error(err)
+			}
+			if runs < want-10 || runs > want+10 {
+				t.Errorf("limit %s: %d runs in a day, want about %d", limit, runs, want)
+			}
+		})
+	}
+}
