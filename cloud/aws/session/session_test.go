@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"context"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -38,6 +39,19 @@ func TestKarpenterNamesItself(t *testing.T) {
 	}
 	if agent := account.Calls("")[0].UserAgent; !strings.Contains(agent, "karpenter.sh-1.2.3") {
 		t.Errorf("the user agent is %q", agent)
+	}
+}
+
+// obliging is an endpoint that carries out dry runs.
+type obliging struct{}
+
+func (obliging) DescribeInstanceTypes(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error) {
+	return &ec2.DescribeInstanceTypesOutput{}, nil
+}
+
+func TestAnEndpointWithoutDryRunsAnswersToo(t *testing.T) {
+	if err := session.Check(t.Context(), obliging{}); err != nil {
+		t.Error(err)
 	}
 }
 
