@@ -89,5 +89,8 @@ func (c *Cluster) Describe(ctx context.Context) (*ekstypes.Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describing cluster %q: %w", c.Name, err)
 	}
+	if answer == nil || answer.Cluster == nil {
+		return nil, fmt.Errorf("describing cluster %q: the answer has no cluster", c.Name)
+	}
 	return answer.Cluster, nil
 }
