@@ -31,11 +31,13 @@ func NewRun(p Problem) *Run {
 	if p.Options.WellKnown == nil {
 		p.Options.WellKnown = func(string) bool { return false }
 	}
+	p.Pods, p.Nodes, p.ExcludedNodes = p.InOrder(), inOrder(p.Nodes), inOrder(p.ExcludedNodes)
 	u := index.NewUniverse(p.Options.WellKnown)
 	pools := slices.Clone(p.Pools)
 	slices.SortFunc(pools, func(a, b *model.Pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
 	})
+	p.Pools = pools
 	cs := newClasses(u, p, len(pools))
 	cs.groups = newGroups(cs, p)
 	p.Pods = simpleFirst(p.Pods)
