@@ -32,7 +32,7 @@ type explainCommand struct {
 	MinValuesPolicy   options.MinValuesPolicy  `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
 	SchedulerConfig   options.SchedulerConfig  `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
 	IgnoreDRARequests bool                     `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Reject pods with resource claims (${default}); =false allocates devices to them."`
-	FeatureGates      options.FeatureGates     `name:"feature-gates" envvar:"FEATURE_GATES" placeholder:"GATE=BOOL,..." help:"Feature gates of the controller; only SpotToSpotConsolidation matters."`
+	FeatureGates      options.FeatureGates     `name:"feature-gates" envvar:"FEATURE_GATES" default:"ReservedCapacity=true" placeholder:"GATE=BOOL,..." help:"Feature gates of the controller; only ReservedCapacity and SpotToSpotConsolidation matter."`
 
 	Place place `embed:""`
 }
@@ -150,6 +150,7 @@ func (c *explainCommand) question(ctx context.Context, s streams) (explain.Quest
 			AllocateDevices:     !c.IgnoreDRARequests,
 			DefaultSpread:       c.SchedulerConfig.DefaultConstraints(),
 			SpotToSpot:          c.FeatureGates.SpotToSpotConsolidation,
+			IgnoreReservations:  !c.FeatureGates.ReservedCapacity,
 			Now:                 time.Now(),
 		},
 	}, nil

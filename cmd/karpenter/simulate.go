@@ -29,6 +29,7 @@ type simulateCommand struct {
 	MinValuesPolicy   options.MinValuesPolicy  `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
 	SchedulerConfig   options.SchedulerConfig  `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
 	IgnoreDRARequests bool                     `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Reject pods with resource claims (${default}); =false allocates devices to them."`
+	FeatureGates      options.FeatureGates     `name:"feature-gates" envvar:"FEATURE_GATES" default:"ReservedCapacity=true" placeholder:"GATE=BOOL,..." help:"Feature gates of the controller; only ReservedCapacity matters."`
 
 	Place place `embed:""`
 }
@@ -70,6 +71,7 @@ func (c *simulateCommand) Run(s streams) error {
 		BestEffortMinValues: c.MinValuesPolicy == options.MinValuesBestEffort,
 		AllocateDevices:     !c.IgnoreDRARequests,
 		DefaultSpread:       c.SchedulerConfig.DefaultConstraints(),
+		IgnoreReservations:  !c.FeatureGates.ReservedCapacity,
 	})
 	if err != nil {
 		return err

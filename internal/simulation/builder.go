@@ -38,7 +38,7 @@ func (w *clusterObjects) builder(provider cloud.Provider, opts Options) problem.
 		Policy: problem.Policy{
 			IgnorePreferences:   opts.IgnorePreferences,
 			BestEffortMinValues: opts.BestEffortMinValues,
-			ReservedCapacity:    true,
+			ReservedCapacity:    !opts.IgnoreReservations,
 			SpotToSpot:          opts.SpotToSpot,
 			MaxInstanceTypes:    opts.MaxInstanceTypes,
 			DeviceTimeout:       deviceTimeout,

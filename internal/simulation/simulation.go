@@ -50,6 +50,8 @@ type Options struct {
 	DefaultSpread []corev1.TopologySpreadConstraint
 	// SpotToSpot lets consolidation replace spot nodes by spot nodes.
 	SpotToSpot bool
+	// IgnoreReservations ignores reserved offerings, as a controller does whose gate ReservedCapacity is off.
+	IgnoreReservations bool
 	// MaxInstanceTypes is how many instance types a claim may list; 0 means the limit of the cloud.
 	MaxInstanceTypes int
 	// Now is the time of the simulation. It matters only to do-not-disrupt annotations with a duration.
