@@ -27,17 +27,20 @@ type simContext struct {
 }
 
 func (g *gatherer) builder() problem.Builder {
+	rules := problem.PolicyOf(g.Scheduling, g.Gates)
+	rules.DeviceTimeout = problem.DeviceTimeout(g.Clock.Now)
 	return problem.Builder{
 		Reader: problem.ClientReader{Client: g.Client}, Pods: g.Store, Cloud: g.Cloud, Translator: g.Translator, Catalogs: g.catalogs,
-		Policy: problem.PolicyOf(g.Scheduling, g.Gates), Predictions: g.Predictions,
+		Policy: rules, Predictions: g.Predictions,
 	}
 }
 
-// simContext builds the context for simulations of the candidates. underway are commands that are assumed to be complete.
+// simContext builds the context for simulations of the candidates. underway are commands that are assumed to be complete, unless their
+// nodes are gone.
 func (g *gatherer) simContext(ctx context.Context, v view, candidates []disrupt.Candidate, underway []disrupt.Command) (*simContext, error) {
 	input, ignored, err := g.builder().Disruption(ctx, problem.Disruption{
 		Snapshot: v.snapshot, Now: v.now, Pools: v.qualifyInput(nil).Pools, Candidates: candidates,
-		Budgets: v.budgets, Unevictable: v.unevictable, Underway: underway,
+		Budgets: v.budgets, Unevictable: v.unevictable, Underway: standing(underway, v.snapshot),
 		PriceOf: func(n *model.Node) float64 { return g.prices.of(v.pools, n) },
 	})
 	if err != nil {

@@ -237,3 +237,37 @@ func TestCommandsOfDifferentKindsAreValidatedTogether(t *testing.T) {
 		w.wantLog("command-id=later")
 	})
 }
+
+// TestCommandsOfNodesThatAreGoneAreNotAssumed: a command waits to be validated, and its node is removed meanwhile.
+func TestCommandsOfNodesThatAreGoneAreNotAssumed(t *testing.T) {
+	inBubble(t, "a node is removed", func(w *harness) {
+		l := w.live(ondemand(1, 8))
+		w.pool("pool", budget("1"), underutilized)
+		l.of("pool", "a", "x8")
+		w.pod("a", "web", asks(900))
+		defer w.run()()
+		w.pass(5 * time.Second)
+		assumed := func() int {
+			reads := w.running.planner.reads
+			v, err := reads.gather(w.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			sim, err := reads.simContext(w.Context(), v, nil, v.underway)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(sim.input.Underway)
+		}
+		if n := assumed(); n != 1 || !w.waitsForValidation("a") {
+			t.Fatalf("%d commands are assumed to be complete, want the one that waits", n)
+		}
+		w.remove(w.claim("a"))
+		if n := assumed(); n != 0 {
+			t.Errorf("%d commands are assumed to be complete, although their node is being deleted", n)
+		}
+		if w.running.planner.reads.builder().Policy.DeviceTimeout == nil {
+			t.Error("searches for devices have no timeout")
+		}
+	})
+}

@@ -92,7 +92,7 @@ func TestPodsKeepTheirDevicesDuringLaunch(t *testing.T) {
 // TestASearchForDevicesHasItsTime: a search ends after five seconds.
 func TestASearchForDevicesHasItsTime(t *testing.T) {
 	w := newHarness(t)
-	over := deviceTimeout(w.p.Clock)()
+	over := w.p.builder().Policy.DeviceTimeout()
 	w.Time.Step(5 * time.Second)
 	if over() {
 		t.Error("over after five seconds")

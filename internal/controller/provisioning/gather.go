@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -61,19 +59,10 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 // builder builds the problem of a pass.
 func (p *Provisioner) builder() problem.Builder {
 	rules := problem.PolicyOf(p.Scheduling, p.Gates)
-	rules.DeviceTimeout = deviceTimeout(p.Clock)
+	rules.DeviceTimeout = problem.DeviceTimeout(p.Clock.Now)
 	return problem.Builder{
 		Reader: problem.ClientReader{Client: p.Client}, Pods: p.Store, Cloud: p.Cloud, Translator: p.Translator, Catalogs: p.catalogs,
 		Policy: rules,
-	}
-}
-
-// deviceTimeout returns a function that starts the timeout of one search for devices: a pod whose devices are hard to find must not
-// delay other pods.
-func deviceTimeout(c clock.Clock) func() func() bool {
-	return func() func() bool {
-		deadline := c.Now().Add(allocationTimeout)
-		return func() bool { return c.Now().After(deadline) }
 	}
 }
 

@@ -45,8 +45,6 @@ const (
 	retrigger = 10 * time.Second
 	// solveTimeout bounds one solver run; what is placed until then is used.
 	solveTimeout = time.Minute
-	// allocationTimeout bounds one search for devices within a run.
-	allocationTimeout = 5 * time.Second
 	// minRetryDelay and maxRetryDelay bound the delay after a failed pass; it doubles with every further one.
 	minRetryDelay, maxRetryDelay = 100 * time.Millisecond, 10 * time.Second
 )
