@@ -419,3 +419,26 @@ func TestPurchases(t *testing.T) {
 		t.Errorf("bought %v after the claims are gone", got)
 	}
 }
+
+// TestUsageOfNodesThatReportTooMuch: amounts whose sum does not fit into 64 bits stay above the limit of their pool.
+func TestUsageOfNodesThatReportTooMuch(t *testing.T) {
+	s := newStore()
+	f := NewWatcher(s)
+	close(f.ready)
+	for _, id := range []string{"1", "2", "3", "4", "5"} {
+		c := claim(id, "test://"+id)
+		c.Labels = map[string]string{v1.NodePoolLabelKey: "default"}
+		c.Status.Capacity = corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("4611686018427387904"), corev1.ResourceMemory: resource.MustParse("4611686018427387904"),
+		}
+		s.UpdateNodeClaim(c)
+	}
+	usage, _ := NewUsage(s, f).PoolUsage("default")
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		limits := v1.Limits{name: resource.MustParse("1000")}
+		if limits.Exceeded(usage) != name {
+			used := usage[name]
+			t.Errorf("the pool uses %s of %s, which is not more than 1000", used.String(), name)
+		}
+	}
+}
