@@ -44,7 +44,8 @@ API = api/...
 # layer 1: the engine, standard library only
 internal/core/resource, internal/core/requirement, internal/core/bitset, internal/core/lp <
 internal/core/unschedulable < internal/core/requirement, internal/core/resource
-internal/core/topology, internal/core/volume, internal/core/device < internal/core/requirement
+internal/core/topology, internal/core/volume < internal/core/requirement
+internal/core/device < internal/core/requirement, internal/core/resource
 internal/core/catalog < internal/core/device, internal/core/volume, internal/core/requirement, internal/core/resource
 internal/core/model < internal/core/device, internal/core/topology, internal/core/volume, internal/core/catalog, internal/core/unschedulable, internal/core/requirement, internal/core/resource
 internal/core/solve/internal/index < internal/core/bitset, internal/core/catalog, internal/core/requirement, internal/core/resource

@@ -92,9 +92,9 @@ func Evictable(pod *corev1.Pod, now time.Time) bool {
 	return Active(pod) && !ToleratesDisruption(pod) && !OwnedByNode(pod) && !DoNotDisrupt(pod, now).Active()
 }
 
-// StuckTerminating reports whether the pod has outlived its deletion timestamp by more than [StuckAfter].
+// StuckTerminating reports whether the pod has outlived its grace period by more than [StuckAfter].
 func StuckTerminating(pod *corev1.Pod, now time.Time) bool {
-	return Terminating(pod) && now.Sub(pod.DeletionTimestamp.Time) > StuckAfter
+	return Terminating(pod) && now.Sub(TerminatedBy(pod)) > StuckAfter
 }
 
 // Drainable reports whether a drain concerns itself with the pod. Pods protected by do-not-disrupt are drainable: the

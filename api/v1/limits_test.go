@@ -1,6 +1,7 @@
 package v1_test
 
 import (
+	"math"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,5 +29,17 @@ func TestLimitsExceeded(t *testing.T) {
 		if got := limits.Exceeded(tc.used); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
+	}
+}
+
+func TestNodesOfLimits(t *testing.T) {
+	for text, want := range map[string]int64{"7": 7, "0": 0, "-1": 0, "10E": math.MaxInt64, "1e30": math.MaxInt64} {
+		got, limited := v1.Limits{v1.ResourceNodes: resource.MustParse(text)}.Nodes()
+		if got != want || !limited {
+			t.Errorf("nodes %s: got %d, %t, want %d", text, got, limited, want)
+		}
+	}
+	if _, limited := (v1.Limits{}).Nodes(); limited {
+		t.Error("no limit counts as one")
 	}
 }

@@ -2,6 +2,7 @@ package v1
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -86,6 +87,18 @@ func (l Limits) Exceeded(used corev1.ResourceList) corev1.ResourceName {
 		}
 	}
 	return ""
+}
+
+// Nodes returns the limit of the number of nodes, at most what an int64 holds, and whether there is one.
+func (l Limits) Nodes() (n int64, limited bool) {
+	q, limited := l[ResourceNodes]
+	switch {
+	case q.CmpInt64(math.MaxInt64) >= 0:
+		return math.MaxInt64, limited
+	case q.Sign() <= 0:
+		return 0, limited
+	}
+	return q.Value(), limited
 }
 
 // NodeClaimTemplate is the blueprint from which a pool makes its NodeClaims. The names and the order of its fields,

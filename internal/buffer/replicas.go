@@ -62,8 +62,16 @@ func quotient(q, divisor resource.Quantity) int64 {
 		return 0
 	}
 	const most = math.MaxInt64 / 1000
-	if q.Value() < most && divisor.Value() < most {
+	if q.CmpInt64(most) < 0 && divisor.CmpInt64(most) < 0 {
 		return q.MilliValue() / divisor.MilliValue()
 	}
-	return q.Value() / max(divisor.Value(), 1)
+	return whole(q) / max(whole(divisor), 1)
+}
+
+// whole is q rounded up, at most what an int64 holds.
+func whole(q resource.Quantity) int64 {
+	if q.CmpInt64(math.MaxInt64) >= 0 {
+		return math.MaxInt64
+	}
+	return q.Value()
 }

@@ -57,6 +57,7 @@ func TestReplicaMaths(t *testing.T) {
 		"limits and a workload of zero: no headroom":   {replicas: none, percentage: 50, workload: 0, limits: amounts("cpu", "4"), requests: amounts("cpu", "1"), want: 0},
 		"limits and a workload without a percentage":   {replicas: none, percentage: none, workload: 0, limits: amounts("cpu", "4"), requests: amounts("cpu", "1"), want: 4},
 		"limits and a percentage without a workload":   {replicas: none, percentage: 50, workload: none, limits: amounts("cpu", "4"), requests: amounts("cpu", "1"), want: 4},
+		"a limit beyond 64 bits":                       {replicas: none, percentage: none, workload: none, limits: amounts("memory", "10E"), requests: amounts("memory", "1E"), want: 9},
 		"more than there can be":                       {replicas: none, percentage: none, workload: none, limits: amounts("cpu", "9000000000"), requests: amounts("cpu", "1"), want: 2147483647},
 		"extended resources count like any":            {replicas: none, percentage: none, workload: none, limits: amounts("example.com/gpu", "5"), requests: amounts("example.com/gpu", "2"), want: 2},
 		"a negative number, which admission refuses":   {replicas: -7, percentage: none, workload: none, want: 0},

@@ -67,8 +67,8 @@ func (s *analysis) priceOf(n *model.Node) float64 { return s.view.Prices[n.Pool]
 
 // grant is how many more nodes a static pool may have.
 func (s *analysis) grant(pool string, wanted int) int {
-	limit, ok := s.view.Pools[pool].Spec.Limits["nodes"]
-	if !ok {
+	limit, limited := s.view.Pools[pool].Spec.Limits.Nodes()
+	if !limited {
 		return wanted
 	}
 	n := 0
@@ -77,7 +77,7 @@ func (s *analysis) grant(pool string, wanted int) int {
 			n++
 		}
 	}
-	return min(max(int(limit.Value())-n, 0), wanted)
+	return min(max(int(limit)-n, 0), wanted)
 }
 
 // unlimited are budgets that are never used up.

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"math"
 	"strings"
 	"unicode"
 
@@ -48,7 +49,11 @@ func ResourceType(name corev1.ResourceName) string {
 
 // ResourceValue is the value of a resource gauge: cpu in cores with milli precision, all others in base units.
 func ResourceValue(name corev1.ResourceName, q resource.Quantity) float64 {
-	if name == corev1.ResourceCPU {
+	const most = math.MaxInt64 / 1000
+	switch {
+	case q.CmpInt64(most) > 0:
+		return q.AsApproximateFloat64() // as an integer it would overflow
+	case name == corev1.ResourceCPU:
 		return float64(q.MilliValue()) / 1000
 	}
 	return float64(q.Value())

@@ -105,7 +105,9 @@ func (b *boost) of(cpu resource.Quantity) *resource.Quantity {
 	case b == nil:
 		return nil
 	case (b.Type == boostFactor || b.Type == "") && b.Factor != nil && *b.Factor > 1:
-		return resource.NewMilliQuantity(cpu.MilliValue()**b.Factor, cpu.Format)
+		product := cpu.DeepCopy()
+		product.Mul(*b.Factor)
+		return &product
 	case b.Type == boostQuantity && b.Quantity != nil && b.Quantity.Sign() > 0:
 		sum := cpu.DeepCopy()
 		sum.Add(*b.Quantity)

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,13 +13,13 @@ import (
 
 // TestAmountsDoNotOverflow: quantities wrap around when they are converted to integers that are too small.
 func TestAmountsDoNotOverflow(t *testing.T) {
-	for _, text := range []string{"1Ei", "4Ei", "8Ei", "9223372036854775807", "9223372036854775808", "9223372036854775807m", "10E", "1e30", "9e18"} {
+	for _, text := range []string{"1Ei", "4Ei", "8Ei", "9223372036854775807", "9223372036854775808", "9223372036854775807m", "10E", "1e30", "9e18", "500Pi"} {
 		q := resource.MustParse(text)
 		list := corev1.ResourceList{corev1.ResourceCPU: q, corev1.ResourceMemory: q, "example.com/one": q}
 		one := corev1.Container{Resources: corev1.ResourceRequirements{Requests: list}}
 		tr := New(v1.CoreLabelRules())
 		least := resource.MustParse("1Ti")
-		for name, containers := range map[string][]corev1.Container{"one": {one}, "three": {one, one, one}} {
+		for name, containers := range map[string][]corev1.Container{"one": {one}, "three": {one, one, one}, "many": slices.Repeat([]corev1.Container{one}, 20)} {
 			asked := tr.Pod(&corev1.Pod{Spec: corev1.PodSpec{Containers: containers}}).Shape.Requests
 			for _, r := range []int{coreresource.CPU, coreresource.Memory, tr.Resources().Index("example.com/one")} {
 				if asked.At(r) < least.Value() {

@@ -125,7 +125,7 @@ func (a amounts) plainRequests(pod *corev1.Pod) (resource.Vector, bool) {
 	return a.accumulate(v, spec.Overhead)
 }
 
-// accumulate adds list to v; false if some amount is not an integer.
+// accumulate adds list to v, up to maxAmount; false if some amount is not an integer.
 func (a amounts) accumulate(v resource.Vector, list corev1.ResourceList) (resource.Vector, bool) {
 	for name, q := range list {
 		i := a.resources.Index(string(name))
@@ -133,7 +133,7 @@ func (a amounts) accumulate(v resource.Vector, list corev1.ResourceList) (resour
 		if !ok {
 			return nil, false
 		}
-		v = v.Set(i, v.At(i)+n)
+		v = v.Set(i, min(max(v.At(i)+n, -maxAmount), maxAmount)) // both are far from the range of int64
 	}
 	return v, true
 }

@@ -186,10 +186,13 @@ func optional(q *apiresource.Quantity) *int64 {
 	return &v
 }
 
-// thousandths returns a quantity in thousandths; larger amounts are limited to the maximum.
+// thousandths returns a quantity in thousandths; amounts beyond the range of int64 are limited to it.
 func thousandths(q apiresource.Quantity) int64 {
-	if q.CmpInt64(math.MaxInt64/1000) >= 0 {
+	switch {
+	case q.CmpInt64(math.MaxInt64/1000) >= 0:
 		return math.MaxInt64
+	case q.CmpInt64(math.MinInt64/1000) <= 0:
+		return math.MinInt64
 	}
 	return q.MilliValue()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
 // maxExpressions limits the cached compiled expressions.
@@ -90,7 +91,7 @@ func sum(amounts []device.Amount, consumed capacities) []device.Amount {
 	for _, a := range consumed.amounts() {
 		i, found := slices.BinarySearchFunc(amounts, a.Name, func(have device.Amount, name string) int { return strings.Compare(have.Name, name) })
 		if found {
-			amounts[i].Value += a.Value
+			amounts[i].Value = resource.AddSaturated(amounts[i].Value, a.Value)
 		} else {
 			amounts = slices.Insert(amounts, i, a)
 		}

@@ -217,7 +217,7 @@ func TestStaticDrift(t *testing.T) {
 			usable(p)
 			p.Spec.Replicas = &replicas
 			if limit != "" {
-				p.Spec.Limits = v1.Limits{nodesResource: quantity(limit)}
+				p.Spec.Limits = v1.Limits{v1.ResourceNodes: quantity(limit)}
 			}
 		}
 	}

@@ -162,11 +162,8 @@ func (g *gatherer) countStatic(v view) {
 			continue
 		}
 		v.surplus[name] = g.Store.Pools.Counts(name).Exceeds(*pool.Spec.Replicas)
-		if nodes, ok := pool.Spec.Limits[nodesResource]; ok {
-			v.limits[name] = nodes.Value()
+		if nodes, limited := pool.Spec.Limits.Nodes(); limited {
+			v.limits[name] = nodes
 		}
 	}
 }
-
-// nodesResource is the resource name under which limits count nodes.
-const nodesResource corev1.ResourceName = "nodes"

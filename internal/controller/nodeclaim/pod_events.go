@@ -173,7 +173,7 @@ func lastChange(pod *corev1.Pod) time.Time {
 		// The timestamp includes the grace period; the request came that much earlier.
 		grace := time.Duration(0)
 		if pod.DeletionGracePeriodSeconds != nil {
-			grace = time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
+			grace = podrules.Grace(*pod.DeletionGracePeriodSeconds)
 		}
 		see(pod.DeletionTimestamp.Add(-grace))
 	}

@@ -178,10 +178,9 @@ func (d *Deps) pool(ctx context.Context, request reconcile.Request) (*v1.NodePoo
 
 // nodeLimit is limits.nodes of the pool; nil without one.
 func nodeLimit(pool *v1.NodePool) *int64 {
-	limit, ok := pool.Spec.Limits[v1.ResourceNodes]
-	if !ok {
+	n, limited := pool.Spec.Limits.Nodes()
+	if !limited {
 		return nil
 	}
-	n := limit.Value()
 	return &n
 }

@@ -72,7 +72,7 @@ func lifeLeft(claim cluster.PoolNodeClaim, now time.Time) float64 {
 		return 1
 	}
 	age := now.Sub(claim.Claim.CreationTimestamp.Time)
-	return min(max(float64(*life-age)/float64(*life), 0), 1)
+	return min(max(1-float64(age)/float64(*life), 0), 1)
 }
 
 // byRemovalCost sorts by tier and cost, lowest first. Of equals the younger is first.

@@ -1,6 +1,7 @@
 package termination
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -136,15 +137,18 @@ func TestMustDelete(t *testing.T) {
 		deadline *time.Time
 		want     bool
 	}{
-		"no deadline":                         {drained("p", grace(3600)), nil, false},
-		"the grace fits exactly":              {drained("p", grace(60)), in(time.Minute), false},
-		"one nanosecond less":                 {drained("p", grace(60)), in(time.Minute - 1), true},
-		"a pod without grace period":          {drained("p", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = nil }), in(-time.Hour), false},
-		"leaving in time":                     {drained("p", leaving(now, 60)), in(time.Minute), false},
-		"leaving too late":                    {drained("p", leaving(now, 3600)), in(time.Minute), true},
-		"cut to what the deadline left":       {drained("p", leaving(now, 59)), in(time.Minute), false},
-		"cut to the least after the deadline": {drained("p", leaving(now, 1)), in(-time.Hour), false},
-		"cut too little after the deadline":   {drained("p", leaving(now, 2)), in(-time.Hour), true},
+		"no deadline":                          {drained("p", grace(3600)), nil, false},
+		"the grace fits exactly":               {drained("p", grace(60)), in(time.Minute), false},
+		"one nanosecond less":                  {drained("p", grace(60)), in(time.Minute - 1), true},
+		"a pod without grace period":           {drained("p", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = nil }), in(-time.Hour), false},
+		"leaving in time":                      {drained("p", leaving(now, 60)), in(time.Minute), false},
+		"leaving too late":                     {drained("p", leaving(now, 3600)), in(time.Minute), true},
+		"cut to what the deadline left":        {drained("p", leaving(now, 59)), in(time.Minute), false},
+		"cut to the least after the deadline":  {drained("p", leaving(now, 1)), in(-time.Hour), false},
+		"cut too little after the deadline":    {drained("p", leaving(now, 2)), in(-time.Hour), true},
+		"a grace that overflows":               {drained("p", grace(9223372037)), in(time.Minute), true},
+		"the longest grace":                    {drained("p", grace(math.MaxInt64)), in(time.Hour), true},
+		"leaving after a grace that overflows": {drained("p", leaving(now, 9223372037)), in(time.Minute), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := mustDelete(&c.pod, c.deadline, now); got != c.want {

@@ -20,14 +20,13 @@ func mustDelete(pod *corev1.Pod, deadline *time.Time, now time.Time) bool {
 	}
 	if !podrules.Terminating(pod) {
 		own := pod.Spec.TerminationGracePeriodSeconds
-		return own != nil && now.After(deadline.Add(-time.Duration(*own)*time.Second))
+		return own != nil && now.After(deadline.Add(-podrules.Grace(*own)))
 	}
-	if !pod.DeletionTimestamp.After(*deadline) {
+	if !podrules.TerminatedBy(pod).After(*deadline) {
 		return false
 	}
-	// The timestamp is the time of the deletion plus the grace period that was granted.
 	granted := pod.DeletionGracePeriodSeconds
-	return granted == nil || time.Duration(*granted)*time.Second > minGrace
+	return granted == nil || podrules.Grace(*granted) > minGrace
 }
 
 // graceUntil is the grace period to grant a pod now, in whole seconds, so that it is gone by the deadline.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
 // Ledger records device allocations during one scheduling run: those of the cluster, and those that the run has made since.
@@ -114,7 +115,7 @@ func (l *Ledger) capacityOfOthers(owner string, e *entry, dimension string) int6
 		for _, h := range l.owners[holder] {
 			most = max(most, h.capacity[e][dimension])
 		}
-		sum += most
+		sum = resource.AddSaturated(sum, most)
 	}
 	return sum
 }
@@ -130,7 +131,7 @@ func (l *Ledger) countersOfOthers(owner string, c counter) int64 {
 		for _, h := range l.owners[holder] {
 			most = max(most, h.counters[c])
 		}
-		sum += most
+		sum = resource.AddSaturated(sum, most)
 	}
 	return sum
 }
@@ -324,10 +325,10 @@ func (h *holding) add(o *holding) {
 			h.capacity[e] = map[string]int64{}
 		}
 		for name, amount := range amounts {
-			h.capacity[e][name] += amount
+			h.capacity[e][name] = resource.AddSaturated(h.capacity[e][name], amount)
 		}
 	}
 	for c, amount := range o.counters {
-		h.counters[c] += amount
+		h.counters[c] = resource.AddSaturated(h.counters[c], amount)
 	}
 }

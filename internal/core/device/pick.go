@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
 // pickDevice adds a device to the path, or reports that it is not available there. undo removes it again.
@@ -66,11 +67,11 @@ func (s *search) available(e *entry, consumed []Amount) bool {
 	l, owner := s.ledger, s.candidate.Owner
 	if e.Shared {
 		for i, c := range e.Capacity {
-			used := s.owned.capacity[e][c.Name] + s.held.capacity[e][c.Name]
+			used := resource.AddSaturated(s.owned.capacity[e][c.Name], s.held.capacity[e][c.Name])
 			if !e.template {
-				used += l.capacityOfOthers(owner, e, c.Name)
+				used = resource.AddSaturated(used, l.capacityOfOthers(owner, e, c.Name))
 			}
-			if c.Total-used < consumed[i].Value {
+			if resource.SubSaturated(c.Total, used) < consumed[i].Value {
 				return false
 			}
 		}
@@ -85,11 +86,11 @@ func (s *search) available(e *entry, consumed []Amount) bool {
 	}
 	for _, d := range e.ConsumesCounters {
 		c := counter{e.pool, d.Set, d.Counter}
-		used := s.owned.counters[c] + s.held.counters[c]
+		used := resource.AddSaturated(s.owned.counters[c], s.held.counters[c])
 		if !e.template {
-			used += l.countersOfOthers(owner, c)
+			used = resource.AddSaturated(used, l.countersOfOthers(owner, c))
 		}
-		if e.pool.counters[c]-used < d.Amount {
+		if resource.SubSaturated(e.pool.counters[c], used) < d.Amount {
 			return false
 		}
 	}

@@ -1,5 +1,7 @@
 package device
 
+import "github.com/karpenter-anew/karpenter/internal/core/resource"
+
 // Usage is the allocation of a device of the cluster to claims. It is never changed once built.
 type Usage struct {
 	Device ID
@@ -77,7 +79,7 @@ func NewAllocated(usages []*Usage, leaving func(uid string) bool) Allocated {
 			}
 			stays = true
 			for _, a := range s.Consumed {
-				used[a.Name] += a.Value
+				used[a.Name] = resource.AddSaturated(used[a.Name], a.Value)
 			}
 		}
 		if stays {

@@ -43,7 +43,7 @@ func (v Vector) Accumulate(o Vector) Vector {
 		v = append(v, make(Vector, len(o)-len(v))...)
 	}
 	for i, amount := range o {
-		v[i] = addSaturated(v[i], amount)
+		v[i] = AddSaturated(v[i], amount)
 	}
 	return v
 }
@@ -53,7 +53,7 @@ func (v Vector) Sub(o Vector) Vector {
 	out := make(Vector, max(len(v), len(o)))
 	copy(out, v)
 	for i, amount := range o {
-		out[i] = subSaturated(out[i], amount)
+		out[i] = SubSaturated(out[i], amount)
 	}
 	return out
 }
@@ -126,7 +126,8 @@ func combine(a, b Vector, f func(a, b int64) int64) Vector {
 	return out
 }
 
-func addSaturated(a, b int64) int64 {
+// AddSaturated is a + b, clamped to the range of int64.
+func AddSaturated(a, b int64) int64 {
 	sum := a + b
 	switch {
 	case a > 0 && b > 0 && sum < 0:
@@ -137,7 +138,8 @@ func addSaturated(a, b int64) int64 {
 	return sum
 }
 
-func subSaturated(a, b int64) int64 {
+// SubSaturated is a − b, clamped to the range of int64.
+func SubSaturated(a, b int64) int64 {
 	diff := a - b
 	switch {
 	case a >= 0 && b < 0 && diff < 0:

@@ -23,6 +23,22 @@ func TestOpenNodesCountAgainstTheNodeLimit(t *testing.T) {
 	}
 }
 
+// TestHugeNodesExhaustALimit: nodes report what they like, and the sum of a few exceeds an int64.
+func TestHugeNodesExhaustALimit(t *testing.T) {
+	p := pool("default", instanceType("small", 4, 16, 0.10))
+	p.Limits = map[int]int64{resource.CPU: 20_000}
+	question := problem(pods(1, shape(3000, gi)), p)
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		n := &model.Node{ID: name, Name: name, Pool: "default", Managed: true, Deleting: false}
+		n.Capacity = resource.Vector{}.Set(resource.CPU, 1<<61)
+		question.Nodes = append(question.Nodes, n)
+	}
+	plan := Solve(question)
+	if len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != unschedulable.LimitsExceeded {
+		t.Errorf("%d claims beyond the limit, unschedulable: %v", len(plan.NodeClaims), plan.Unschedulable)
+	}
+}
+
 func TestAnOpenNodeIsChargedWithItsLargestCandidateOnly(t *testing.T) {
 	p := pool("default", instanceType("small", 4, 16, 0.10), instanceType("large", 16, 64, 0.50))
 	p.Limits = map[int]int64{resource.CPU: 20_000}

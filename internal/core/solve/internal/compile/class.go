@@ -306,7 +306,7 @@ func (c *Class) MaxPerNode(n int) int {
 func (c *Class) Count(capacity, used resource.Vector, limit int) int {
 	n := int64(limit)
 	for _, need := range c.Needs {
-		free := capacity.At(need.Resource) - used.At(need.Resource)
+		free := resource.SubSaturated(capacity.At(need.Resource), used.At(need.Resource))
 		if free < need.Amount {
 			return 0
 		}

@@ -26,7 +26,7 @@ func newLimits(pool *model.Pool, nodes []*model.Node) *Limits {
 		remaining := total
 		for _, n := range nodes {
 			if n.Pool == pool.Name {
-				remaining -= AmountOf(n.Capacity, r)
+				remaining = resource.SubSaturated(remaining, AmountOf(n.Capacity, r))
 			}
 		}
 		l.List = append(l.List, Limit{r, total, remaining})
@@ -110,7 +110,7 @@ func (l *Limits) Charge(on *OpenNode) {
 	}
 	l.Release(on)
 	for i := range l.List {
-		l.List[i].Remaining -= worst[i]
+		l.List[i].Remaining = resource.SubSaturated(l.List[i].Remaining, worst[i])
 	}
 	on.charged = worst
 }
@@ -118,7 +118,7 @@ func (l *Limits) Charge(on *OpenNode) {
 // Release removes the charge of on.
 func (l *Limits) Release(on *OpenNode) {
 	for i, amount := range on.charged {
-		l.List[i].Remaining += amount
+		l.List[i].Remaining = resource.AddSaturated(l.List[i].Remaining, amount)
 	}
 	on.charged = nil
 }

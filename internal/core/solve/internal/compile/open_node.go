@@ -76,7 +76,7 @@ func (t *Template) Free(open []*OpenNode) { t.FreeList = append(t.FreeList, open
 // UpdateSlack recomputes slack.
 func (on *OpenNode) UpdateSlack() {
 	for _, r := range on.Template.Wanted {
-		on.Slack[r] = on.Template.Most.index(r).Largest(on.Mask) - on.Total.At(r)
+		on.Slack[r] = resource.SubSaturated(on.Template.Most.index(r).Largest(on.Mask), on.Total.At(r))
 	}
 }
 
@@ -149,7 +149,7 @@ func (on *OpenNode) Consider(o *Offer, c *Class, form *Conjunction, n int) {
 // reports whether there are any.
 func (on *OpenNode) Fitting(capacity *NodeCapacity, c *Class, candidates bitset.Set, n int) bool {
 	for _, need := range c.Needs {
-		if !capacity.index(need.Resource).Narrow(candidates, on.Total.At(need.Resource)+need.Amount*int64(n)) {
+		if !capacity.index(need.Resource).Narrow(candidates, resource.AddSaturated(on.Total.At(need.Resource), resource.MulSaturated(need.Amount, int64(n)))) {
 			return false
 		}
 	}

@@ -151,7 +151,7 @@ func (s *poolFilter) limits(would bitset.Set, next *compile.State) []unschedulab
 		l := s.limit(b)
 		switch {
 		case enough && most[i] > b.Remaining:
-			l.Needed = resource.Format(b.Resource, b.Total-b.Remaining+most[i])
+			l.Needed = resource.Format(b.Resource, resource.AddSaturated(resource.SubSaturated(b.Total, b.Remaining), most[i]))
 		case enough || alone && !s.keepsOut(b):
 			continue
 		}
@@ -164,7 +164,7 @@ func (s *poolFilter) limit(b compile.Limit) unschedulable.Limit {
 	return unschedulable.Limit{
 		Resource: s.resources[b.Resource],
 		Limit:    resource.Format(b.Resource, b.Total),
-		Used:     resource.Format(b.Resource, b.Total-b.Remaining),
+		Used:     resource.Format(b.Resource, resource.SubSaturated(b.Total, b.Remaining)),
 	}
 }
 
