@@ -4,12 +4,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// daemon is a DaemonSet with its newest pod, which is the best estimate of the next one's requests.
+// daemon is a DaemonSet with its newest pod, which is the best estimate of the next one's requests, whether it still exists or
+// not. A daemon without a set waits for it, and is dropped with its pod: anyone who may create pods can name any owner.
 type daemon struct {
 	set    *appsv1.DaemonSet
 	newest *corev1.Pod
@@ -23,8 +25,10 @@ func (d *daemon) owns(pod *corev1.Pod) bool {
 
 // Daemons is the part of a Store that holds the DaemonSets.
 type Daemons struct {
-	store     *Store
-	daemons   map[string]*daemon
+	store   *Store
+	daemons map[string]*daemon
+	// newest are the daemons by the UID of their newest pod, as long as it exists.
+	newest    map[types.UID]string
 	published model.Editor[*model.DaemonSet]
 }
 
@@ -63,8 +67,23 @@ func (ds *Daemons) Observe(pod *corev1.Pod) {
 	if older && (!d.owns(pod) || d.owns(d.newest)) {
 		return
 	}
-	d.newest = pod
+	if d.newest != nil {
+		delete(ds.newest, d.newest.UID)
+	}
+	d.newest, ds.newest[pod.UID] = pod, pod.Namespace+"/"+owner.Name
 	ds.publish(pod.Namespace, owner.Name)
+}
+
+// podGone drops a daemon that only its pod made known. It must be called under the lock.
+func (ds *Daemons) podGone(uid types.UID) {
+	id, ok := ds.newest[uid]
+	if !ok {
+		return
+	}
+	delete(ds.newest, uid)
+	if d := ds.daemons[id]; d != nil && d.set == nil {
+		delete(ds.daemons, id)
+	}
 }
 
 func (ds *Daemons) daemon(namespace, name string) *daemon {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -105,6 +106,30 @@ func TestOnlyDaemonSetsThatExistAreKnown(t *testing.T) {
 	s.Daemons.Delete("default", "agent")
 	if n := s.Snapshot().DaemonSets.Len(); n != 0 {
 		t.Errorf("%d DaemonSets after it was deleted", n)
+	}
+}
+
+// TestPodsOfInventedDaemonSetsAreForgotten: pods may name any owner, and go again.
+func TestPodsOfInventedDaemonSetsAreForgotten(t *testing.T) {
+	s := newStore()
+	s.Daemons.Update(daemonSet("set", "1"))
+	s.Daemons.Observe(daemonPod("real", "set", "2", 5))
+	for i := range 100 {
+		pod := daemonPod(fmt.Sprint("pod-", i), types.UID(fmt.Sprint("set-", i)), "1", 5)
+		pod.OwnerReferences[0].Name = fmt.Sprint("invented-", i)
+		s.Daemons.Observe(pod)
+		newer := pod.DeepCopy()
+		newer.UID, newer.CreationTimestamp = pod.UID+"-newer", metav1.NewTime(pod.CreationTimestamp.Add(time.Second))
+		s.Daemons.Observe(newer)
+		s.DeletePod(string(pod.UID))
+		s.DeletePod(string(newer.UID))
+	}
+	s.DeletePod("real")
+	if known, newest := len(s.Daemons.daemons), len(s.Daemons.newest); known != 1 || newest != 0 {
+		t.Errorf("%d DaemonSets and %d pods are remembered, want the one that exists", known, newest)
+	}
+	if got := s.Snapshot().DaemonSets.Sorted()[0].Shape.Requests.At(coreresource.CPU); got != 2000 {
+		t.Errorf("the DaemonSet asks for %d, want what its last pod did", got)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -87,7 +88,7 @@ func NewStore(c cloud.Cloud, t *translate.Translator) *Store {
 		dirty:      map[string]bool{},
 	}
 	s.Namespaces = &Namespaces{store: s, labels: map[string]map[string]string{}}
-	s.Daemons = &Daemons{store: s, daemons: map[string]*daemon{}}
+	s.Daemons = &Daemons{store: s, daemons: map[string]*daemon{}, newest: map[types.UID]string{}}
 	s.Volumes = &Volumes{store: s, storage: newStorage()}
 	s.Devices = &Devices{store: s}
 	s.DefaultSpread = &DefaultSpread{store: s}
@@ -291,6 +292,7 @@ func (s *Store) DeletePod(uid string) {
 func (s *Store) dropPod(uid string) (known bool) {
 	s.Volumes.storage.track(uid, nil)
 	s.DefaultSpread.track(uid, nil)
+	s.Daemons.podGone(types.UID(uid))
 	_, bound := s.podNode[uid]
 	s.unbind(uid)
 	_, waiting := s.pending.Get(uid)
