@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
@@ -181,6 +183,17 @@ func TestPodsBeyondABudgetAreRejected(t *testing.T) {
 		if p := tr.Pod(unscheduled(c.change(c.most + 201))); !strings.Contains(p.Rejected, "are supported") {
 			t.Errorf("%s: a pod beyond the budget is not rejected: %q", name, p.Rejected)
 		}
+	}
+}
+
+// TestARestrictedLabelIsNotExcluded: the topology key of an anti-affinity term may be a label that the schema of NodeClaims refuses.
+func TestARestrictedLabelIsNotExcluded(t *testing.T) {
+	plan := solve.NodeClaim{Pool: "default", Requirements: requirement.NewSet(
+		requirement.New("karpenter.sh/do-not-sync-taints", requirement.NotIn, "true"), requirement.New(corev1.LabelTopologyZone, requirement.NotIn, "zone-a"),
+	)}
+	claim := translate.New(v1.CoreLabelRules()).NodeClaim(&v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, plan, nil)
+	if list := claim.Spec.Requirements; len(list) != 1 || list[0].Key != corev1.LabelTopologyZone {
+		t.Errorf("requirements %v, want the zone only", list)
 	}
 }
 

@@ -29,9 +29,10 @@ func (t *Translator) NodeClaim(pool *v1.NodePool, c solve.NodeClaim, defaultGrac
 	if len(c.Drivers) > 0 {
 		claim.Annotations[v1.RequestedDRADriversAnnotationKey] = strings.Join(c.Drivers, ",")
 	}
-	// A restricted label is no requirement of a NodeClaim: a topology key of a pod may be one.
+	// The schema refuses restricted labels. The anti-affinity of other pods may exclude values of one, which a new node never has.
 	claim.Spec.Requirements = slices.DeleteFunc(cloud.RequirementEntries(c.Requirements), func(e v1.NodeSelectorRequirementWithMinValues) bool {
-		return t.labels.rules.Restricted(e.Key)
+		excludes := e.Operator == corev1.NodeSelectorOpNotIn || e.Operator == corev1.NodeSelectorOpDoesNotExist
+		return excludes && t.labels.rules.Restricted(e.Key)
 	})
 	claim.Spec.Resources.Requests = t.ResourceList(c.Requests)
 	return claim

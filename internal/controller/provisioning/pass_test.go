@@ -407,7 +407,7 @@ func TestARefusalIsBounded(t *testing.T) {
 	w := newHarness(t, pools...)
 	w.see(pendingPod("p", func(p *corev1.Pod) {
 		requests := p.Spec.Containers[0].Resources.Requests
-		for i := range 25_000 {
+		for i := range 5_000 {
 			requests[corev1.ResourceName(fmt.Sprintf("example.com/a-long-name-of-a-resource-%d", i))] = requests[corev1.ResourceCPU]
 		}
 	}))

@@ -72,6 +72,19 @@ func TestHostilePreferencesTakeBoundedMemory(t *testing.T) {
 	}
 }
 
+// BenchmarkHostilePreferences shows that time and memory grow with the number of preferences, not with its square.
+func BenchmarkHostilePreferences(b *testing.B) {
+	for _, count := range []int{75, 150, 300} {
+		b.Run(fmt.Sprint(count), func(b *testing.B) {
+			in := problem(preferringOtherKeys(count, 100), pool("default", cores(16)...))
+			b.ReportAllocs()
+			for b.Loop() {
+				Solve(in)
+			}
+		})
+	}
+}
+
 func TestANodeClaimNeverHasMoreRequirementsThanItsSchemaAllows(t *testing.T) {
 	manyKeys := shape(100, gi/8)
 	for i := range 150 {
