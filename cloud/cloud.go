@@ -33,6 +33,8 @@ const (
 type Cloud struct {
 	// Name is the provider label of metrics, for instance "kwok".
 	Name string
+	// ClusterName is the name by which the cloud knows the cluster; empty where it knows none.
+	ClusterName string
 	// Provider launches, finds and ends instances.
 	Provider Provider
 	// NodeClasses are the kinds of node class this cloud understands; the first is the default. At least one.

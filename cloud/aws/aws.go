@@ -96,7 +96,7 @@ func Offline(catalog string, s Settings, classes []*awsv1.EC2NodeClass) (cloud.C
 		return cloud.Cloud{}, err
 	}
 	out := Unopened()
-	out.Provider = p
+	out.Provider, out.ClusterName = p, s.ClusterName
 	return out, nil
 }
 

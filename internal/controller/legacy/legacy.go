@@ -63,7 +63,7 @@ type Controller struct {
 
 // New builds the controller.
 func New(shared deps.Shared) (*Controller, error) {
-	c := &Controller{Shared: shared, settings: convert.Settings{ClassPerKubelet: true}}
+	c := &Controller{Shared: shared, settings: convert.Settings{ClassPerKubelet: true, ClusterName: shared.Cloud.ClusterName}}
 	c.aws = shared.Cloud.Manages(&v1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass"})
 	definitions, err := kwokcrds.Definitions()
 	if c.aws {

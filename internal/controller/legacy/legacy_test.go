@@ -2,6 +2,7 @@ package legacy_test
 
 import (
 	"errors"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -326,5 +327,25 @@ func TestOtherErrorsAreReturned(t *testing.T) {
 	w.Fail = fakecluster.Always("create", &kwok.KWOKNodeClass{}, errors.New("the server is on fire"))
 	if _, err := w.controller.Reconcile(t.Context(), reconcile.Request{}); err == nil || !strings.Contains(err.Error(), "on fire") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestTheClusterNameFindsSubnetsAndSecurityGroups checks that templates without selectors select by the tag of the cluster, as convert does.
+func TestTheClusterNameFindsSubnetsAndSecurityGroups(t *testing.T) {
+	bad := template()
+	bad.Spec.Raw = []byte(`{"instanceProfile": "nodes"}`)
+	w := newAWSHarness(t, bad)
+	w.run()
+	if got := fakecluster.Condition(fakecluster.Must(w.Cluster, bad).Status.Conditions, v1alpha1.ConditionTypeActive); !strings.Contains(got, "Selector: missing") {
+		t.Errorf("without a name of the cluster, Active is %s", got)
+	}
+	w.Cloud.ClusterName = "one"
+	w = begin(t, w.Cluster)
+	w.run()
+	got := fakecluster.Must(w.Cluster, class(bad.Name)).Spec
+	want := map[string]string{"kubernetes.io/cluster/one": "*"}
+	if len(got.SubnetSelectorTerms) != 1 || !maps.Equal(got.SubnetSelectorTerms[0].Tags, want) ||
+		len(got.SecurityGroupSelectorTerms) != 1 || !maps.Equal(got.SecurityGroupSelectorTerms[0].Tags, want) {
+		t.Errorf("the class selects %+v and %+v", got.SubnetSelectorTerms, got.SecurityGroupSelectorTerms)
 	}
 }
