@@ -30,6 +30,7 @@ type Metrics struct {
 
 	buildInfo   *prometheus.GaugeVec
 	definitions []Definition
+	ofNodePools []partialDeleter
 }
 
 // Definition describes one metric, for documentation and checks.
@@ -64,7 +65,7 @@ func NewMetrics(reg prometheus.Registerer, wellKnown []string, classes ...string
 		Status:        newStatusesMetrics(b, classes),
 		buildInfo:     b.Gauges("karpenter_build_info", "Always 1; the labels describe the running build.", "version", "goversion", "goarch", "commit"),
 	}
-	m.definitions = b.Definitions()
+	m.definitions, m.ofNodePools = b.Definitions(), b.ofNodePools
 	return m
 }
 
@@ -74,6 +75,13 @@ func (m *Metrics) SetBuild(b Build) {
 	m.buildInfo.WithLabelValues(b.Version, b.GoVersion, b.GoArch, b.Commit).Set(1)
 }
 
+// ForgetNodePool deletes the series that counted for a NodePool. Gauges follow objects and are deleted with these.
+func (m *Metrics) ForgetNodePool(name string) {
+	for _, family := range m.ofNodePools {
+		family.DeletePartialMatch(prometheus.Labels{nodePoolLabel: name})
+	}
+}
+
 // Definitions lists all metrics by name.
 func (m *Metrics) Definitions() []Definition { return slices.Clone(m.definitions) }
 
@@ -81,6 +89,16 @@ func (m *Metrics) Definitions() []Definition { return slices.Clone(m.definitions
 type MetricBuilder struct {
 	reg         prometheus.Registerer
 	definitions []Definition
+	// ofNodePools are the families that count and have the label of a NodePool.
+	ofNodePools []partialDeleter
+}
+
+// nodePoolLabel is the label of series that count for a NodePool.
+const nodePoolLabel = "nodepool"
+
+// partialDeleter is a family of series.
+type partialDeleter interface {
+	DeletePartialMatch(labels prometheus.Labels) int
 }
 
 // NewMetricBuilder returns a builder that registers metrics with reg. Its methods panic when reg has one of the names already.
@@ -89,6 +107,9 @@ func NewMetricBuilder(reg prometheus.Registerer) *MetricBuilder { return &Metric
 func (b *MetricBuilder) add(c prometheus.Collector, d Definition) {
 	b.reg.MustRegister(c)
 	b.definitions = append(b.definitions, d)
+	if family, ok := c.(partialDeleter); ok && d.Type != "gauge" && slices.Contains(d.Labels, nodePoolLabel) {
+		b.ofNodePools = append(b.ofNodePools, family)
+	}
 }
 
 // Definitions returns the definitions by name.

@@ -46,6 +46,7 @@ func New(d Deps) *Meters {
 	m.watch(&corev1.Pod{}, handle(nodes.putPod, nodes.dropPod))
 	pools := newPools(d)
 	m.watch(&v1.NodePool{}, handle(pools.put, pools.drop))
+	m.watch(&v1.NodeClaim{}, handle(func(*v1.NodeClaim) {}, pools.dropNodeClaim))
 	m.watch(&v1.NodeClaim{}, newStatuses(d, ofNodeClaims(d)).handler())
 	m.watch(&v1.NodePool{}, newStatuses(d, ofNodePools(d)).handler())
 	m.watch(&corev1.Node{}, newStatuses(d, ofNodes(d)).handler())

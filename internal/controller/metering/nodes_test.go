@@ -4,7 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
@@ -123,4 +125,35 @@ func TestPoolsAreShown(t *testing.T) {
 	p.drop(edited)
 	expect(t, "gone", w.Metrics.NodePools.Limit, by)
 	expect(t, "gone", w.Metrics.NodePools.Usage, by)
+}
+
+// TestNothingIsCountedForANodePoolThatIsGone checks that series with the label of a NodePool end with it and its last NodeClaim.
+func TestNothingIsCountedForANodePoolThatIsGone(t *testing.T) {
+	w := newHarness(t)
+	pools := newPools(w.deps)
+	gone, kept := fakecluster.Pool(), fakecluster.Pool()
+	gone.Name, kept.Name = "gone", "kept"
+	pools.put(gone)
+	pools.put(kept)
+	count := func() {
+		for _, pool := range []string{"gone", "kept"} {
+			w.Metrics.NodeClaims.Terminated.WithLabelValues(pool, "spot", "a").Inc()
+			w.Metrics.Nodes.TerminationDuration.WithLabelValues(pool).Observe(1)
+		}
+	}
+	check := func(when string, want int) {
+		t.Helper()
+		if a, b := testutil.CollectAndCount(w.Metrics.NodeClaims.Terminated), testutil.CollectAndCount(w.Metrics.Nodes.TerminationDuration); a != want || b != want {
+			t.Errorf("%s: %d and %d series, want %d", when, a, b, want)
+		}
+	}
+	count()
+	check("before", 2)
+	pools.drop(gone)
+	check("when the pool is gone", 1)
+	count()
+	for _, pool := range []string{"kept", "gone"} {
+		pools.dropNodeClaim(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1.NodePoolLabelKey: pool}}})
+	}
+	check("when its last NodeClaim is gone", 1)
 }

@@ -47,8 +47,20 @@ func (p *pools) put(pool *v1.NodePool) {
 
 func (p *pools) drop(pool *v1.NodePool) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	delete(p.byName, pool.Name)
+	p.mu.Unlock()
+	p.Metrics.ForgetNodePool(pool.Name)
+}
+
+// dropNodeClaim forgets a NodePool once more: its NodeClaims are deleted after it, and their ends are counted.
+func (p *pools) dropNodeClaim(claim *v1.NodeClaim) {
+	pool := claim.Labels[v1.NodePoolLabelKey]
+	p.mu.Lock()
+	_, exists := p.byName[pool]
+	p.mu.Unlock()
+	if !exists {
+		p.Metrics.ForgetNodePool(pool)
+	}
 }
 
 func (p *pools) all() []*v1.NodePool {
