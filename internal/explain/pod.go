@@ -22,8 +22,8 @@ const (
 	Finished State = "Finished"
 	// Idle pods are on no node, and Karpenter ignores them.
 	Idle State = "Idle"
-	// Promised pods are pending and fit a node that exists or is being launched.
-	Promised State = "Promised"
+	// Nominated pods are pending and fit a node that exists or is being launched.
+	Nominated State = "Nominated"
 	// Pending pods are pending; a node would be launched for them, or scheduling is retried.
 	Pending State = "Pending"
 	// Refused pods are unschedulable.
@@ -75,7 +75,7 @@ func stateOf(pod *corev1.Pod, outcome report.Outcome) State {
 	}
 	switch outcome {
 	case report.Placed:
-		return Promised
+		return Nominated
 	case report.Launched, report.Later:
 		return Pending
 	case report.Refused, report.Invalid:
@@ -97,7 +97,7 @@ func (a Pod) Text() string {
 			head += "  The node is being deleted. For the pod:\n" + a.Fate.Text("    ")
 		}
 		return head
-	case Promised:
+	case Nominated:
 		head += "is pending and fits a node\n"
 	case Pending:
 		head += "is pending\n"

@@ -31,7 +31,7 @@ func TestPod(t *testing.T) {
 	}{
 		{"on a node", "shop", "front-1", nil, Bound, `Pod shop/front-1 is on node "node-1" (NodeClaim "web-1", NodePool "web")
 `},
-		{"capacity on a node", "shop", "small", nil, Promised, `Pod shop/small is pending and fits a node
+		{"capacity on a node", "shop", "small", nil, Nominated, `Pod shop/small is pending and fits a node
   it fits on node "node-1"
 `},
 		{"capacity on a node that is not ready", "shop", "small", append(leaving("node-1", "web-1"), func(objects []client.Object) {
@@ -41,7 +41,7 @@ func TestPod(t *testing.T) {
 			change("node-2", func(n *corev1.Node) {
 				n.Spec.Taints = []corev1.Taint{{Key: "full", Effect: corev1.TaintEffectNoSchedule}}
 			})(objects)
-		}), Promised, `Pod shop/small is pending and fits a node
+		}), Nominated, `Pod shop/small is pending and fits a node
   it fits on NodeClaim "web-2", whose node has not registered
 `},
 		{"a node to launch", "shop", "medium", nil, Pending, `Pod shop/medium is pending

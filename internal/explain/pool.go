@@ -39,7 +39,7 @@ type NodePool struct {
 	// Disrupting are the nodes that count against the budgets.
 	Disrupting []Disrupting `json:"disrupting"`
 	// Excluded are the nodes that may not be disrupted for any reason, by obstacle.
-	Excluded []Tally `json:"barred"`
+	Excluded []Tally `json:"excluded"`
 	// Disruption is what may happen to the others, one entry for each reason.
 	Disruption []Outlook `json:"disruption"`
 }
