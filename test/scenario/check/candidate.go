@@ -17,17 +17,18 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// candidate is a node that an instance type may become, with one of its offerings.
-type candidate struct {
-	node        *corev1.Node
-	allocatable corev1.ResourceList
-	price       float64
+// Candidate is a node that an instance type may become, with one of its offerings.
+type Candidate struct {
+	Node *corev1.Node
+	// Allocatable is what pods may request there, Price is that of the offering in dollars per hour.
+	Allocatable corev1.ResourceList
+	Price       float64
 }
 
-// candidates are all nodes that an instance type may become with the given labels and any available offering. A label for which the type
+// Candidates are all nodes that an instance type may become with the given labels and any available offering. A label for which the type
 // allows several values gives one candidate per value.
-func candidates(t *cloud.InstanceType, labels map[string]string, taints []corev1.Taint) []candidate {
-	var out []candidate
+func Candidates(t *cloud.InstanceType, labels map[string]string, taints []corev1.Taint) []Candidate {
+	var out []Candidate
 	for i := range t.Offerings {
 		o := &t.Offerings[i]
 		if !o.Available || o.CapacityType() == v1.CapacityTypeReserved && o.ReservationCapacity <= 0 {
@@ -54,7 +55,7 @@ func candidates(t *cloud.InstanceType, labels map[string]string, taints []corev1
 		for _, labels := range product(fixed, choices) {
 			node := &corev1.Node{Spec: corev1.NodeSpec{Taints: taints}}
 			node.Name, node.Labels = labels[corev1.LabelHostname], withOldNames(labels)
-			out = append(out, candidate{node: node, allocatable: t.AllocatableOf(o), price: o.Price})
+			out = append(out, Candidate{Node: node, Allocatable: t.AllocatableOf(o), Price: o.Price})
 		}
 	}
 	return out
@@ -125,7 +126,8 @@ func allows(r v1.NodeSelectorRequirementWithMinValues, labels map[string]string)
 	return false
 }
 
-func allAllow(list []v1.NodeSelectorRequirementWithMinValues, labels map[string]string) bool {
+// Allowed reports whether a node with these labels meets all requirements.
+func Allowed(list []v1.NodeSelectorRequirementWithMinValues, labels map[string]string) bool {
 	return !slices.ContainsFunc(list, func(r v1.NodeSelectorRequirementWithMinValues) bool { return !allows(r, labels) })
 }
 

@@ -73,7 +73,7 @@ type judge struct {
 // cache holds results that depend on pools and instance types alone.
 type cache struct {
 	named      map[string]map[string]bool
-	candidates map[typeOfPool][]candidate
+	candidates map[typeOfPool][]Candidate
 }
 
 // typeOfPool is an instance type of one pool, with the custom labels that are not decided.
@@ -85,7 +85,7 @@ type typeOfPool struct {
 // Judge lists the violations of a plan.
 func Judge(s Subject) []error {
 	j := &judge{Subject: s, pods: map[types.UID]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, namespaces: map[string]map[string]string{}}
-	j.cache = cache{named: map[string]map[string]bool{}, candidates: map[typeOfPool][]candidate{}}
+	j.cache = cache{named: map[string]map[string]bool{}, candidates: map[typeOfPool][]Candidate{}}
 	for _, o := range s.Objects {
 		switch o := o.(type) {
 		case *corev1.Pod:
@@ -98,7 +98,7 @@ func Judge(s Subject) []error {
 			if s.DevicesIgnored && usesDevices(&o.Spec.Template.Spec) {
 				continue
 			}
-			j.daemons = append(j.daemons, daemonPod(o))
+			j.daemons = append(j.daemons, DaemonPod(o))
 		}
 	}
 	j.accounting()
@@ -123,8 +123,8 @@ func (j *judge) fail(format string, args ...any) {
 	j.errs = append(j.errs, fmt.Errorf(format, args...))
 }
 
-// daemonPod is the pod that a DaemonSet would create for a node.
-func daemonPod(d *appsv1.DaemonSet) *corev1.Pod {
+// DaemonPod is the pod that a DaemonSet would create for a node.
+func DaemonPod(d *appsv1.DaemonSet) *corev1.Pod {
 	pod := &corev1.Pod{Spec: *d.Spec.Template.Spec.DeepCopy()}
 	pod.Namespace, pod.Name, pod.Labels = d.Namespace, d.Name, d.Spec.Template.Labels
 	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {

@@ -97,36 +97,36 @@ func (j *judge) launched(name string, c Claim, t *cloud.InstanceType) (price flo
 	pods := j.podsOf(c.Pods)
 	price = math.Inf(1)
 	tooSmall := "no available offering meets its requirements"
-	for _, m := range candidates(t, c.Object.Labels, c.Object.Spec.Taints) {
-		if !allAllow(c.Object.Spec.Requirements, m.node.Labels) {
+	for _, m := range Candidates(t, c.Object.Labels, c.Object.Spec.Taints) {
+		if !Allowed(c.Object.Spec.Requirements, m.Node.Labels) {
 			continue
 		}
-		if what, over := short(sum(append(j.daemonsOn(m.node), pods...)), m.allocatable); over {
+		if what, over := short(sum(append(j.daemonsOn(m.Node), pods...)), m.Allocatable); over {
 			tooSmall = "too small: " + what
 			continue
 		}
-		if what, clash := samePort(append(j.daemonsOn(m.node), pods...)); clash {
+		if what, clash := samePort(append(j.daemonsOn(m.Node), pods...)); clash {
 			j.fail("%s as %s: %s", name, t.Name, what)
 		}
-		price = min(price, m.price)
-		if pool := j.pools[c.Object.Labels[v1.NodePoolLabelKey]]; !allAllow(pool.Spec.Template.Spec.Requirements, m.node.Labels) {
+		price = min(price, m.Price)
+		if pool := j.pools[c.Object.Labels[v1.NodePoolLabelKey]]; !Allowed(pool.Spec.Template.Spec.Requirements, m.Node.Labels) {
 			j.fail("%s as %s does not meet the requirements of its pool", name, t.Name)
 		}
 		for _, pod := range pods {
-			if !matchesNode(pod, m.node) {
-				j.fail("%s as %s in %s (%s): pod %s may not run there", name, t.Name, m.node.Labels[corev1.LabelTopologyZone],
-					m.node.Labels[v1.CapacityTypeLabelKey], pod.Name)
+			if !matchesNode(pod, m.Node) {
+				j.fail("%s as %s in %s (%s): pod %s may not run there", name, t.Name, m.Node.Labels[corev1.LabelTopologyZone],
+					m.Node.Labels[v1.CapacityTypeLabelKey], pod.Name)
 			}
-			if !j.volumesUsable(pod, m.node) {
-				j.fail("%s as %s in %s: pod %s cannot use its volumes there", name, t.Name, m.node.Labels[corev1.LabelTopologyZone], pod.Name)
+			if !j.volumesUsable(pod, m.Node) {
+				j.fail("%s as %s in %s: pod %s cannot use its volumes there", name, t.Name, m.Node.Labels[corev1.LabelTopologyZone], pod.Name)
 			}
-			at := &plannedNode{name: name, options: []map[string]string{m.node.Labels}}
-			for _, d := range j.daemonsOn(m.node) {
+			at := &plannedNode{name: name, options: []map[string]string{m.Node.Labels}}
+			for _, d := range j.daemonsOn(m.Node) {
 				if j.mayViolate(pod, at, d, at) {
 					j.fail("%s as %s: pod %s and DaemonSet %s violate anti-affinity", name, t.Name, pod.Name, d.Name)
 				}
 			}
-			if !tolerates(pod, m.node.Spec.Taints) {
+			if !tolerates(pod, m.Node.Spec.Taints) {
 				j.fail("%s: pod %s does not tolerate its taints", name, pod.Name)
 			}
 		}
@@ -151,7 +151,7 @@ func (j *judge) limits() {
 				continue
 			}
 			launches = true
-			add(total, largest(j.listed(c.Object, name)))
+			add(total, Largest(j.listed(c.Object, name)))
 		}
 		for r, limit := range pool.Spec.Limits {
 			if have := total[r]; launches && have.Cmp(limit) > 0 {
@@ -161,8 +161,8 @@ func (j *judge) limits() {
 	}
 }
 
-// largest is the maximum of every resource over the types, and one node.
-func largest(list []*cloud.InstanceType) corev1.ResourceList {
+// Largest is the maximum of every resource over the types, and one node.
+func Largest(list []*cloud.InstanceType) corev1.ResourceList {
 	out := corev1.ResourceList{v1.ResourceNodes: *resource.NewQuantity(1, resource.DecimalSI)}
 	for _, t := range list {
 		for name, q := range t.Capacity {

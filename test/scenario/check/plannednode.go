@@ -117,7 +117,7 @@ func (j *judge) inFlightNode(claim *v1.NodeClaim) *plannedNode {
 		}
 	}
 	if claim.Status.ProviderID == "" {
-		s.options = j.launchLabels(claim, func(candidate) bool { return true })
+		s.options = j.launchLabels(claim, func(Candidate) bool { return true })
 	}
 	if len(s.options) == 0 {
 		s.options = []map[string]string{maps.Clone(claim.Labels)}
@@ -130,8 +130,8 @@ func (j *judge) inFlightNode(claim *v1.NodeClaim) *plannedNode {
 func (j *judge) newNode(name string, c Claim) *plannedNode {
 	pods := j.podsOf(c.Pods)
 	s := &plannedNode{name: name, planned: true, taints: c.Object.Spec.Taints, arrivals: pods}
-	s.options = j.launchLabels(c.Object, func(m candidate) bool {
-		_, over := short(sum(append(j.daemonsOn(m.node), pods...)), m.allocatable)
+	s.options = j.launchLabels(c.Object, func(m Candidate) bool {
+		_, over := short(sum(append(j.daemonsOn(m.Node), pods...)), m.Allocatable)
 		return !over
 	})
 	s.setName("(" + name + ")") // a name that no node can have
@@ -139,15 +139,15 @@ func (j *judge) newNode(name string, c Claim) *plannedNode {
 }
 
 // launchLabels are the labels of all candidates that a claim may launch.
-func (j *judge) launchLabels(claim *v1.NodeClaim, accept func(candidate) bool) []map[string]string {
+func (j *judge) launchLabels(claim *v1.NodeClaim, accept func(Candidate) bool) []map[string]string {
 	var out []map[string]string
 	for _, t := range j.Types[claim.Labels[v1.NodePoolLabelKey]] {
 		if !lists(claim, t.Name) {
 			continue
 		}
-		for _, m := range candidates(t, claim.Labels, claim.Spec.Taints) {
-			if allAllow(claim.Spec.Requirements, m.node.Labels) && accept(m) {
-				out = append(out, m.node.Labels)
+		for _, m := range Candidates(t, claim.Labels, claim.Spec.Taints) {
+			if Allowed(claim.Spec.Requirements, m.Node.Labels) && accept(m) {
+				out = append(out, m.Node.Labels)
 			}
 		}
 	}

@@ -55,14 +55,14 @@ func (j *judge) fits(pod *corev1.Pod, pool *v1.NodePool) (string, bool) {
 	combinations := j.customLabels(pod, pool)
 	for _, t := range j.Types[pool.Name] {
 		possible := j.candidatesOf(t, pool, combinations)
-		possible = slices.DeleteFunc(slices.Clone(possible), func(m candidate) bool { return !matchesNode(pod, m.node) })
+		possible = slices.DeleteFunc(slices.Clone(possible), func(m Candidate) bool { return !matchesNode(pod, m.Node) })
 		daemons := j.daemonsOnAny(possible)
 		if _, taken := samePort(append(daemons, pod)); taken {
 			continue
 		}
 		asked := sum(append(daemons, pod))
 		for _, m := range possible {
-			if _, over := short(asked, m.allocatable); !over && j.volumesUsable(pod, m.node) && j.topologyAllows(pod, m) {
+			if _, over := short(asked, m.Allocatable); !over && j.volumesUsable(pod, m.Node) && j.topologyAllows(pod, m) {
 				return t.Name, true
 			}
 		}
@@ -71,15 +71,15 @@ func (j *judge) fits(pod *corev1.Pod, pool *v1.NodePool) (string, bool) {
 }
 
 // candidatesOf are the candidates of a type that meet the pool's requirements and labels.
-func (j *judge) candidatesOf(t *cloud.InstanceType, pool *v1.NodePool, combinations []map[string]string) []candidate {
+func (j *judge) candidatesOf(t *cloud.InstanceType, pool *v1.NodePool, combinations []map[string]string) []Candidate {
 	key := typeOfPool{t, pool.Name, fmt.Sprint(combinations)}
 	if known, ok := j.cache.candidates[key]; ok {
 		return known
 	}
-	var out []candidate
+	var out []Candidate
 	for _, labels := range combinations {
-		for _, m := range candidates(t, labels, pool.Spec.Template.Spec.Taints) {
-			if allAllow(pool.Spec.Template.Spec.Requirements, m.node.Labels) && agree(pool.Spec.Template.Labels, m.node.Labels) {
+		for _, m := range Candidates(t, labels, pool.Spec.Template.Spec.Taints) {
+			if Allowed(pool.Spec.Template.Spec.Requirements, m.Node.Labels) && agree(pool.Spec.Template.Labels, m.Node.Labels) {
 				out = append(out, m)
 			}
 		}
@@ -100,10 +100,10 @@ func agree(wanted, labels map[string]string) bool {
 
 // daemonsOnAny are the DaemonSet pods that run on some candidate of a type: what the pod does not decide, such as the zone, stays open,
 // so capacity is reserved for all of them.
-func (j *judge) daemonsOnAny(list []candidate) []*corev1.Pod {
+func (j *judge) daemonsOnAny(list []Candidate) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, d := range j.daemons {
-		if slices.ContainsFunc(list, func(m candidate) bool { return tolerates(d, m.node.Spec.Taints) && matchesNode(d, m.node) }) {
+		if slices.ContainsFunc(list, func(m Candidate) bool { return tolerates(d, m.Node.Spec.Taints) && matchesNode(d, m.Node) }) {
 			out = append(out, d)
 		}
 	}

@@ -177,7 +177,7 @@ func (j *judge) reachableDomains(s spread, at *plannedNode) map[string]bool {
 		combinations := j.customLabels(s.owner, pool)
 		for _, t := range types {
 			for _, m := range j.candidatesOf(t, pool, combinations) {
-				take(m.node.Labels, m.node.Spec.Taints)
+				take(m.Node.Labels, m.Node.Spec.Taints)
 			}
 		}
 	}

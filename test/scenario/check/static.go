@@ -18,15 +18,15 @@ func (j *judge) minAllocatableOfStatic(claim *v1.NodeClaim) corev1.ResourceList 
 	}
 	var least corev1.ResourceList
 	for _, t := range j.StaticTypes[pool.Name] {
-		for _, m := range candidates(t, claim.Labels, claim.Spec.Taints) {
-			if !allAllow(claim.Spec.Requirements, m.node.Labels) {
+		for _, m := range Candidates(t, claim.Labels, claim.Spec.Taints) {
+			if !Allowed(claim.Spec.Requirements, m.Node.Labels) {
 				continue
 			}
 			if least == nil {
-				least = m.allocatable.DeepCopy()
+				least = m.Allocatable.DeepCopy()
 			}
 			for name, q := range least {
-				if have := m.allocatable[name]; have.Cmp(q) < 0 {
+				if have := m.Allocatable[name]; have.Cmp(q) < 0 {
 					least[name] = have
 				}
 			}

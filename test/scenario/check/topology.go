@@ -10,10 +10,10 @@ import (
 
 // topologyAllows reports whether a pod could go to a new node without violating a constraint about other pods, its own or theirs. It
 // returns false when that is not certain.
-func (j *judge) topologyAllows(pod *corev1.Pod, m candidate) bool {
-	labels := maps.Clone(m.node.Labels)
+func (j *judge) topologyAllows(pod *corev1.Pod, m Candidate) bool {
+	labels := maps.Clone(m.Node.Labels)
 	labels[corev1.LabelHostname] = "(another)"
-	at := &plannedNode{name: "another", options: []map[string]string{labels}, taints: m.node.Spec.Taints}
+	at := &plannedNode{name: "another", options: []map[string]string{labels}, taints: m.Node.Spec.Taints}
 	for _, other := range j.sites {
 		for _, q := range other.pods() {
 			if j.mayViolate(pod, at, q, other) || other.planned && j.mayNotShare(pod, q) {
@@ -21,7 +21,7 @@ func (j *judge) topologyAllows(pod *corev1.Pod, m candidate) bool {
 			}
 		}
 	}
-	for _, d := range j.daemonsOn(m.node) {
+	for _, d := range j.daemonsOn(m.Node) {
 		if j.mayViolate(pod, at, d, at) {
 			return false
 		}
