@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo up chaos attacks build image test checklist bench bench-cluster lint prose generate vuln env local demo-program
+.PHONY: help demo up chaos attacks oracle build image test checklist bench bench-cluster lint prose generate vuln env local demo-program
 
 # Number of one-CPU pods that `make demo` runs.
 PODS ?= $(if $(filter aws,$(CLOUD)),10,100)
@@ -11,11 +11,13 @@ PODS ?= $(if $(filter aws,$(CLOUD)),10,100)
 CLOUD ?= kwok
 # Scene that `make demo` runs instead of provisioning: consolidation, drift, expiry or repair; with CLOUD=aws: storm (use about PODS=500).
 SCENE ?=
-# Random seed of the faults that `make chaos` injects, and how many times it kills the controller.
+# Random seed of the faults that `make chaos` injects, and of the first problem of `make oracle`; and how many times it kills the controller.
 SEED ?= 1
 KILLS ?= 50
 # Attacks that `make attacks` runs: a regular expression; all by default.
 ATTACK ?=
+# Number of random problems that `make oracle` judges, from seed SEED on.
+COUNT ?= 10000
 # Catalog of instance types and prices: generic, or an EC2 region such as aws/us-east-1.
 CATALOG ?= generic
 # Architecture and version of the image that `make image` builds.
@@ -25,7 +27,7 @@ VERSION ?= $(shell awk '/^appVersion:/ { print $$2 }' charts/karpenter/Chart.yam
 BIN := $(CURDIR)/bin
 TOOL := go tool -modfile=tools/go.mod
 # The modules of the repository besides the main one that contain first-party code.
-MODULES := local tools/ec2catalog tools/charts tools/image test/chart test/alerts
+MODULES := local tools/ec2catalog tools/charts tools/image test/chart test/alerts test/oracle
 # Files that `make prose` checks, except those that match .vale/unchecked; UNCHECKED=/dev/null checks all.
 PROSE := git ls-files -co --exclude-standard -- '*.md' '*.go' '*.yaml' 'docs/*.txt' | grep -vE '(^|/)testdata/|^bench/cases/'
 UNCHECKED ?= .vale/unchecked
@@ -53,6 +55,9 @@ chaos: build local ## Inject random faults into the controller and the API serve
 attacks: build local ## Run hostile tenants beside honest pods, and check that these run and memory is bounded: ATTACK=many-keys
 	@go build -o $(BIN)/attacks ./test/attacks
 	@$(BIN)/attacks -launcher=$(BIN)/local -controller=$(BIN)/karpenter -attack='$(ATTACK)'
+
+oracle: ## Have kube-scheduler judge the plans for random problems; wrong ones become scenarios in bin/oracle-failures: COUNT=10000 SEED=1
+	@go build -C test/oracle -o $(BIN)/oracle . && $(BIN)/oracle -count='$(COUNT)' -seed='$(SEED)' -out=$(BIN)/oracle-failures
 
 build: ## Build bin/karpenter
 	@echo "building bin/karpenter"

@@ -1,0 +1,212 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/test/scenario/check"
+)
+
+const (
+	// launches is how often each plan is launched at random, besides once for each zone with as much as possible there.
+	launches = 2
+	// orders is in how many orders the pods of a launch are bound before the plan is called wrong.
+	orders = 12
+)
+
+// arrival is a pod that the plan puts on a node.
+type arrival struct {
+	pod  *corev1.Pod
+	node string
+}
+
+// launch is a plan with its nodes launched.
+type launch struct {
+	nodes []*corev1.Node
+	// claims are the NodeClaims of new nodes.
+	claims   []*v1.NodeClaim
+	arrivals []arrival
+	// names say what each new node is.
+	names map[string]string
+}
+
+// bindings launches the plan and binds its pods, several times. It leaves the last launch in the scheduler and returns it.
+func (j *Judge) bindings(q *question) (launch, []Failure) {
+	random := q.random()
+	plan := q.simulation.Plan
+	var failures []Failure
+	candidates := make([][]check.Candidate, len(plan.NodeClaims))
+	for i := range plan.NodeClaims {
+		if candidates[i] = q.launchable(q.simulation.Claims[i]); len(candidates[i]) == 0 {
+			failures = append(failures, Failure{Kind: Unlaunched, Text: fmt.Sprintf("NodeClaim %d of pool %s: no offering satisfies it", i+1, plan.NodeClaims[i].Pool)})
+		}
+	}
+	if len(failures) > 0 {
+		return launch{}, failures
+	}
+	if len(plan.NodeClaims)+len(plan.Placements) > 0 {
+		j.Tally.Plans++
+	}
+	var l launch
+	for _, zone := range append(zonesOf(candidates), make([]string, launches)...) {
+		l = q.launch(candidates, zone, random)
+		if f := j.bindAll(q, l, random); f != nil {
+			return launch{}, []Failure{*f}
+		}
+		if len(plan.NodeClaims) == 0 {
+			break // the next launches would be the same
+		}
+	}
+	return l, nil
+}
+
+// zonesOf are the zones in which claims may be launched that may be launched in several.
+func zonesOf(candidates [][]check.Candidate) []string {
+	all := map[string]bool{}
+	for _, list := range candidates {
+		zones := map[string]bool{}
+		for _, c := range list {
+			zones[c.Node.Labels[corev1.LabelTopologyZone]] = true
+		}
+		if len(zones) > 1 {
+			maps.Copy(all, zones)
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// inZone are the candidates in a zone, or all if there are none.
+func inZone(list []check.Candidate, zone string) []check.Candidate {
+	there := slices.DeleteFunc(slices.Clone(list), func(c check.Candidate) bool { return c.Node.Labels[corev1.LabelTopologyZone] != zone })
+	if len(there) == 0 {
+		return list
+	}
+	return there
+}
+
+// launch launches each claim as a random candidate, in the zone if it can be launched there.
+func (q *question) launch(candidates [][]check.Candidate, zone string, random *rand.Rand) launch {
+	l := launch{nodes: slices.Clone(q.nodes), names: map[string]string{}}
+	plan := q.simulation.Plan
+	for i, c := range plan.NodeClaims {
+		list := inZone(candidates[i], zone)
+		chosen := list[random.IntN(len(list))]
+		node := nodeFrom(chosen, fmt.Sprintf("new-%d-%d", q.pass, i+1))
+		node.Spec.ProviderID = "kwok://" + node.Name
+		l.nodes = append(l.nodes, node)
+		l.claims = append(l.claims, claimOf(q.simulation.Claims[i], node))
+		l.names[node.Name] = fmt.Sprintf("%s, a %s of pool %s in %s", node.Name, node.Labels[corev1.LabelInstanceTypeStable], c.Pool, node.Labels[corev1.LabelTopologyZone])
+		for _, pod := range q.podsOf(c.Pods) {
+			l.arrivals = append(l.arrivals, arrival{pod, node.Name})
+		}
+	}
+	for _, at := range plan.Placements {
+		for _, pod := range q.podsOf(at.Pods) {
+			l.arrivals = append(l.arrivals, arrival{pod, at.Node.NodeName})
+		}
+	}
+	return l
+}
+
+// bindAll binds the pods of a launch in some order. It returns what is wrong if none binds all.
+func (j *Judge) bindAll(q *question, l launch, random *rand.Rand) *Failure {
+	var failure *Failure
+	late := map[*corev1.Pod]int{} // how often a pod was left over: such pods are first in the next order
+	for range orders {
+		list := slices.Clone(l.arrivals)
+		random.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
+		slices.SortStableFunc(list, func(a, b arrival) int {
+			return cmp.Or(late[b.pod]-late[a.pod], constraints(b.pod)-constraints(a.pod))
+		})
+		var left []arrival
+		if left, failure = j.bindInOrder(q, l, list); failure == nil {
+			return nil
+		}
+		for _, a := range left {
+			late[a.pod]++
+		}
+	}
+	return failure
+}
+
+// constraints counts what a pod requires of other pods.
+func constraints(pod *corev1.Pod) int {
+	n := len(pod.Spec.TopologySpreadConstraints)
+	if a := pod.Spec.Affinity; a != nil && a.PodAffinity != nil {
+		n += len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
+		n += len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	return n
+}
+
+// bindInOrder binds pods in the order of the list, again and again as long as some bind: a pod may have to wait for another one.
+func (j *Judge) bindInOrder(q *question, l launch, list []arrival) ([]arrival, *Failure) {
+	if err := j.prepare(q, l); err != nil {
+		return nil, &Failure{Kind: Unreadable, Text: err.Error()}
+	}
+	for len(list) > 0 {
+		var waiting []arrival
+		var whys []string
+		for _, a := range list {
+			if why := j.scheduler.Refusal(a.pod, a.node); why != "" {
+				waiting, whys = append(waiting, a), append(whys, why)
+				continue
+			}
+			if err := j.scheduler.Bind(a.pod, a.node); err != nil {
+				return nil, &Failure{Kind: Unreadable, Text: err.Error()}
+			}
+		}
+		if len(waiting) == len(list) {
+			return waiting, l.unbound(waiting, whys)
+		}
+		list = waiting
+	}
+	return nil, nil
+}
+
+// prepare puts the nodes of a launch into the scheduler, with the pods that run and those of DaemonSets.
+func (j *Judge) prepare(q *question, l launch) error {
+	if err := j.scheduler.Load(q.objects); err != nil {
+		return err
+	}
+	j.scheduler.SetNodes(l.nodes, q.bound)
+	for _, node := range l.nodes {
+		for _, daemon := range q.daemonsFor(node) {
+			if q.runs(daemon, node.Name) {
+				continue
+			}
+			if j.scheduler.Refusal(daemon, node.Name) != "" {
+				continue
+			}
+			if err := j.scheduler.Bind(daemon, node.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unbound describes the pods that wait.
+func (l launch) unbound(waiting []arrival, whys []string) *Failure {
+	texts := make([]string, len(waiting))
+	for i, a := range waiting {
+		name := l.names[a.node]
+		if name == "" {
+			name = a.node
+		}
+		texts[i] = fmt.Sprintf("pod %s on %s: %s", a.pod.Name, name, whys[i])
+	}
+	slices.Sort(texts)
+	slices.Sort(whys)
+	plugin, _, _ := strings.Cut(whys[0], ":")
+	return &Failure{Kind: Unbound, Text: strings.Join(texts, "; "), Plugin: plugin}
+}

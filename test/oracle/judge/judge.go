@@ -1,0 +1,266 @@
+// Package judge decides whether the answers of the engine are right, with kube-scheduler itself as the authority on what a pod may do.
+//
+// A plan is materialized: every NodeClaim becomes a node with the labels that a launch would give it, for a random one of all the instance
+// types and offerings that it keeps, and its DaemonSet pods. Then its pods are bound one by one through the filters of kube-scheduler, in
+// many orders. The plan is wrong if no order binds them all. A refusal is wrong if the pod could be bound in the end, on a node that
+// exists or on a new one of any pool, instance type and offering within the limits. A NodeClaim is wrong if the API server would refuse it.
+package judge
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/internal/simulation"
+	"github.com/karpenter-anew/karpenter/test/oracle/kubescheduler"
+)
+
+// Judge judges answers about one cloud, for one goroutine.
+type Judge struct {
+	reader    *manifest.Reader
+	cloud     cloud.Cloud
+	scheduler *kubescheduler.Scheduler
+	// Tally counts what was judged.
+	Tally Tally
+}
+
+// Tally counts what was judged.
+type Tally struct{ Problems, Pods, Plans, Refusals, Commands int }
+
+// Add adds another tally.
+func (t *Tally) Add(more Tally) {
+	t.Problems += more.Problems
+	t.Pods += more.Pods
+	t.Plans += more.Plans
+	t.Refusals += more.Refusals
+	t.Commands += more.Commands
+}
+
+// String is the tally as a sentence.
+func (t Tally) String() string {
+	return fmt.Sprintf("%d problems, %d pods, %d plans judged, %d refusals judged, %d commands judged", t.Problems, t.Pods, t.Plans, t.Refusals, t.Commands)
+}
+
+// Failure is a wrong answer.
+type Failure struct {
+	// Kind tells failures apart: shrinking keeps it.
+	Kind Kind
+	// Text says what is wrong.
+	Text string
+	// Plugin is the plugin of kube-scheduler that refuses a pod; empty for other failures.
+	Plugin string
+}
+
+// Same reports whether another failure is of the same sort.
+func (f Failure) Same(other Failure) bool { return f.Kind == other.Kind && f.Plugin == other.Plugin }
+
+// Kind is what sort of answer is wrong.
+type Kind string
+
+// The kinds of failure.
+const (
+	Unreadable Kind = "input"     // the generator wrote a manifest that the product does not read
+	Unbound    Kind = "binding"   // no order binds the pods of the plan
+	Refused    Kind = "refusal"   // a refused pod could run
+	Invalid    Kind = "claim"     // the API server would refuse the NodeClaim
+	Panicked   Kind = "panic"     // the engine panicked
+	Unlaunched Kind = "launch"    // no offering satisfies the NodeClaim
+	Overspent  Kind = "price"     // a command does not save what it says
+	OverBudget Kind = "budget"    // commands disrupt more nodes or pods than allowed
+	Reordered  Kind = "order"     // the order of the objects changes the plan
+	Overlimit  Kind = "limits"    // a pool may grow beyond its limits
+	Forgotten  Kind = "forgotten" // a pod is in no answer, or in two
+)
+
+// New builds a judge. It ends with ctx.
+func New(ctx context.Context, reader *manifest.Reader, c cloud.Cloud) (*Judge, error) {
+	scheduler, err := kubescheduler.New(ctx)
+	return &Judge{reader: reader, cloud: c, scheduler: scheduler}, err
+}
+
+// question is a problem, read, with the answer of the engine.
+type question struct {
+	Problem
+	pass       int
+	objects    []client.Object
+	pods       map[string]*corev1.Pod // by UID
+	bound      []*corev1.Pod
+	nodes      []*corev1.Node
+	daemons    []*corev1.Pod // one for each DaemonSet, on no node
+	pools      map[string]*v1.NodePool
+	types      map[string][]*cloud.InstanceType
+	simulation simulation.Result
+}
+
+// Plan answers what the engine plans for a problem, as text.
+func (j *Judge) Plan(p Problem) (string, error) {
+	objects, err := p.objects(j.reader)
+	if err != nil {
+		return "", err
+	}
+	result, err := simulation.Run(context.Background(), objects, j.cloud, p.settings())
+	return result.Text(), err
+}
+
+// passes is how often the engine is asked about one problem, each time with what it planned before in place. A pod may wait for a
+// launch that decides a zone; it may not wait for ever.
+const passes = 6
+
+// Provisioning judges the plans for a problem.
+func (j *Judge) Provisioning(p Problem) (failures []Failure) {
+	defer func() {
+		if r := recover(); r != nil {
+			failures = append(failures, Failure{Kind: Panicked, Text: fmt.Sprint(r)})
+		}
+	}()
+	objects, err := p.objects(j.reader)
+	if err != nil {
+		return []Failure{{Kind: Unreadable, Text: err.Error()}}
+	}
+	j.Tally.Problems++
+	for pass := range passes {
+		q, err := j.ask(p, objects, pass)
+		if err != nil {
+			return []Failure{{Kind: Unreadable, Text: err.Error()}}
+		}
+		if pass == 0 {
+			j.Tally.Pods += len(q.pods)
+		}
+		failures = append(q.accounting(), j.claims(q)...)
+		if len(failures) > 0 {
+			return failures
+		}
+		l, failures := j.bindings(q)
+		if len(failures) > 0 {
+			return failures
+		}
+		plan := q.simulation.Plan
+		if len(plan.Unschedulable) == 0 {
+			return nil
+		}
+		if len(plan.NodeClaims)+len(plan.Placements) == 0 {
+			return j.refusals(q)
+		}
+		objects = q.after(l, j.scheduler.Pods())
+	}
+	return nil
+}
+
+// ask has the engine answer a problem.
+func (j *Judge) ask(p Problem, objects []client.Object, pass int) (*question, error) {
+	result, err := simulation.Run(context.Background(), objects, j.cloud, p.settings())
+	if err != nil {
+		return nil, err
+	}
+	q := &question{
+		Problem: p, pass: pass, objects: objects, simulation: result,
+		pods: map[string]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, types: map[string][]*cloud.InstanceType{},
+	}
+	q.sort()
+	for name, pool := range q.pools {
+		if slices.ContainsFunc(result.Skipped, func(s simulation.SkippedPool) bool { return s.Name == name }) {
+			continue
+		}
+		if q.types[name], err = j.cloud.Provider.InstanceTypes(context.Background(), pool); err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
+}
+
+// sort files the objects by kind.
+func (q *question) sort() {
+	for _, o := range q.objects {
+		switch o := o.(type) {
+		case *corev1.Pod:
+			o = admit(o)
+			q.pods[string(o.UID)] = o
+			if o.Spec.NodeName != "" {
+				q.bound = append(q.bound, o)
+			}
+		case *corev1.Node:
+			if o.Labels[corev1.LabelHostname] == "" { // the kubelet sets it
+				o = o.DeepCopy()
+				metav1.SetMetaDataLabel(&o.ObjectMeta, corev1.LabelHostname, o.Name)
+			}
+			q.nodes = append(q.nodes, o)
+		case *appsv1.DaemonSet:
+			q.daemons = append(q.daemons, newDaemon(o))
+		case *v1.NodePool:
+			q.pools[o.Name] = o
+		}
+	}
+}
+
+// after are the objects of the cluster once a plan is carried out.
+func (q *question) after(l launch, running []*corev1.Pod) []client.Object {
+	bound := map[types.UID]bool{}
+	var out []client.Object
+	for _, pod := range running {
+		bound[pod.UID] = true
+		if original, ok := q.pods[string(pod.UID)]; ok && original.Spec.NodeName != "" {
+			pod = original
+		}
+		pod.Status.Phase, pod.Status.Conditions = corev1.PodRunning, nil
+		out = append(out, pod)
+	}
+	for _, o := range q.objects {
+		if !bound[o.GetUID()] {
+			out = append(out, o)
+		}
+	}
+	for i, node := range l.nodes[len(q.nodes):] {
+		out = append(out, node, l.claims[i])
+	}
+	return out
+}
+
+// accounting checks that each pending pod is in one answer.
+func (q *question) accounting() (failures []Failure) {
+	named := map[string]int{}
+	count := func(pods []*model.Pod) {
+		for _, p := range pods {
+			named[p.UID]++
+		}
+	}
+	plan := q.simulation.Plan
+	for _, c := range plan.NodeClaims {
+		count(c.Pods)
+	}
+	for _, at := range plan.Placements {
+		count(at.Pods)
+	}
+	for _, u := range plan.Unschedulable {
+		count(u.Pods)
+	}
+	count(plan.Deferred)
+	count(plan.Undecided)
+	count(q.simulation.Rejected)
+	for _, uid := range slices.Sorted(maps.Keys(q.pods)) {
+		pod := q.pods[uid]
+		if n := named[uid]; pod.Spec.NodeName == "" && n != 1 || pod.Spec.NodeName != "" && n != 0 {
+			failures = append(failures, Failure{Kind: Forgotten, Text: fmt.Sprintf("pod %s is in %d answers", pod.Name, n)})
+		}
+	}
+	return failures
+}
+
+// podsOf are the API objects of pods of the plan.
+func (q *question) podsOf(list []*model.Pod) []*corev1.Pod {
+	out := make([]*corev1.Pod, 0, len(list))
+	for _, p := range list {
+		out = append(out, q.pods[p.UID])
+	}
+	return out
+}

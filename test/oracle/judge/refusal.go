@@ -1,0 +1,225 @@
+package judge
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	podresource "k8s.io/component-helpers/resource"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/test/scenario/check"
+)
+
+// perGroup is how many candidates of one pool, zone and capacity type are tried for a refused pod.
+const perGroup = 3
+
+// refused are the refused pods of a plan, those of equal spec once.
+type refused struct {
+	groups []refusedPods
+	// empty are nodes without capacity in every domain that pools can open: the engine spreads pods over these domains, too, while
+	// kube-scheduler knows those of nodes alone.
+	empty []*corev1.Node
+}
+
+type refusedPods struct {
+	pod     *corev1.Pod
+	options []option
+}
+
+// option is a new node that a refused pod may be tried on.
+type option struct {
+	node *corev1.Node
+	text string
+}
+
+func newRefused(q *question) *refused {
+	out := &refused{empty: q.emptyNodes()}
+	seen := map[string]bool{}
+	for _, u := range q.simulation.Plan.Unschedulable {
+		for _, pod := range q.podsOf(u.Pods) {
+			key := fmt.Sprint(pod.Namespace, pod.Labels, pod.Spec.String())
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			out.groups = append(out.groups, refusedPods{pod: pod, options: q.options(pod)})
+		}
+	}
+	return out
+}
+
+// refusals tries the refused pods on all nodes and on new ones, as the cluster is in the scheduler. A place counts if kube-scheduler
+// accepts it with the domains that there are and with those that pools can open.
+func (j *Judge) refusals(q *question) (failures []Failure) {
+	r := newRefused(q)
+	j.Tally.Refusals += len(r.groups)
+	for _, g := range r.groups {
+		places := j.placesFor(q, g)
+		if len(places) > 0 {
+			j.scheduler.Join(r.empty)
+			wider := j.placesFor(q, g)
+			j.scheduler.Leave(len(r.empty))
+			places = slices.DeleteFunc(places, func(place string) bool { return !slices.Contains(wider, place) })
+		}
+		if len(places) > 0 {
+			failures = append(failures, Failure{
+				Kind: Refused, Text: fmt.Sprintf("pod %s is refused and could run on %s", g.pod.Name, strings.Join(places[:min(len(places), 4)], ", ")),
+			})
+		}
+	}
+	return failures
+}
+
+func (j *Judge) placesFor(q *question, g refusedPods) (places []string) {
+	for _, node := range q.nodes {
+		if node.DeletionTimestamp == nil && j.scheduler.Refusal(g.pod, node.Name) == "" {
+			places = append(places, "node "+node.Name)
+		}
+	}
+	for _, o := range g.options {
+		if j.scheduler.RefusalOnNew(g.pod, o.node, q.daemonsFor(o.node)) == "" {
+			places = append(places, o.text)
+		}
+	}
+	return places
+}
+
+// emptyNodes are nodes without capacity, one for each pool, zone, capacity type and custom labels.
+func (q *question) emptyNodes() []*corev1.Node {
+	var out []*corev1.Node
+	seen := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(q.types)) {
+		pool := q.pools[name]
+		for _, labels := range q.customLabels(nil, pool) {
+			for _, t := range q.types[name] {
+				for _, c := range check.Candidates(t, labels, pool.Spec.Template.Spec.Taints) {
+					key := fmt.Sprint(labels, c.Node.Labels[corev1.LabelTopologyZone], c.Node.Labels[v1.CapacityTypeLabelKey], c.Node.Labels[corev1.LabelArchStable])
+					if seen[key] || !check.Allowed(pool.Spec.Template.Spec.Requirements, c.Node.Labels) {
+						continue
+					}
+					seen[key] = true
+					c.Allocatable = corev1.ResourceList{}
+					out = append(out, nodeFrom(c, fmt.Sprintf("empty-%d", len(out))))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// options are new nodes that hold the pod by their labels, taints and size, within the limits of their pools.
+func (q *question) options(pod *corev1.Pod) []option {
+	var out []option
+	for _, name := range slices.Sorted(maps.Keys(q.types)) {
+		pool := q.pools[name]
+		if !tolerates(pod, pool.Spec.Template.Spec.Taints) {
+			continue
+		}
+		groups := map[string][]check.Candidate{}
+		for _, labels := range q.customLabels(pod, pool) {
+			for _, c := range q.fitting(pod, pool, labels) {
+				key := fmt.Sprint(labels, c.Node.Labels[corev1.LabelTopologyZone], c.Node.Labels[v1.CapacityTypeLabelKey])
+				groups[key] = append(groups[key], c)
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(groups)) {
+			list := groups[key]
+			if !q.Problem.BestEffort && tooFew(pool, list) {
+				continue
+			}
+			for i := 0; i < len(list); i += max(1, len(list)/perGroup) {
+				out = append(out, option{
+					node: nodeFrom(list[i], "tried"),
+					text: fmt.Sprintf("a new %s of pool %s in %s (%s)", list[i].Node.Labels[corev1.LabelInstanceTypeStable], name, list[i].Node.Labels[corev1.LabelTopologyZone], list[i].Node.Labels[v1.CapacityTypeLabelKey]),
+				})
+			}
+		}
+	}
+	return out
+}
+
+// fitting are the candidates of a pool that the pod fits by itself, beside the pods of DaemonSets.
+func (q *question) fitting(pod *corev1.Pod, pool *v1.NodePool, labels map[string]string) []check.Candidate {
+	var out []check.Candidate
+	used := q.used(pool.Name)
+	for _, t := range q.types[pool.Name] {
+		after := used.DeepCopy()
+		add(after, t.Capacity)
+		add(after, oneNode)
+		if len(pool.Spec.Limits) > 0 && !covers(corev1.ResourceList(pool.Spec.Limits), limited(after, pool.Spec.Limits)) {
+			continue
+		}
+		for _, c := range check.Candidates(t, labels, pool.Spec.Template.Spec.Taints) {
+			if !check.Allowed(pool.Spec.Template.Spec.Requirements, c.Node.Labels) || !matches(pod, c.Node) {
+				continue
+			}
+			total := corev1.ResourceList{}
+			for _, p := range append(q.daemonsFor(c.Node), pod) {
+				add(total, podresource.PodRequests(p, podresource.PodResourcesOptions{}))
+			}
+			if covers(c.Allocatable, total) {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// limited are the resources that limits name.
+func limited(list corev1.ResourceList, limits v1.Limits) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for name := range limits {
+		out[name] = list[name]
+	}
+	return out
+}
+
+// tooFew reports whether candidates have fewer values than minValues of the pool.
+func tooFew(pool *v1.NodePool, list []check.Candidate) bool {
+	for _, r := range pool.Spec.Template.Spec.Requirements {
+		if r.MinValues == nil {
+			continue
+		}
+		values := map[string]bool{}
+		for _, c := range list {
+			if value, ok := c.Node.Labels[r.Key]; ok {
+				values[value] = true
+			}
+		}
+		if len(values) < *r.MinValues {
+			return true
+		}
+	}
+	return false
+}
+
+// customLabels are the labels that a node of the pool may have besides those of its instance type: each value that the pool lists for a
+// key.
+func (q *question) customLabels(_ *corev1.Pod, pool *v1.NodePool) []map[string]string {
+	base := map[string]string{v1.NodePoolLabelKey: pool.Name}
+	maps.Copy(base, pool.Spec.Template.Labels)
+	ref := pool.Spec.Template.Spec.NodeClassRef
+	base[v1.NodeClassLabelKey(ref.Group, ref.Kind)] = ref.Name
+	out := []map[string]string{base}
+	for _, r := range pool.Spec.Template.Spec.Requirements {
+		if !strings.HasPrefix(r.Key, CustomDomain) || r.Operator != corev1.NodeSelectorOpIn || base[r.Key] != "" {
+			continue
+		}
+		var next []map[string]string
+		for _, have := range out {
+			for _, value := range r.Values {
+				with := maps.Clone(have)
+				with[r.Key] = value
+				next = append(next, with)
+			}
+		}
+		out = next
+	}
+	return out
+}
+
+// CustomDomain is the domain of labels that only pools and nodes define.
+const CustomDomain = "example.com/"

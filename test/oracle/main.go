@@ -1,0 +1,116 @@
+// Command oracle asks the engine random questions and has kube-scheduler judge the answers.
+//
+//	oracle -count 10000 -seed 1 -out failures
+//
+// A seed always gives the same problem. A wrong answer is printed and, with -out, written as a scenario that is as small as possible.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/karpenter-anew/karpenter/test/oracle/generator"
+	"github.com/karpenter-anew/karpenter/test/oracle/judge"
+)
+
+func main() {
+	count := flag.Uint64("count", 500, "number of problems")
+	seed := flag.Uint64("seed", 1, "seed of the first problem; the others follow")
+	out := flag.String("out", "", "folder for the scenarios of wrong answers; empty for none")
+	flag.Parse()
+	if err := run(context.Background(), *seed, *count, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "oracle:", err)
+		os.Exit(1)
+	}
+}
+
+// run judges problems and prints what was wrong.
+func run(ctx context.Context, seed, count uint64, out string) error {
+	tally, wrong, err := judgeAll(ctx, seed, count)
+	if err != nil {
+		return err
+	}
+	for feature, why := range generator.Off() {
+		fmt.Printf("left out of the problems: %s: %s\n", feature, why)
+	}
+	for _, w := range wrong {
+		if err := w.report(ctx, out); err != nil {
+			return err
+		}
+	}
+	fmt.Println(tally)
+	if len(wrong) > 0 {
+		return fmt.Errorf("%d problems have wrong answers", len(wrong))
+	}
+	return nil
+}
+
+// judgeAll judges the problems of consecutive seeds, on all processors.
+func judgeAll(ctx context.Context, seed, count uint64) (judge.Tally, []wrongAnswer, error) {
+	workers := uint64(runtime.GOMAXPROCS(0))
+	tallies, found := make([]judge.Tally, workers), make([][]wrongAnswer, workers)
+	var group errgroup.Group
+	for w := range workers {
+		group.Go(func() error {
+			j, err := newJudge(ctx)
+			if err != nil {
+				return err
+			}
+			for s := seed + w; s < seed+count; s += workers {
+				p, err := generator.Problem(s)
+				if err != nil {
+					return err
+				}
+				if failures := j.Provisioning(p); len(failures) > 0 {
+					found[w] = append(found[w], wrongAnswer{p, failures})
+				}
+			}
+			tallies[w] = j.Tally
+			return nil
+		})
+	}
+	err := group.Wait()
+	var tally judge.Tally
+	var wrong []wrongAnswer
+	for w := range workers {
+		tally.Add(tallies[w])
+		wrong = append(wrong, found[w]...)
+	}
+	return tally, wrong, err
+}
+
+// wrongAnswer is a problem with what is wrong about the answer of the engine.
+type wrongAnswer struct {
+	problem  judge.Problem
+	failures []judge.Failure
+}
+
+// report prints a wrong answer, and writes a small scenario into a folder if there is one.
+func (w wrongAnswer) report(ctx context.Context, folder string) error {
+	for _, f := range w.failures {
+		fmt.Printf("%s: %s: %s\n", w.problem.Name, f.Kind, f.Text)
+	}
+	if folder == "" {
+		return nil
+	}
+	j, err := newJudge(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := w.scenario(j)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	path := filepath.Join(folder, w.problem.Name+".txtar")
+	fmt.Printf("%s: a small scenario is in %s\n", w.problem.Name, path)
+	return os.WriteFile(path, text, 0o644)
+}
