@@ -39,12 +39,6 @@ func Off() map[Feature]string {
 	return map[Feature]string{
 		AlternativesBesideSpread: "nodes of the other terms are not counted as domains",
 		CustomBesideSpread:       "zones that only unsuitable pools offer are counted as domains",
-		MinValues:                "a claim may carry a minValues that its own values cannot meet",
-		PinnedAffinity:           "a pod bootstraps its affinity group although pods of it run elsewhere",
-		AffinityTerms:            "terms are counted one by one, not together",
-		SidecarPorts:             "the ports are not counted",
-		RestrictedDaemons:        "the requests are counted on all nodes of a pool",
-		SingleUse:                "claims that are in use are taken to be free",
 		NodesWithoutZone:         "such nodes count for the other constraints of a pod",
 		RareTopology:             "anti-affinity is taken to require the label",
 		EmptySelector:            "it is taken to count every pod",

@@ -66,7 +66,7 @@ func (d *draw) claim(i int) string {
 	return name
 }
 
-// volumes gives a pod one or two of the claims, or one of its own.
+// volumes gives a pod one or two of the claims, or one that no other pod uses.
 func (d *draw) volumes(spec *corev1.PodSpec) {
 	if d.one(2) {
 		template := &corev1.PersistentVolumeClaimTemplate{}

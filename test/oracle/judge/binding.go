@@ -148,27 +148,28 @@ func constraints(pod *corev1.Pod) int {
 	return n
 }
 
-// bindInOrder binds pods in the order of the list, again and again as long as some bind: a pod may have to wait for another one.
+// bindInOrder binds the first pod of the list that can be bound, repeatedly: a pod may have to wait for another one, and others behind
+// it have to wait, too. It returns the pods that are left over.
 func (j *Judge) bindInOrder(q *question, l launch, list []arrival) ([]arrival, *Failure) {
 	if err := j.prepare(q, l); err != nil {
 		return nil, &Failure{Kind: Unreadable, Text: err.Error()}
 	}
-	for len(list) > 0 {
-		var waiting []arrival
-		var whys []string
-		for _, a := range list {
-			if why := j.scheduler.Refusal(a.pod, a.node); why != "" {
-				waiting, whys = append(waiting, a), append(whys, why)
-				continue
-			}
-			if err := j.scheduler.Bind(a.pod, a.node); err != nil {
-				return nil, &Failure{Kind: Unreadable, Text: err.Error()}
-			}
+	whys := make([]string, 0, len(list))
+	for at := 0; at < len(list); {
+		a := list[at]
+		if why := j.scheduler.Refusal(a.pod, a.node); why != "" {
+			whys = append(whys, why)
+			at++
+			continue
 		}
-		if len(waiting) == len(list) {
-			return waiting, l.unbound(waiting, whys)
+		if err := j.scheduler.Bind(a.pod, a.node); err != nil {
+			return nil, &Failure{Kind: Unreadable, Text: err.Error()}
 		}
-		list = waiting
+		list = slices.Delete(list, at, at+1)
+		at, whys = 0, whys[:0]
+	}
+	if len(list) > 0 {
+		return list, l.unbound(list, whys)
 	}
 	return nil, nil
 }

@@ -87,9 +87,14 @@ func (j *Judge) placesFor(q *question, g refusedPods) (places []string) {
 	return places
 }
 
-// emptyNodes are nodes without capacity, one for each pool, zone, capacity type and custom labels.
+// emptyNodes are nodes without capacity, one for each pool, zone, capacity type and custom labels, and one like each node that exists: to the
+// engine a further host can always join.
 func (q *question) emptyNodes() []*corev1.Node {
 	var out []*corev1.Node
+	for _, node := range q.nodes {
+		like := check.Candidate{Node: node}
+		out = append(out, nodeFrom(like, fmt.Sprintf("empty-%d", len(out))))
+	}
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(q.types)) {
 		pool := q.pools[name]
