@@ -15,6 +15,8 @@ const (
 	SidecarPorts Feature = "host ports of sidecars"
 	// RestrictedDaemons are DaemonSets for one zone or capacity type.
 	RestrictedDaemons Feature = "DaemonSets for one zone or capacity type"
+	// RestrictedDaemonPorts are host ports of DaemonSets for one zone or capacity type.
+	RestrictedDaemonPorts Feature = "host ports of DaemonSets for one zone or capacity type"
 	// SingleUse are volumes with the access mode ReadWriteOncePod.
 	SingleUse Feature = "ReadWriteOncePod"
 	// NodesWithoutZone are nodes that lack the zone label.
@@ -43,6 +45,7 @@ func Off() map[Feature]string {
 		RareTopology:             "anti-affinity is taken to require the label",
 		EmptySelector:            "it is taken to count every pod",
 		LabeledDaemons:           "the pods of DaemonSets on new nodes are not counted",
+		RestrictedDaemonPorts:    "the ports are taken on all nodes of a pool",
 		SharedLateClaims:         "pods that share a claim without a volume are planned in several zones",
 	}
 }

@@ -174,6 +174,9 @@ func (d *draw) daemon(name string) {
 	if d.has(RestrictedDaemons, 3) {
 		key := pick(d, corev1.LabelTopologyZone, v1.CapacityTypeLabelKey)
 		spec.NodeSelector = map[string]string{key: pick(d, d.words(key)...)}
+		if _, off := d.off[RestrictedDaemonPorts]; off {
+			spec.Containers[0].Ports = nil
+		}
 	}
 	d.add(w)
 	// On the nodes that exist its pods are bound.

@@ -18,7 +18,7 @@ const (
 	// launches is how often each plan is launched at random, besides once for each zone with as much as possible there.
 	launches = 2
 	// orders is in how many orders the pods of a launch are bound before the plan is called wrong.
-	orders = 12
+	orders = 24
 )
 
 // arrival is a pod that the plan puts on a node.
@@ -119,12 +119,14 @@ func (q *question) launch(candidates [][]check.Candidate, zone string, random *r
 func (j *Judge) bindAll(q *question, l launch, random *rand.Rand) *Failure {
 	var failure *Failure
 	late := map[*corev1.Pod]int{} // how often a pod was left over: such pods are first in the next order
-	for range orders {
+	for try := range orders {
 		list := slices.Clone(l.arrivals)
 		random.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
-		slices.SortStableFunc(list, func(a, b arrival) int {
-			return cmp.Or(late[b.pod]-late[a.pod], constraints(b.pod)-constraints(a.pod))
-		})
+		if try%2 == 0 {
+			slices.SortStableFunc(list, func(a, b arrival) int {
+				return cmp.Or(late[b.pod]-late[a.pod], constraints(b.pod)-constraints(a.pod))
+			})
+		}
 		var left []arrival
 		if left, failure = j.bindInOrder(q, l, list); failure == nil {
 			return nil

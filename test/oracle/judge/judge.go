@@ -101,6 +101,7 @@ type question struct {
 	pools      map[string]*v1.NodePool
 	types      map[string][]*cloud.InstanceType
 	simulation simulation.Result
+	offered    map[string][]offered // by pool and custom labels
 }
 
 // Plan answers what the engine plans for a problem, as text.
@@ -165,7 +166,7 @@ func (j *Judge) ask(p Problem, objects []client.Object, pass int) (*question, er
 	}
 	q := &question{
 		Problem: p, pass: pass, objects: objects, simulation: result,
-		pods: map[string]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, types: map[string][]*cloud.InstanceType{},
+		pods: map[string]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, types: map[string][]*cloud.InstanceType{}, offered: map[string][]offered{},
 	}
 	q.sort()
 	for name, pool := range q.pools {

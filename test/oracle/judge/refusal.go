@@ -10,20 +10,14 @@ import (
 	podresource "k8s.io/component-helpers/resource"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/test/scenario/check"
 )
 
 // perGroup is how many candidates of one pool, zone and capacity type are tried for a refused pod.
 const perGroup = 3
 
-// refused are the refused pods of a plan, those of equal spec once.
-type refused struct {
-	groups []refusedPods
-	// empty are nodes without capacity in every domain that pools can open: the engine spreads pods over these domains, too, while
-	// kube-scheduler knows those of nodes alone.
-	empty []*corev1.Node
-}
-
+// refusedPods are refused pods of equal spec.
 type refusedPods struct {
 	pod     *corev1.Pod
 	options []option
@@ -35,8 +29,7 @@ type option struct {
 	text string
 }
 
-func newRefused(q *question) *refused {
-	out := &refused{empty: q.emptyNodes()}
+func (q *question) refused() (out []refusedPods) {
 	seen := map[string]bool{}
 	for _, u := range q.simulation.Plan.Unschedulable {
 		for _, pod := range q.podsOf(u.Pods) {
@@ -45,7 +38,7 @@ func newRefused(q *question) *refused {
 				continue
 			}
 			seen[key] = true
-			out.groups = append(out.groups, refusedPods{pod: pod, options: q.options(pod)})
+			out = append(out, refusedPods{pod: pod, options: q.options(pod)})
 		}
 	}
 	return out
@@ -54,14 +47,14 @@ func newRefused(q *question) *refused {
 // refusals tries the refused pods on all nodes and on new ones, as the cluster is in the scheduler. A place counts if kube-scheduler
 // accepts it with the domains that there are and with those that pools can open.
 func (j *Judge) refusals(q *question) (failures []Failure) {
-	r := newRefused(q)
-	j.Tally.Refusals += len(r.groups)
-	for _, g := range r.groups {
+	for _, g := range q.refused() {
+		j.Tally.Refusals++
 		places := j.placesFor(q, g)
 		if len(places) > 0 {
-			j.scheduler.Join(r.empty)
+			empty := q.emptyNodes()
+			j.scheduler.Join(empty)
 			wider := j.placesFor(q, g)
-			j.scheduler.Leave(len(r.empty))
+			j.scheduler.Leave(len(empty))
 			places = slices.DeleteFunc(places, func(place string) bool { return !slices.Contains(wider, place) })
 		}
 		if len(places) > 0 {
@@ -87,8 +80,9 @@ func (j *Judge) placesFor(q *question, g refusedPods) (places []string) {
 	return places
 }
 
-// emptyNodes are nodes without capacity, one for each pool, zone, capacity type and custom labels, and one like each node that exists: to the
-// engine a further host can always join.
+// emptyNodes are nodes without capacity in every domain that pools can open: the engine spreads pods over these domains, too, while
+// kube-scheduler knows those of nodes alone. There is one for each pool, zone, capacity type and custom labels, and one like each node that
+// exists: to the engine a further host can always join.
 func (q *question) emptyNodes() []*corev1.Node {
 	var out []*corev1.Node
 	for _, node := range q.nodes {
@@ -99,16 +93,14 @@ func (q *question) emptyNodes() []*corev1.Node {
 	for _, name := range slices.Sorted(maps.Keys(q.types)) {
 		pool := q.pools[name]
 		for _, labels := range q.customLabels(nil, pool) {
-			for _, t := range q.types[name] {
-				for _, c := range check.Candidates(t, labels, pool.Spec.Template.Spec.Taints) {
-					key := fmt.Sprint(labels, c.Node.Labels[corev1.LabelTopologyZone], c.Node.Labels[v1.CapacityTypeLabelKey], c.Node.Labels[corev1.LabelArchStable])
-					if seen[key] || !check.Allowed(pool.Spec.Template.Spec.Requirements, c.Node.Labels) {
-						continue
-					}
-					seen[key] = true
-					c.Allocatable = corev1.ResourceList{}
-					out = append(out, nodeFrom(c, fmt.Sprintf("empty-%d", len(out))))
+			for _, o := range q.launchableFrom(pool, labels) {
+				is := o.Node.Labels
+				key := fmt.Sprint(labels, is[corev1.LabelTopologyZone], is[v1.CapacityTypeLabelKey], is[corev1.LabelArchStable])
+				if seen[key] {
+					continue
 				}
+				seen[key] = true
+				out = append(out, nodeFrom(check.Candidate{Node: o.Node}, fmt.Sprintf("empty-%d", len(out))))
 			}
 		}
 	}
@@ -150,26 +142,49 @@ func (q *question) options(pod *corev1.Pod) []option {
 func (q *question) fitting(pod *corev1.Pod, pool *v1.NodePool, labels map[string]string) []check.Candidate {
 	var out []check.Candidate
 	used := q.used(pool.Name)
+	held := map[*cloud.InstanceType]bool{} // whether the limits hold with one more node of the type
 	for _, t := range q.types[pool.Name] {
 		after := used.DeepCopy()
 		add(after, t.Capacity)
 		add(after, oneNode)
-		if len(pool.Spec.Limits) > 0 && !covers(corev1.ResourceList(pool.Spec.Limits), limited(after, pool.Spec.Limits)) {
+		held[t] = covers(corev1.ResourceList(pool.Spec.Limits), limited(after, pool.Spec.Limits))
+	}
+	for _, c := range q.launchableFrom(pool, labels) {
+		if !held[c.of] || !matches(pod, c.Node) {
 			continue
 		}
+		total := corev1.ResourceList{}
+		for _, p := range append(q.daemonsFor(c.Node), pod) {
+			add(total, podresource.PodRequests(p, podresource.PodResourcesOptions{}))
+		}
+		if covers(c.Allocatable, total) {
+			out = append(out, c.Candidate)
+		}
+	}
+	return out
+}
+
+// offered is a candidate with its instance type.
+type offered struct {
+	check.Candidate
+	of *cloud.InstanceType
+}
+
+// launchableFrom are the candidates of a pool with these custom labels. They are the same for all pods of the question.
+func (q *question) launchableFrom(pool *v1.NodePool, labels map[string]string) []offered {
+	key := fmt.Sprint(pool.Name, labels)
+	if known, ok := q.offered[key]; ok {
+		return known
+	}
+	var out []offered
+	for _, t := range q.types[pool.Name] {
 		for _, c := range check.Candidates(t, labels, pool.Spec.Template.Spec.Taints) {
-			if !check.Allowed(pool.Spec.Template.Spec.Requirements, c.Node.Labels) || !matches(pod, c.Node) {
-				continue
-			}
-			total := corev1.ResourceList{}
-			for _, p := range append(q.daemonsFor(c.Node), pod) {
-				add(total, podresource.PodRequests(p, podresource.PodResourcesOptions{}))
-			}
-			if covers(c.Allocatable, total) {
-				out = append(out, c)
+			if check.Allowed(pool.Spec.Template.Spec.Requirements, c.Node.Labels) {
+				out = append(out, offered{c, t})
 			}
 		}
 	}
+	q.offered[key] = out
 	return out
 }
 
