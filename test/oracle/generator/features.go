@@ -41,10 +41,7 @@ func Off() map[Feature]string {
 	return map[Feature]string{
 		AlternativesBesideSpread: "nodes of the other terms are not counted as domains",
 		CustomBesideSpread:       "zones that only unsuitable pools offer are counted as domains",
-		NodesWithoutZone:         "such nodes count for the other constraints of a pod",
-		RareTopology:             "anti-affinity is taken to require the label",
-		EmptySelector:            "it is taken to count every pod",
-		LabeledDaemons:           "the pods of DaemonSets on new nodes are not counted",
+		LabeledDaemons:           "pods of DaemonSets on new nodes do not count for affinity and spread",
 		RestrictedDaemonPorts:    "the ports are taken on all nodes of a pool",
 		SharedLateClaims:         "pods that share a claim without a volume are planned in several zones",
 	}
