@@ -27,7 +27,7 @@ func (cs *Classes) daemon(d *model.DaemonSet) *Class {
 	return c
 }
 
-// daemonConflict is a DaemonSet whose pods and those of a class keep apart by required anti-affinity of either.
+// daemonConflict is a DaemonSet whose pods share no node with those of a class, by required anti-affinity of either.
 type daemonConflict struct {
 	daemon *Class
 	group  *Group
