@@ -125,7 +125,7 @@ func (q *Queue) handle(ctx context.Context, m sqstypes.Message) bool {
 		observe.Log(ctx).ErrorContext(ctx, "deleting a message that cannot be parsed", "queue", q.Name, "id", aws.ToString(m.MessageId), "error", err)
 		return true
 	}
-	// Whoever may send to the queue could drain nodes: events are only of the account of the queue and of the region of the cluster.
+	// Any principal that may send to the queue could drain nodes: events of another account or region are ignored.
 	if told.Kind != eventbridge.NoOp && (told.Account != q.account || told.Region != q.Region) {
 		observe.Log(ctx).WarnContext(ctx, "deleting a message about another account or region", "queue", q.Name, "id", aws.ToString(m.MessageId),
 			"account", told.Account, "region", told.Region)

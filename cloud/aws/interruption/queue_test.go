@@ -231,7 +231,7 @@ karpenter_nodeclaims_disrupted_total{capacity_type="spot",consolidation_policy="
 		"karpenter_nodeclaims_disrupted_total")
 }
 
-// TestForeignMessages has messages of whoever may send to the queue, about instances of another account or region.
+// TestForeignMessages has messages of other senders about instances of another account or region.
 func TestForeignMessages(t *testing.T) {
 	w := newWorld(t)
 	claim := w.claim("i-1", nil)
