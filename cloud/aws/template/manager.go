@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
@@ -30,8 +31,8 @@ type EC2 interface {
 	DeleteLaunchTemplate(context.Context, *ec2.DeleteLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.DeleteLaunchTemplateOutput, error)
 }
 
-// Manager creates launch templates and deletes those that are no longer used. Make one with NewManager. It is safe for concurrent use, and
-// serializes its calls.
+// Manager creates launch templates and deletes those that are no longer used. Make one with NewManager. It is safe for concurrent use:
+// launches that need the same template share the calls about it, and no lock is held during a call, so that one that hangs delays no others.
 type Manager struct {
 	api     EC2
 	clock   clock.PassiveClock
@@ -39,6 +40,9 @@ type Manager struct {
 
 	mu    sync.Mutex
 	known map[string]known // by name
+
+	// ensuring are the calls in progress, by name.
+	ensuring singleflight.Group
 }
 
 // known is an existing template.
@@ -54,23 +58,46 @@ func NewManager(api EC2, now clock.PassiveClock, cluster string) *Manager {
 
 // Ensure creates a template if it does not exist, and records its use.
 func (k *Manager) Ensure(ctx context.Context, in *ec2.CreateLaunchTemplateInput) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	name := aws.ToString(in.LaunchTemplateName)
-	have, ok := k.known[name]
-	if !ok {
+	if k.use(name) {
+		return nil
+	}
+	done := k.ensuring.DoChan(name, func() (any, error) {
+		if k.use(name) {
+			return nil, nil
+		}
+		// Other launches may wait for this call: the end of one of them does not end it. The client of AWS has a timeout.
+		ctx := context.WithoutCancel(ctx)
 		id, err := k.find(ctx, name)
 		if awserrors.IsLaunchTemplateMissing(err) {
 			id, err = k.create(ctx, in)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		have.id = id
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.known[name] = known{id, k.clock.Now()}
+		return nil, nil
+	})
+	select {
+	case result := <-done:
+		return result.Err
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for launch template %q: %w", name, ctx.Err())
 	}
-	have.used = k.clock.Now()
-	k.known[name] = have
-	return nil
+}
+
+// use records the use of a template, and reports whether it exists.
+func (k *Manager) use(name string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	have, ok := k.known[name]
+	if ok {
+		have.used = k.clock.Now()
+		k.known[name] = have
+	}
+	return ok
 }
 
 func (k *Manager) find(ctx context.Context, name string) (string, error) {
@@ -88,6 +115,9 @@ func (k *Manager) create(ctx context.Context, in *ec2.CreateLaunchTemplateInput)
 	answer, err := k.api.CreateLaunchTemplate(ctx, in)
 	if err != nil {
 		return "", fmt.Errorf("creating launch template %q: %w", aws.ToString(in.LaunchTemplateName), err)
+	}
+	if answer.LaunchTemplate == nil {
+		return "", fmt.Errorf("creating launch template %q: the answer has none", aws.ToString(in.LaunchTemplateName))
 	}
 	id := aws.ToString(answer.LaunchTemplate.LaunchTemplateId)
 	observe.Log(ctx).DebugContext(ctx, "created launch template", "launch-template-name", aws.ToString(in.LaunchTemplateName), "launch-template-id", id)
@@ -119,24 +149,43 @@ func (k *Manager) Hydrate(ctx context.Context) error {
 	return nil
 }
 
-// DeleteExpired deletes launch templates that were not used for a while. Failures are retried by the next call.
+// DeleteExpired deletes launch templates that were not used for a while. Failures are retried by the next call. A launch that finds a
+// template in the moment before it is deleted creates it again.
 func (k *Manager) DeleteExpired(ctx context.Context) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	var errs []error
-	for name, have := range k.known {
-		if k.clock.Since(have.used) < unusedFor {
-			continue
-		}
+	for name, have := range k.takeExpired() {
 		_, err := k.api.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: aws.String(have.id)})
 		if err != nil && !awserrors.IsNotFound(err) {
 			errs = append(errs, fmt.Errorf("removing launch template %q: %w", name, err))
+			k.putBack(name, have)
 			continue
 		}
-		delete(k.known, name)
 		observe.Log(ctx).DebugContext(ctx, "deleted launch template", "launch-template-name", name, "launch-template-id", have.id)
 	}
 	return errors.Join(errs...)
+}
+
+// takeExpired removes the templates that were not used for a while from the cache.
+func (k *Manager) takeExpired() map[string]known {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	out := map[string]known{}
+	for name, have := range k.known {
+		if k.clock.Since(have.used) >= unusedFor {
+			out[name] = have
+			delete(k.known, name)
+		}
+	}
+	return out
+}
+
+// putBack adds a template that could not be deleted to the cache, unless it is in use again.
+func (k *Manager) putBack(name string, have known) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, ok := k.known[name]; !ok {
+		k.known[name] = have
+	}
 }
 
 // RemoveAll deletes the templates of a class.
