@@ -12,7 +12,7 @@ func Logged(err error) error { return loggedError{err} }
 
 // isLogged reports whether all errors that err joins are marked with Logged.
 func isLogged(err error) bool {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // a joined error, not one within it
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, each := range joined.Unwrap() {
 			if !isLogged(each) {
 				return false
