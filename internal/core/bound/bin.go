@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/lp"
 )
 
-// bin is a bin type of the market, or a group of existing nodes, with the lots that it can hold.
+// bin is a bin type of the market, or a group of existing nodes, with the item types that it can hold.
 type bin struct {
 	// price is in dollars per hour; 0 for nodes.
 	price float64
@@ -31,9 +31,9 @@ type bin struct {
 // none is the index of nothing.
 const none = -1
 
-// item is a lot of which a bin can hold at most maxPods pods.
+// item is an item type of which a bin can hold at most maxPods pods.
 type item struct {
-	lot, maxPods int
+	itemType, maxPods int
 }
 
 // row is a resource or a cap; the other index is none.
@@ -46,7 +46,7 @@ func (b *bin) buildRows(in *packingProblem) {
 	for r := range b.capacity {
 		sum := 0.0
 		for _, it := range b.items {
-			sum += float64(in.lots[it.lot].need[r]) * float64(it.maxPods)
+			sum += float64(in.itemTypes[it.itemType].need[r]) * float64(it.maxPods)
 		}
 		if sum > float64(b.capacity[r])*(1-1e-12) {
 			b.rows = append(b.rows, row{r, none})
@@ -55,7 +55,7 @@ func (b *bin) buildRows(in *packingProblem) {
 	for c, shared := range in.sharedCaps {
 		n, members := 0, 0
 		for _, it := range b.items {
-			if slices.Contains(in.lots[it.lot].caps, c) {
+			if slices.Contains(in.itemTypes[it.itemType].caps, c) {
 				n += it.maxPods
 				members++
 			}
@@ -69,7 +69,7 @@ func (b *bin) buildRows(in *packingProblem) {
 	for i, it := range b.items {
 		c := &b.columns[i]
 		for k, r := range b.rows {
-			w := in.weight(it.lot, r, b)
+			w := in.weight(it.itemType, r, b)
 			b.weights[i*len(b.rows)+k] = w
 			if w > 0 {
 				c.Rows, c.Values = append(c.Rows, k), append(c.Values, w*float64(it.maxPods))
@@ -79,9 +79,9 @@ func (b *bin) buildRows(in *packingProblem) {
 	b.prices = make([]float64, len(b.rows))
 }
 
-// weight returns the part of a row of b that one pod of a lot takes.
-func (in *packingProblem) weight(lot int, r row, b *bin) float64 {
-	l := &in.lots[lot]
+// weight returns the part of a row of b that one pod of an item type takes.
+func (in *packingProblem) weight(itemType int, r row, b *bin) float64 {
+	l := &in.itemTypes[itemType]
 	switch {
 	case r.resource != none:
 		return float64(l.need[r.resource]) / float64(b.capacity[r.resource])
@@ -93,7 +93,7 @@ func (in *packingProblem) weight(lot int, r row, b *bin) float64 {
 
 func (b *bin) weight(i int) []float64 { return b.weights[i*len(b.rows) : (i+1)*len(b.rows)] }
 
-// valueBoundAt returns an upper bound of the value that b can hold, for values of pods by lot and any non-negative prices of
+// valueBoundAt returns an upper bound of the value that b can hold, for values of pods by item type and any non-negative prices of
 // rows: the sum of the prices, and the positive profits of all items. Proof: the weights in every row add up to at most 1, and
 // no item is held more than maxPods times.
 func (b *bin) valueBoundAt(values, prices []float64) float64 {
@@ -111,7 +111,7 @@ func (b *bin) valueBoundAt(values, prices []float64) float64 {
 
 // profit returns the value of one pod of item i less the price of the rows that it takes.
 func (b *bin) profit(i int, values, prices []float64) float64 {
-	profit := values[b.items[i].lot]
+	profit := values[b.items[i].itemType]
 	for k, w := range b.weight(i) {
 		profit -= prices[k] * w
 	}
@@ -125,7 +125,7 @@ func (b *bin) maxUseful(values []float64, target float64) []int {
 	out := make([]int, len(b.items))
 	for i, it := range b.items {
 		switch loss := -b.profit(i, values, b.prices); {
-		case values[it.lot] <= 0 || slack <= 0:
+		case values[it.itemType] <= 0 || slack <= 0:
 		case loss*float64(it.maxPods) <= slack:
 			out[i] = it.maxPods
 		default:
@@ -135,11 +135,11 @@ func (b *bin) maxUseful(values []float64, target float64) []int {
 	return out
 }
 
-// maxLotValue returns the largest value that pods of a single lot have in b: the scale of the objective.
-func (b *bin) maxLotValue(values []float64) float64 {
+// maxItemTypeValue returns the largest value that pods of a single item type have in b: the scale of the objective.
+func (b *bin) maxItemTypeValue(values []float64) float64 {
 	largest := 0.0
 	for _, it := range b.items {
-		largest = max(largest, values[it.lot]*float64(it.maxPods))
+		largest = max(largest, values[it.itemType]*float64(it.maxPods))
 	}
 	return largest
 }
@@ -159,7 +159,7 @@ type knapsackSolver struct {
 // b.valueBound to that bound. It reports whether any pod has a value there; if so, fractional has the solution.
 func (s *knapsackSolver) solveRelaxation(b *bin, values []float64) bool {
 	s.first, s.solved = 0, nil
-	unit := b.maxLotValue(values)
+	unit := b.maxItemTypeValue(values)
 	if unit <= 0 {
 		clear(b.prices)
 		b.valueBound = 0
@@ -174,7 +174,7 @@ func (s *knapsackSolver) solveRelaxation(b *bin, values []float64) bool {
 	}
 	s.first, s.solved = p.Columns(), b.items
 	for i, it := range b.items {
-		p.Add(b.columns[i], -values[it.lot]*float64(it.maxPods)/unit, 1)
+		p.Add(b.columns[i], -values[it.itemType]*float64(it.maxPods)/unit, 1)
 	}
 	p.Start(s.basis)
 	p.Solve(20 * (len(b.items) + len(b.rows)))

@@ -4,7 +4,7 @@
 // hour that no set of new nodes undercuts, if together with the existing nodes it holds the same pods under the same rules.
 // The bound should be close to the minimum cost and must never exceed it.
 //
-// Approach: linear programming duality. Let every pod of lot i have a value y_i ≥ 0. Suppose that no new node can hold pods
+// Approach: linear programming duality. Let every pod of item type i have a value y_i ≥ 0. Suppose that no new node can hold pods
 // whose values add up to more than its price: Σ y_i x_i ≤ price for every bin type and every integer x that fits. Then the
 // new nodes of any plan cost at least the value of all pods, less the value that the existing nodes can hold:
 //
@@ -16,7 +16,7 @@
 // (table.go). Where it exceeds the price of a bin type, all y are scaled down until it does not (dual.go).
 //
 // Invariant: everything that is left out can only make plans more expensive: limits, minValues, preferences, topology beyond
-// a single node (see solve.Market), dominated bin types (presolve.go), differences between aggregated lots (build.go). Every
+// a single node (see solve.Market), dominated bin types (presolve.go), differences between aggregated item types (build.go). Every
 // bound is lowered by margin, which exceeds the floating point error. The last step rounds the bound up to the next sum of
 // prices that exists (roundup.go).
 //

@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// randomBin returns a bin of few pods with two or three resources and sometimes a cap, and values of its lots.
+// randomBin returns a bin of few pods with two or three resources and sometimes a cap, and values of its item types.
 func randomBin(r *rand.Rand) (*packingProblem, *bin, []float64) {
 	in := &packingProblem{sharedCaps: []sharedCap{{maxPods: 1 + r.IntN(3)}}}
 	resources := 2 + r.IntN(2)
@@ -20,7 +20,7 @@ func randomBin(r *rand.Rand) (*packingProblem, *bin, []float64) {
 	}
 	var values []float64
 	for n := range 1 + r.IntN(4) {
-		l := lot{pods: 1 + r.IntN(6)}
+		l := itemType{pods: 1 + r.IntN(6)}
 		l.maxPerBin = l.pods
 		if r.IntN(3) == 0 {
 			l.caps, l.maxPerBin = []int{0}, min(l.pods, in.sharedCaps[0].maxPods)
@@ -33,10 +33,10 @@ func randomBin(r *rand.Rand) (*packingProblem, *bin, []float64) {
 				fits = min(fits, b.capacity[k]/need)
 			}
 		}
-		in.lots = append(in.lots, l)
+		in.itemTypes = append(in.itemTypes, l)
 		values = append(values, float64(r.IntN(20))/7)
 		if fits > 0 {
-			b.items = append(b.items, item{lot: n, maxPods: int(fits)})
+			b.items = append(b.items, item{itemType: n, maxPods: int(fits)})
 		}
 	}
 	b.buildRows(in)
@@ -182,14 +182,14 @@ func TestClustersPartitionThePoints(t *testing.T) {
 func TestIndependentComponentsAreSeparate(t *testing.T) {
 	need := resource.Vector{1}
 	m := solve.Market{
-		Lots:    []solve.Lot{{Requests: need, Pods: 1}, {Requests: need, Pods: 1, Demand: 1}, {Requests: need, Pods: 1, Demand: 2}, {Requests: need, Pods: 1, Demand: 3}},
-		Accepts: []solve.Accepts{{true, false, false, false}, {false, true, true, false}, {false, false, false, true}},
+		ItemTypes:     []solve.ItemType{{Requests: need, Pods: 1}, {Requests: need, Pods: 1, ConstraintSet: 1}, {Requests: need, Pods: 1, ConstraintSet: 2}, {Requests: need, Pods: 1, ConstraintSet: 3}},
+		Compatibility: []solve.Compatibility{{true, false, false, false}, {false, true, true, false}, {false, false, false, true}},
 		BinTypes: []solve.BinType{
-			{Price: 1, Capacity: need, Accepts: 0, Supply: -1},
-			{Price: 1, Capacity: need, Accepts: 1, Supply: -1},
-			{Price: 1, Capacity: need, Accepts: 2, Supply: 0},
-			{Price: 2, Capacity: need, Accepts: 2, Supply: -1},
-			{Price: 3, Capacity: need, Accepts: 0, Supply: -1},
+			{Price: 1, Capacity: need, Compatibility: 0, Supply: -1},
+			{Price: 1, Capacity: need, Compatibility: 1, Supply: -1},
+			{Price: 1, Capacity: need, Compatibility: 2, Supply: 0},
+			{Price: 2, Capacity: need, Compatibility: 2, Supply: -1},
+			{Price: 3, Capacity: need, Compatibility: 0, Supply: -1},
 		},
 		Supplies: []int{1},
 	}
@@ -200,8 +200,8 @@ func TestIndependentComponentsAreSeparate(t *testing.T) {
 	if !slices.Equal(got, []int{1, 1, 2}) {
 		t.Errorf("the components have %v bin types, want 1, 1 and 2", got)
 	}
-	m.Nodes = []solve.ExistingNode{{Free: need, Accepts: 0}}
-	m.Accepts[0][3] = true
+	m.Nodes = []solve.ExistingNode{{Free: need, Compatibility: 0}}
+	m.Compatibility[0][3] = true
 	if parts := len(packingProblems(m)); parts != 2 {
 		t.Errorf("with a node for pods of two components there are %d, want 2", parts)
 	}

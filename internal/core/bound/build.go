@@ -10,39 +10,39 @@ import (
 type builder struct {
 	*presolver
 	component component
-	// maxPerBin and caps are, by lot of the market, how many pods one bin may hold, and the shared caps that count them.
+	// maxPerBin and caps are, by item type of the market, how many pods one bin may hold, and the shared caps that count them.
 	maxPerBin []int
 	caps      [][]int
-	// lotOf is the lot of the packing problem for each lot of the market, none for lots of other components; demandOf is the
-	// demand of each lot of the packing problem.
-	lotOf    []int
-	demandOf []int
-	out      *packingProblem
+	// itemTypeOf is the item type of the packing problem for each item type of the market, none for those of other components;
+	// constraintSetOf is the constraint set of each item type of the packing problem.
+	itemTypeOf      []int
+	constraintSetOf []int
+	out             *packingProblem
 }
 
 func (r *presolver) build(p component) *packingProblem {
 	m := builder{presolver: r, component: r.withoutFree(p), out: &packingProblem{}}
 	m.mergeCaps()
-	m.mergeLots()
+	m.mergeItemTypes()
 	m.addBinTypes()
 	m.addNodes()
 	return m.out
 }
 
-// withoutFree returns a component without the bin types that are free, and without the lots that these can hold.
+// withoutFree returns a component without the bin types that are free, and without the item types that these can hold.
 func (r *presolver) withoutFree(p component) component {
 	free := func(i int) bool { return r.market.BinTypes[i].Supply == none && r.market.BinTypes[i].Price <= 0 }
 	if !slices.ContainsFunc(p.binTypes, free) {
 		return p
 	}
 	out := component{nodes: p.nodes}
-	for _, i := range p.lots {
-		l := r.market.Lots[i]
+	for _, i := range p.itemTypes {
+		l := r.market.ItemTypes[i]
 		if !slices.ContainsFunc(p.binTypes, func(k int) bool {
 			m := r.market.BinTypes[k]
-			return free(k) && r.market.Accepts[m.Accepts][l.Demand] && l.Requests.Fits(m.Capacity)
+			return free(k) && r.market.Compatibility[m.Compatibility][l.ConstraintSet] && l.Requests.Fits(m.Capacity)
 		}) {
-			out.lots = append(out.lots, i)
+			out.itemTypes = append(out.itemTypes, i)
 		}
 	}
 	out.binTypes = slices.DeleteFunc(slices.Clone(p.binTypes), free)
@@ -57,29 +57,29 @@ const (
 	looseFactor = 4
 )
 
-// boundingCap is a cap that the pods of its lots exceed.
+// boundingCap is a cap that the pods of its item types exceed.
 type boundingCap struct {
-	lots          []int
+	itemTypes     []int
 	pods, maxPods int
 }
 
 // minBins returns the minimum number of bins that hold the pods.
 func (t boundingCap) minBins() int { return (t.pods + t.maxPods - 1) / t.maxPods }
 
-// mergeCaps reduces the caps: loose ones are dropped, those of one lot become the lot's maxPerBin, and if more than maxCaps of
+// mergeCaps reduces the caps: loose ones are dropped, those of one item type become the item type's maxPerBin, and if more than maxCaps of
 // the others are left, caps of similar tightness are added up.
 func (m *builder) mergeCaps() {
-	m.maxPerBin = make([]int, len(m.market.Lots))
-	m.caps = make([][]int, len(m.market.Lots))
-	for _, i := range m.component.lots {
-		m.maxPerBin[i] = m.market.Lots[i].Pods
+	m.maxPerBin = make([]int, len(m.market.ItemTypes))
+	m.caps = make([][]int, len(m.market.ItemTypes))
+	for _, i := range m.component.itemTypes {
+		m.maxPerBin[i] = m.market.ItemTypes[i].Pods
 	}
 	var shared []boundingCap
 	for _, t := range m.boundingCaps() {
-		for _, i := range t.lots {
+		for _, i := range t.itemTypes {
 			m.maxPerBin[i] = min(m.maxPerBin[i], t.maxPods)
 		}
-		if len(t.lots) > 1 {
+		if len(t.itemTypes) > 1 {
 			shared = append(shared, t)
 		}
 	}
@@ -93,7 +93,7 @@ func (m *builder) mergeCaps() {
 			m.out.sharedCaps = append(m.out.sharedCaps, sharedCap{})
 		}
 		m.out.sharedCaps[n].maxPods += t.maxPods
-		for _, i := range t.lots {
+		for _, i := range t.itemTypes {
 			if k := len(m.caps[i]); k == 0 || m.caps[i][k-1] != n {
 				m.caps[i] = append(m.caps[i], n)
 			}
@@ -103,18 +103,18 @@ func (m *builder) mergeCaps() {
 
 // boundingCaps returns the caps that bind in the component, without the loose ones.
 func (m *builder) boundingCaps() []boundingCap {
-	here := make([]bool, len(m.market.Lots))
-	for _, i := range m.component.lots {
+	here := make([]bool, len(m.market.ItemTypes))
+	for _, i := range m.component.itemTypes {
 		here[i] = true
 	}
 	var all []boundingCap
 	bins := 0
 	for _, c := range m.market.Caps {
 		t := boundingCap{maxPods: c.Max}
-		for _, i := range c.Lots {
+		for _, i := range c.ItemTypes {
 			if here[i] {
-				t.lots = append(t.lots, i)
-				t.pods += m.market.Lots[i].Pods
+				t.itemTypes = append(t.itemTypes, i)
+				t.pods += m.market.ItemTypes[i].Pods
 			}
 		}
 		if t.pods > t.maxPods {
@@ -126,54 +126,54 @@ func (m *builder) boundingCaps() []boundingCap {
 }
 
 const (
-	// maxLots is the number of lots that are kept as they are: each is a row of the master program. If there are more, they are
-	// aggregated to about aggregatedLots.
-	maxLots, aggregatedLots = 150, 120
-	// maxAggregatedLots is the number of aggregated lots above which the smallest are left out.
-	maxAggregatedLots = 600
+	// maxItemTypes is the number of item types that are kept as they are: each is a row of the master program. If there are more, they are
+	// aggregated to about aggregatedItemTypes.
+	maxItemTypes, aggregatedItemTypes = 150, 120
+	// maxAggregatedItemTypes is the number of aggregated item types above which the smallest are left out.
+	maxAggregatedItemTypes = 600
 )
 
-// mergeLots merges lots with equal requests, demands and caps.
-func (m *builder) mergeLots() {
-	m.lotOf = slices.Repeat([]int{none}, len(m.market.Lots))
+// mergeItemTypes merges item types with equal requests, constraint sets and caps.
+func (m *builder) mergeItemTypes() {
+	m.itemTypeOf = slices.Repeat([]int{none}, len(m.market.ItemTypes))
 	known := map[string]int{}
-	for _, i := range m.component.lots {
-		l := m.market.Lots[i]
+	for _, i := range m.component.itemTypes {
+		l := m.market.ItemTypes[i]
 		need := m.amounts(l.Requests)
 		id := m.mergeKey(i)
 		for _, a := range need {
 			id = binary.AppendVarint(id, a)
 		}
 		if m.maxPerBin[i] < l.Pods && len(m.caps[i]) == 0 {
-			// Caps of one lot may be added up without loss where the lots are alike.
+			// Caps of one item type may be added up without loss where the item types are alike.
 			id = binary.AppendVarint(binary.AppendVarint(id, int64(-l.Pods)), int64(m.maxPerBin[i]))
 		}
 		n, ok := known[string(id)]
 		if !ok {
-			n = len(m.out.lots)
+			n = len(m.out.itemTypes)
 			known[string(id)] = n
-			m.out.lots = append(m.out.lots, lot{need: need, caps: m.caps[i]})
-			m.demandOf = append(m.demandOf, l.Demand)
+			m.out.itemTypes = append(m.out.itemTypes, itemType{need: need, caps: m.caps[i]})
+			m.constraintSetOf = append(m.constraintSetOf, l.ConstraintSet)
 		}
-		m.lotOf[i] = n
-		m.out.lots[n].pods += l.Pods
-		m.out.lots[n].maxPerBin += m.maxPerBin[i]
+		m.itemTypeOf[i] = n
+		m.out.itemTypes[n].pods += l.Pods
+		m.out.itemTypes[n].maxPerBin += m.maxPerBin[i]
 	}
-	if len(m.out.lots) > maxLots {
-		m.aggregateLots()
+	if len(m.out.itemTypes) > maxItemTypes {
+		m.aggregateItemTypes()
 	}
-	for n := range m.out.lots {
-		l := &m.out.lots[n]
+	for n := range m.out.itemTypes {
+		l := &m.out.itemTypes[n]
 		for _, c := range l.caps {
 			l.maxPerBin = min(l.maxPerBin, m.out.sharedCaps[c].maxPods)
-			m.out.sharedCaps[c].lots = append(m.out.sharedCaps[c].lots, n)
+			m.out.sharedCaps[c].itemTypes = append(m.out.sharedCaps[c].itemTypes, n)
 		}
 	}
 }
 
-// mergeKey is equal for lots of the market that may be aggregated, whatever their requests.
+// mergeKey is equal for item types of the market that may be aggregated, whatever their requests.
 func (m *builder) mergeKey(i int) []byte {
-	id := binary.AppendVarint(nil, int64(m.demand[m.market.Lots[i].Demand]))
+	id := binary.AppendVarint(nil, int64(m.constraintSet[m.market.ItemTypes[i].ConstraintSet]))
 	id = binary.AppendVarint(id, int64(len(m.caps[i])))
 	for _, c := range m.caps[i] {
 		id = binary.AppendVarint(id, int64(c))
@@ -181,46 +181,46 @@ func (m *builder) mergeKey(i int) []byte {
 	return id
 }
 
-// aggregateLots merges lots with similar requests. The merged lot needs the minimum of each resource.
-func (m *builder) aggregateLots() {
+// aggregateItemTypes merges item types with similar requests. The merged item type needs the minimum of each resource.
+func (m *builder) aggregateItemTypes() {
 	known := map[string]int{}
-	groups := make([]int, len(m.out.lots))
-	for _, i := range m.component.lots {
+	groups := make([]int, len(m.out.itemTypes))
+	for _, i := range m.component.itemTypes {
 		id := m.mergeKey(i)
 		if _, ok := known[string(id)]; !ok {
 			known[string(id)] = len(known)
 		}
-		groups[m.lotOf[i]] = known[string(id)]
+		groups[m.itemTypeOf[i]] = known[string(id)]
 	}
-	points, weights := make([][]int64, len(m.out.lots)), make([]int, len(m.out.lots))
-	for n, l := range m.out.lots {
+	points, weights := make([][]int64, len(m.out.itemTypes)), make([]int, len(m.out.itemTypes))
+	for n, l := range m.out.itemTypes {
 		points[n], weights[n] = l.need, l.pods
 	}
-	var lots []lot
-	var demandOf []int
-	for _, members := range cluster(points, weights, groups, aggregatedLots) {
-		sum := lot{need: slices.Clone(points[members[0]]), caps: m.out.lots[members[0]].caps}
+	var itemTypes []itemType
+	var constraintSetOf []int
+	for _, members := range cluster(points, weights, groups, aggregatedItemTypes) {
+		sum := itemType{need: slices.Clone(points[members[0]]), caps: m.out.itemTypes[members[0]].caps}
 		for _, n := range members {
 			for k, a := range points[n] {
 				sum.need[k] = min(sum.need[k], a)
 			}
-			sum.pods += m.out.lots[n].pods
-			sum.maxPerBin += m.out.lots[n].maxPerBin
-			m.out.originalLots = append(m.out.originalLots, originalLot{need: points[n], pods: m.out.lots[n].pods, lot: len(lots)})
+			sum.pods += m.out.itemTypes[n].pods
+			sum.maxPerBin += m.out.itemTypes[n].maxPerBin
+			m.out.originalItemTypes = append(m.out.originalItemTypes, originalItemType{need: points[n], pods: m.out.itemTypes[n].pods, itemType: len(itemTypes)})
 		}
-		lots = append(lots, sum)
-		demandOf = append(demandOf, m.demandOf[members[0]])
+		itemTypes = append(itemTypes, sum)
+		constraintSetOf = append(constraintSetOf, m.constraintSetOf[members[0]])
 	}
-	m.out.lots, m.demandOf = lots, demandOf
-	if len(lots) > maxAggregatedLots {
+	m.out.itemTypes, m.constraintSetOf = itemTypes, constraintSetOf
+	if len(itemTypes) > maxAggregatedItemTypes {
 		m.dropSmallest()
 	}
 }
 
-// dropSmallest leaves out the lots with the smallest total requests.
+// dropSmallest leaves out the item types with the smallest total requests.
 func (m *builder) dropSmallest() {
-	points, pods := make([][]int64, len(m.out.lots)), make([]int, len(m.out.lots))
-	for n, l := range m.out.lots {
+	points, pods := make([][]int64, len(m.out.itemTypes)), make([]int, len(m.out.itemTypes))
+	for n, l := range m.out.itemTypes {
 		points[n], pods[n] = l.need, l.pods
 	}
 	all := totals(points, pods)
@@ -233,27 +233,27 @@ func (m *builder) dropSmallest() {
 		}
 		return sum
 	}
-	order := make([]int, len(m.out.lots))
+	order := make([]int, len(m.out.itemTypes))
 	for n := range order {
 		order[n] = n
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(size(j), size(i)) })
-	kept := order[:maxAggregatedLots]
+	kept := order[:maxAggregatedItemTypes]
 	slices.Sort(kept)
-	m.out.originalLots = nil // the indexes of their lots change
-	var lots []lot
-	var demandOf []int
+	m.out.originalItemTypes = nil // the indexes of their item types change
+	var itemTypes []itemType
+	var constraintSetOf []int
 	for _, n := range kept {
-		lots, demandOf = append(lots, m.out.lots[n]), append(demandOf, m.demandOf[n])
+		itemTypes, constraintSetOf = append(itemTypes, m.out.itemTypes[n]), append(constraintSetOf, m.constraintSetOf[n])
 	}
-	m.out.lots, m.demandOf = lots, demandOf
+	m.out.itemTypes, m.constraintSetOf = itemTypes, constraintSetOf
 }
 
-// bin returns a bin with the lots that it can hold, nil if there are none.
+// bin returns a bin with the item types that it can hold, nil if there are none.
 func (m *builder) bin(capacity []int64, accepts int) *bin {
 	b := &bin{capacity: capacity}
-	for n, l := range m.out.lots {
-		if !m.market.Accepts[accepts][m.demandOf[n]] {
+	for n, l := range m.out.itemTypes {
+		if !m.market.Compatibility[accepts][m.constraintSetOf[n]] {
 			continue
 		}
 		fits := int64(l.maxPerBin)
@@ -263,7 +263,7 @@ func (m *builder) bin(capacity []int64, accepts int) *bin {
 			}
 		}
 		if fits > 0 {
-			b.items = append(b.items, item{lot: n, maxPods: int(fits)})
+			b.items = append(b.items, item{itemType: n, maxPods: int(fits)})
 		}
 	}
 	if len(b.items) == 0 {
@@ -277,7 +277,7 @@ func (m *builder) addBinTypes() {
 	numbers := map[int]int{}
 	for _, i := range m.component.binTypes {
 		binType := m.market.BinTypes[i]
-		b := m.bin(m.amounts(binType.Capacity), binType.Accepts)
+		b := m.bin(m.amounts(binType.Capacity), binType.Compatibility)
 		if b == nil {
 			continue
 		}
@@ -305,17 +305,17 @@ func (m *builder) addNodes() {
 	var accepts []int
 	for _, i := range m.component.nodes {
 		node := m.market.Nodes[i]
-		id := binary.AppendVarint(nil, int64(node.Accepts))
-		for _, a := range m.clipped(node.Free, node.Accepts) {
+		id := binary.AppendVarint(nil, int64(node.Compatibility))
+		for _, a := range m.clipped(node.Free, node.Compatibility) {
 			id = binary.AppendVarint(id, a)
 		}
 		k, ok := known[string(id)]
 		if !ok {
 			k = none
-			if b := m.bin(m.amounts(node.Free), node.Accepts); b != nil {
+			if b := m.bin(m.amounts(node.Free), node.Compatibility); b != nil {
 				k = len(kinds)
 				kinds = append(kinds, nodeGroup{bin: b})
-				accepts = append(accepts, node.Accepts)
+				accepts = append(accepts, node.Compatibility)
 			}
 			known[string(id)] = k
 		}

@@ -11,7 +11,7 @@ import (
 // in 10¹⁵.
 const margin = 1e-9
 
-// dualBound is a dual solution, the value of a pod by lot, with the lower bound that it proves.
+// dualBound is a dual solution, the value of a pod by item type, with the lower bound that it proves.
 type dualBound struct {
 	values []float64
 	// scale is the largest ratio of the value that a bin type of unlimited number may hold to its price, at least 1. Values
@@ -45,7 +45,7 @@ func (g *columnGenerator) dualBoundAt(values []float64) dualBound {
 // totalValue returns the scaled value of all pods, lowered by margin.
 func (g *columnGenerator) totalValue(o dualBound) float64 {
 	sum := 0.0
-	for n, l := range g.in.lots {
+	for n, l := range g.in.itemTypes {
 		sum += o.values[n] * float64(l.pods)
 	}
 	return sum / o.scale * (1 - margin)
@@ -96,8 +96,8 @@ func (g *columnGenerator) initialDuals() dualBound {
 
 // resourceValues returns the values of pods at the dual prices of resources.
 func (g *columnGenerator) resourceValues() []float64 {
-	total := make([]float64, len(g.in.lots[0].need))
-	for _, l := range g.in.lots {
+	total := make([]float64, len(g.in.itemTypes[0].need))
+	for _, l := range g.in.itemTypes {
 		for r, a := range l.need {
 			total[r] += float64(a) * float64(l.pods)
 		}
@@ -123,8 +123,8 @@ func (g *columnGenerator) resourceValues() []float64 {
 	}
 	p.Start(basis)
 	p.Solve(1000)
-	values := make([]float64, len(g.in.lots))
-	for n, l := range g.in.lots {
+	values := make([]float64, len(g.in.itemTypes))
+	for n, l := range g.in.itemTypes {
 		for r, a := range l.need {
 			if total[r] > 0 {
 				values[n] += max(p.Dual(r), 0) * float64(a) / total[r]

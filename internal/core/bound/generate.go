@@ -23,14 +23,14 @@ type effort struct {
 	minViolation, gap float64
 }
 
-// effortFor returns the effort for one of a number of components of a market. Aggregated lots are not searched for integer
+// effortFor returns the effort for one of a number of components of a market. Aggregated item types are not searched for integer
 // patterns, as their requests are rounded anyway.
 func effortFor(in *packingProblem, components int) effort {
 	e := effort{items: 10_000_000, pivots: 5000, branches: 60, cells: 3_000_000, searches: 20 + 400/components, minViolation: 1e-4, gap: 1e-3}
 	switch {
-	case len(in.originalLots) > 0:
+	case len(in.originalItemTypes) > 0:
 		e.items, e.branches, e.searches = 1_000_000, 5, 0
-	case len(in.lots) <= fewLots:
+	case len(in.itemTypes) <= fewItemTypes:
 		e.minViolation, e.gap = 1e-8, 1e-8
 	}
 	return e
@@ -47,7 +47,7 @@ type columnGenerator struct {
 	*knapsackSolver
 	effort effort
 	master lp.Program
-	// firstSupplyRow is the row of the first supply in the master, after those of the lots.
+	// firstSupplyRow is the row of the first supply in the master, after those of the item types.
 	firstSupplyRow int
 	// best is the dual solution with the highest bound so far.
 	best dualBound
@@ -62,17 +62,17 @@ func newColumnGenerator(in *packingProblem, e effort) *columnGenerator {
 	return g
 }
 
-// initMaster sets up the master: a row for every lot and one for every supply. The initial columns hold pods of one lot each.
+// initMaster sets up the master: a row for every item type and one for every supply. The initial columns hold pods of one item type each.
 func (g *columnGenerator) initMaster() {
 	m := &g.master
 	var basis []int
-	for n, l := range g.in.lots {
+	for n, l := range g.in.itemTypes {
 		m.AddRow(float64(l.pods))
-		price, pods := g.cheapestSingleLot(n)
+		price, pods := g.cheapestSingleItemType(n)
 		basis = append(basis, m.Add(lp.Column{Rows: []int{n}, Values: []float64{float64(pods)}}, price, math.Inf(1)))
 		m.Add(lp.Column{Rows: []int{n}, Values: []float64{-1}}, 0, math.Inf(1))
 	}
-	g.firstSupplyRow = len(g.in.lots)
+	g.firstSupplyRow = len(g.in.itemTypes)
 	for s, count := range g.in.supplies {
 		m.AddRow(float64(count))
 		basis = append(basis, m.Add(g.unitColumn(g.firstSupplyRow+s), 0, math.Inf(1)))
@@ -80,13 +80,13 @@ func (g *columnGenerator) initMaster() {
 	m.Start(basis)
 }
 
-// cheapestSingleLot returns the bin with the lowest price per pod of one lot: its price, and how many pods it holds. A lot that
+// cheapestSingleItemType returns the bin with the lowest price per pod of one item type: its price, and how many pods it holds. An item type that
 // only bins limited by a supply can hold gets an artificial price that is too high for the final solution.
-func (g *columnGenerator) cheapestSingleLot(n int) (price float64, pods int) {
+func (g *columnGenerator) cheapestSingleItemType(n int) (price float64, pods int) {
 	rate, highest := math.Inf(1), 0.0
 	for _, b := range g.in.bins {
 		highest = max(highest, b.price)
-		i, ok := slices.BinarySearchFunc(b.items, n, func(it item, n int) int { return it.lot - n })
+		i, ok := slices.BinarySearchFunc(b.items, n, func(it item, n int) int { return it.itemType - n })
 		if !ok || b.supply != none {
 			continue
 		}
@@ -104,8 +104,8 @@ const (
 	// smoothing is the initial weight of the best values so far in the values that are priced (dual smoothing): the master's
 	// values oscillate, and patterns found in between cut off more.
 	smoothing = 0.5
-	// fewLots is the number of lots up to which the bound should be exact.
-	fewLots = 12
+	// fewItemTypes is the number of item types up to which the bound should be exact.
+	fewItemTypes = 12
 	// roundItems limits the number of rounds.
 	roundItems = 1000
 	// maxPatternsPerRound is the number of patterns that are added to the master in one round.
@@ -117,7 +117,7 @@ const (
 
 // run improves the dual solution until no pattern violates it or the effort is spent.
 func (g *columnGenerator) run() {
-	values, master := make([]float64, len(g.in.lots)), make([]float64, len(g.in.lots))
+	values, master := make([]float64, len(g.in.itemTypes)), make([]float64, len(g.in.itemTypes))
 	g.best = g.initialDuals()
 	mix := smoothing
 	for g.effort.items > 0 {
@@ -127,7 +127,7 @@ func (g *columnGenerator) run() {
 			g.master.Prune(5*g.master.Rows() + 250)
 		}
 		total := 0.0
-		for n, l := range g.in.lots {
+		for n, l := range g.in.itemTypes {
 			master[n] = max(g.master.Dual(n), 0)
 			total += master[n] * float64(l.pods)
 			values[n] = master[n] + mix*(g.best.values[n]-master[n])
@@ -283,9 +283,9 @@ func (g *columnGenerator) addColumn(b *bin, load, master []float64) bool {
 	value := 0.0
 	for i, n := range load {
 		if n > 0 {
-			lot := b.items[i].lot
-			c.Rows, c.Values = append(c.Rows, lot), append(c.Values, n)
-			value += master[lot] * n
+			itemType := b.items[i].itemType
+			c.Rows, c.Values = append(c.Rows, itemType), append(c.Values, n)
+			value += master[itemType] * n
 		}
 	}
 	if value <= g.threshold(b) {

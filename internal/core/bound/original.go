@@ -2,34 +2,34 @@ package bound
 
 import "math"
 
-// originalLot is a lot of a packing problem before aggregation.
-type originalLot struct {
+// originalItemType is an item type of a packing problem before aggregation.
+type originalItemType struct {
 	need []int64
 	pods int
-	// lot is the index of the aggregated lot that contains it.
-	lot int
+	// itemType is the index of the aggregated item type that contains it.
+	itemType int
 }
 
 // rowPrices are the prices of a bin type's rows, scaled so that they add up to its price.
 type rowPrices struct {
 	*bin
 	prices  []float64
-	accepts []bool // by lot
+	accepts []bool // by item type
 }
 
-// originalBound returns a bound from the lots before aggregation; 0 if nothing was aggregated.
+// originalBound returns a bound from the item types before aggregation; 0 if nothing was aggregated.
 //
-// Aggregation counts each pod as the smallest of its lot. Here the value of a pod is the price of its real requests at the row
+// Aggregation counts each pod as the smallest of its item type. Here the value of a pod is the price of its real requests at the row
 // prices of the aggregated problem, on the bin type where that is lowest. The value in a full bin then never exceeds the bin's
 // price. This ignores that pods are indivisible, which matters little with so many sizes.
 func (g *columnGenerator) originalBound() float64 {
-	if len(g.in.originalLots) == 0 {
+	if len(g.in.originalItemTypes) == 0 {
 		return 0
 	}
 	prices := g.rowPrices()
 	bound := 0.0
-	for i := range g.in.originalLots {
-		f := &g.in.originalLots[i]
+	for i := range g.in.originalItemTypes {
+		f := &g.in.originalItemTypes[i]
 		value := math.Inf(1)
 		for _, t := range prices {
 			value = min(value, t.price(g.in, f))
@@ -38,8 +38,8 @@ func (g *columnGenerator) originalBound() float64 {
 			bound += value * float64(f.pods) * (1 - margin)
 		}
 	}
-	largest := make([]int64, len(g.in.lots[0].need))
-	for _, f := range g.in.originalLots {
+	largest := make([]int64, len(g.in.itemTypes[0].need))
+	for _, f := range g.in.originalItemTypes {
 		for r, a := range f.need {
 			largest[r] = max(largest[r], a)
 		}
@@ -71,14 +71,14 @@ func (g *columnGenerator) rowPrices() []rowPrices {
 		for _, p := range b.prices {
 			sum += p
 		}
-		t := rowPrices{bin: b, prices: make([]float64, len(b.rows)), accepts: make([]bool, len(g.in.lots))}
+		t := rowPrices{bin: b, prices: make([]float64, len(b.rows)), accepts: make([]bool, len(g.in.itemTypes))}
 		for k, p := range b.prices {
 			if sum > 0 {
 				t.prices[k] = p / sum * b.price
 			}
 		}
 		for _, it := range b.items {
-			t.accepts[it.lot] = true
+			t.accepts[it.itemType] = true
 		}
 		out = append(out, t)
 	}
@@ -86,8 +86,8 @@ func (g *columnGenerator) rowPrices() []rowPrices {
 }
 
 // price returns the price of a pod's requests; infinite if the bin cannot hold the pod.
-func (t *rowPrices) price(in *packingProblem, f *originalLot) float64 {
-	if !t.accepts[f.lot] {
+func (t *rowPrices) price(in *packingProblem, f *originalItemType) float64 {
+	if !t.accepts[f.itemType] {
 		return math.Inf(1)
 	}
 	for r, a := range f.need {
@@ -97,7 +97,7 @@ func (t *rowPrices) price(in *packingProblem, f *originalLot) float64 {
 	}
 	sum := 0.0
 	for k, row := range t.rows {
-		w := in.weight(f.lot, row, t.bin)
+		w := in.weight(f.itemType, row, t.bin)
 		if row.resource != none {
 			w = float64(f.need[row.resource]) / float64(t.capacity[row.resource])
 		}
@@ -131,10 +131,10 @@ func valueBoundAtPrices(prices []rowPrices, b *bin, largest []int64) float64 {
 	return low
 }
 
-// acceptsAll reports whether the bin type accepts every lot that b accepts.
+// acceptsAll reports whether the bin type accepts every item type that b accepts.
 func (t *rowPrices) acceptsAll(b *bin) bool {
 	for _, it := range b.items {
-		if !t.accepts[it.lot] {
+		if !t.accepts[it.itemType] {
 			return false
 		}
 	}

@@ -2,15 +2,15 @@ package bound
 
 // packingProblem is the bin packing problem of one component of a market, without everything that does not affect the cost.
 type packingProblem struct {
-	lots []lot
-	// sharedCaps limit the pods of several lots that one bin may hold.
+	itemTypes []itemType
+	// sharedCaps limit the pods of several item types that one bin may hold.
 	sharedCaps []sharedCap
 	// bins are the bin types, in unlimited number or limited by a supply, and the nodes, which are always limited by one.
 	bins []*bin
 	// supplies are the numbers of bins that are available, by supply.
 	supplies []int
-	// originalLots are the lots before aggregation; empty if nothing was aggregated.
-	originalLots []originalLot
+	// originalItemTypes are the item types before aggregation; empty if nothing was aggregated.
+	originalItemTypes []originalItemType
 	// nodeGroups are the nodes if there are more than maxNodeGroups groups of them. During column generation, bins of average
 	// capacity represent them; these prove nothing.
 	nodeGroups []nodeGroup
@@ -18,25 +18,25 @@ type packingProblem struct {
 	firstAggregate int
 }
 
-// nodeGroup is a number of nodes with equal capacity that accept the same demands.
+// nodeGroup is a number of nodes with equal capacity that accept the same constraint sets.
 type nodeGroup struct {
 	*bin
 	count int
 }
 
-// lot is a number of pods with equal requests and demands.
-type lot struct {
+// itemType is a number of pods with equal requests and constraint sets.
+type itemType struct {
 	// need is by resource of the packing problem.
 	need []int64
 	pods int
 	// maxPerBin is the number of its pods that one bin may hold, whatever its capacity.
 	maxPerBin int
-	// caps are indexes of the shared caps that count the lot.
+	// caps are indexes of the shared caps that count the item type.
 	caps []int
 }
 
-// sharedCap limits the pods of several lots that one bin may hold.
+// sharedCap limits the pods of several item types that one bin may hold.
 type sharedCap struct {
-	lots    []int
-	maxPods int
+	itemTypes []int
+	maxPods   int
 }

@@ -26,7 +26,7 @@ func newPattern(in *packingProblem, b *bin) *pattern {
 // maxFit returns how many more pods of item i fit.
 func (f *pattern) maxFit(i int) int {
 	it := f.bin.items[i]
-	l := &f.in.lots[it.lot]
+	l := &f.in.itemTypes[it.itemType]
 	n := int64(it.maxPods - f.counts[i])
 	for r, a := range l.need {
 		if a > 0 {
@@ -41,7 +41,7 @@ func (f *pattern) maxFit(i int) int {
 
 // add adds n pods of item i.
 func (f *pattern) add(i, n int) {
-	l := &f.in.lots[f.bin.items[i].lot]
+	l := &f.in.itemTypes[f.bin.items[i].itemType]
 	for r, a := range l.need {
 		f.capacity[r] -= a * int64(n)
 	}
@@ -59,12 +59,12 @@ func (f *pattern) fillGreedily(values, prices []float64) {
 	}
 	var list []ratedItem
 	for i, it := range f.bin.items {
-		if values[it.lot] > 0 && f.maxFit(i) > 0 {
+		if values[it.itemType] > 0 && f.maxFit(i) > 0 {
 			cost := 1e-12
 			for k, w := range f.bin.weight(i) {
 				cost += w * prices[k]
 			}
-			list = append(list, ratedItem{i, values[it.lot] / cost})
+			list = append(list, ratedItem{i, values[it.itemType] / cost})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b ratedItem) int { return cmp.Compare(b.rate, a.rate) })
@@ -77,7 +77,7 @@ func (f *pattern) fillGreedily(values, prices []float64) {
 func (f *pattern) value(values []float64) float64 {
 	sum := 0.0
 	for i, n := range f.counts {
-		sum += float64(n) * values[f.bin.items[i].lot]
+		sum += float64(n) * values[f.bin.items[i].itemType]
 	}
 	return sum
 }

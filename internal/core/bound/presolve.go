@@ -14,26 +14,26 @@ import (
 type presolver struct {
 	market    solve.Market
 	resources []int
-	// demands is their number.
-	demands int
-	// useful is the total request of all pods with these demands, by set of demands.
+	// constraintSets is their number.
+	constraintSets int
+	// useful is the total request of all pods with these constraint sets, by set of constraint sets.
 	useful [][]int64
 	// binTypes are the indexes of those that are not dominated.
 	binTypes []int
-	// demand is the representative of each demand: demands that the same bin types and nodes accept are merged.
-	demand []int
+	// constraintSet is the representative of each constraint set: constraint sets that the same bin types and nodes accept are merged.
+	constraintSet []int
 }
 
 // packingProblems returns the independent components of a market: the minimum cost is the sum of theirs.
 func packingProblems(m solve.Market) []*packingProblem {
 	r := presolver{market: m}
-	for _, l := range m.Lots {
-		r.demands = max(r.demands, l.Demand+1)
+	for _, l := range m.ItemTypes {
+		r.constraintSets = max(r.constraintSets, l.ConstraintSet+1)
 	}
 	r.findResources()
 	r.findUseful()
 	r.findBinTypes()
-	r.mergeDemands()
+	r.mergeConstraintSets()
 	var out []*packingProblem
 	for _, p := range r.split() {
 		if in := r.build(p); len(in.bins) > 0 {
@@ -43,14 +43,14 @@ func packingProblems(m solve.Market) []*packingProblem {
 	return out
 }
 
-// findResources sets resources to those that some lot requests.
+// findResources sets resources to those that some item type requests.
 func (r *presolver) findResources() {
 	width := 0
-	for _, l := range r.market.Lots {
+	for _, l := range r.market.ItemTypes {
 		width = max(width, len(l.Requests))
 	}
 	for i := range width {
-		if slices.ContainsFunc(r.market.Lots, func(l solve.Lot) bool { return l.Requests.At(i) > 0 }) {
+		if slices.ContainsFunc(r.market.ItemTypes, func(l solve.ItemType) bool { return l.Requests.At(i) > 0 }) {
 			r.resources = append(r.resources, i)
 		}
 	}
@@ -65,16 +65,16 @@ func (r *presolver) amounts(v resource.Vector) []int64 {
 }
 
 func (r *presolver) findUseful() {
-	sums := make([][]int64, r.demands)
+	sums := make([][]int64, r.constraintSets)
 	for d := range sums {
 		sums[d] = make([]int64, len(r.resources))
 	}
-	for _, l := range r.market.Lots {
+	for _, l := range r.market.ItemTypes {
 		for k, a := range r.amounts(l.Requests) {
-			sums[l.Demand][k] = addSaturated(sums[l.Demand][k], resource.MulSaturated(a, int64(l.Pods)))
+			sums[l.ConstraintSet][k] = addSaturated(sums[l.ConstraintSet][k], resource.MulSaturated(a, int64(l.Pods)))
 		}
 	}
-	for _, accepts := range r.market.Accepts {
+	for _, accepts := range r.market.Compatibility {
 		sum := make([]int64, len(r.resources))
 		for d, ok := range accepts {
 			if !ok {
@@ -104,7 +104,7 @@ func (r *presolver) clipped(capacity resource.Vector, accepts int) []int64 {
 	return out
 }
 
-// findBinTypes sets binTypes to those that no other one dominates: with at least the same useful capacity and demands, at
+// findBinTypes sets binTypes to those that no other one dominates: with at least the same useful capacity and constraint sets, at
 // least as available, and no more expensive.
 func (r *presolver) findBinTypes() {
 	all := r.market.BinTypes
@@ -112,16 +112,16 @@ func (r *presolver) findBinTypes() {
 	order := make([]int, len(all))
 	for i, m := range all {
 		order[i] = i
-		capacities[i] = r.clipped(m.Capacity, m.Accepts)
+		capacities[i] = r.clipped(m.Capacity, m.Compatibility)
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(all[a].Price, all[b].Price), cmp.Compare(all[a].Supply, all[b].Supply), slices.Compare(capacities[b], capacities[a]))
 	})
-	sets := subsets{sets: r.market.Accepts, known: map[[2]int]bool{}}
+	sets := subsets{sets: r.market.Compatibility, known: map[[2]int]bool{}}
 	for _, i := range order {
 		dominated := slices.ContainsFunc(r.binTypes, func(k int) bool {
 			return (all[k].Supply == none || all[k].Supply == all[i].Supply) && covers(capacities[k], capacities[i]) &&
-				sets.within(all[i].Accepts, all[k].Accepts)
+				sets.within(all[i].Compatibility, all[k].Compatibility)
 		})
 		if !dominated {
 			r.binTypes = append(r.binTypes, i)
@@ -139,9 +139,9 @@ func covers(a, b []int64) bool {
 	return true
 }
 
-// subsets caches which sets of demands contain each other.
+// subsets caches which sets of constraint sets contain each other.
 type subsets struct {
-	sets  []solve.Accepts
+	sets  []solve.Compatibility
 	known map[[2]int]bool
 }
 
@@ -160,20 +160,20 @@ func (s subsets) within(a, b int) bool {
 	return yes
 }
 
-func (r *presolver) mergeDemands() {
-	used := make([]bool, len(r.market.Accepts))
+func (r *presolver) mergeConstraintSets() {
+	used := make([]bool, len(r.market.Compatibility))
 	for _, i := range r.binTypes {
-		used[r.market.BinTypes[i].Accepts] = true
+		used[r.market.BinTypes[i].Compatibility] = true
 	}
 	for _, n := range r.market.Nodes {
-		used[n.Accepts] = true
+		used[n.Compatibility] = true
 	}
 	byMeeting := map[string]int{}
-	r.demand = make([]int, r.demands)
+	r.constraintSet = make([]int, r.constraintSets)
 	var id []byte
-	for d := range r.demand {
+	for d := range r.constraintSet {
 		id = id[:0]
-		for i, set := range r.market.Accepts {
+		for i, set := range r.market.Compatibility {
 			if used[i] && set[d] {
 				id = binary.AppendVarint(id, int64(i))
 			}
@@ -183,24 +183,24 @@ func (r *presolver) mergeDemands() {
 			first = d
 			byMeeting[string(id)] = d
 		}
-		r.demand[d] = first
+		r.constraintSet[d] = first
 	}
 }
 
-// component is a set of lots, bin types and nodes of a market, by index, that is independent of the others.
-type component struct{ lots, binTypes, nodes []int }
+// component is a set of item types, bin types and nodes of a market, by index, that is independent of the others.
+type component struct{ itemTypes, binTypes, nodes []int }
 
-// split returns the connected components: demands that one bin type or node accepts belong together, and so do those of
+// split returns the connected components: constraint sets that one bin type or node accepts belong together, and so do those of
 // bin types that share a supply.
 func (r *presolver) split() []component {
-	u := newUnion(r.demands + len(r.market.Supplies))
-	// of is the first demand of every set.
-	of := make([]int, len(r.market.Accepts))
-	for i, accepts := range r.market.Accepts {
+	u := newUnion(r.constraintSets + len(r.market.Supplies))
+	// of is the first constraint set of every set.
+	of := make([]int, len(r.market.Compatibility))
+	for i, accepts := range r.market.Compatibility {
 		of[i] = slices.Index(accepts, true)
 	}
 	join := func(accepts int) {
-		for d, ok := range r.market.Accepts[accepts] {
+		for d, ok := range r.market.Compatibility[accepts] {
 			if ok {
 				u.join(d, of[accepts])
 			}
@@ -208,34 +208,34 @@ func (r *presolver) split() []component {
 	}
 	for _, i := range r.binTypes {
 		m := r.market.BinTypes[i]
-		join(m.Accepts)
+		join(m.Compatibility)
 		if m.Supply != none {
-			u.join(r.demands+m.Supply, of[m.Accepts])
+			u.join(r.constraintSets+m.Supply, of[m.Compatibility])
 		}
 	}
 	for _, n := range r.market.Nodes {
-		join(n.Accepts)
+		join(n.Compatibility)
 	}
 	var components []component
 	number := slices.Repeat([]int{none}, len(u))
-	at := func(demand int) *component {
-		root := u.find(demand)
+	at := func(constraintSet int) *component {
+		root := u.find(constraintSet)
 		if number[root] == none {
 			number[root] = len(components)
 			components = append(components, component{})
 		}
 		return &components[number[root]]
 	}
-	for i, l := range r.market.Lots {
-		p := at(l.Demand)
-		p.lots = append(p.lots, i)
+	for i, l := range r.market.ItemTypes {
+		p := at(l.ConstraintSet)
+		p.itemTypes = append(p.itemTypes, i)
 	}
 	for _, i := range r.binTypes {
-		p := at(of[r.market.BinTypes[i].Accepts])
+		p := at(of[r.market.BinTypes[i].Compatibility])
 		p.binTypes = append(p.binTypes, i)
 	}
 	for i, n := range r.market.Nodes {
-		p := at(of[n.Accepts])
+		p := at(of[n.Compatibility])
 		p.nodes = append(p.nodes, i)
 	}
 	return components

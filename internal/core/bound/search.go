@@ -59,7 +59,7 @@ func (bs *branches) Pop() any {
 // can exceed both target and the returned one.
 func (s *knapsackSolver) searchPattern(b *bin, values []float64, target float64, budget int) (counts []int, load []float64) {
 	n := len(b.items)
-	x := search{knapsackSolver: s, bin: b, values: values, unit: b.maxLotValue(values), target: target}
+	x := search{knapsackSolver: s, bin: b, values: values, unit: b.maxItemTypeValue(values), target: target}
 	x.prices, x.load = make([]float64, len(b.rows)), make([]float64, n)
 	x.low, x.high = make([]int, n), make([]int, n)
 	x.useful = b.maxUseful(values, target)
@@ -141,7 +141,7 @@ func (x *search) relax(at *branch) {
 	}
 	first := p.Columns()
 	for i, it := range b.items {
-		p.Add(b.columns[i], -x.values[it.lot]*float64(it.maxPods)/x.unit, float64(x.high[i]-x.low[i])/float64(it.maxPods))
+		p.Add(b.columns[i], -x.values[it.itemType]*float64(it.maxPods)/x.unit, float64(x.high[i]-x.low[i])/float64(it.maxPods))
 	}
 	p.Start(x.basis)
 	p.Solve(20 * (len(b.items) + len(b.rows)))
@@ -151,7 +151,7 @@ func (x *search) relax(at *branch) {
 		limit += x.prices[k] * p.Right(k)
 	}
 	for i, it := range b.items {
-		limit += x.values[it.lot] * float64(x.low[i])
+		limit += x.values[it.itemType] * float64(x.low[i])
 		if profit := b.profit(i, x.values, x.prices); profit > 0 {
 			limit += profit * float64(x.high[i]-x.low[i])
 		}

@@ -38,7 +38,7 @@ func (s *knapsackSolver) solveTable(b *bin, values []float64, target float64, li
 	g := knapsackTable{in: s.in, bin: b, maxUseful: b.maxUseful(values, target)}
 	g.chooseRows()
 	for i, it := range b.items {
-		profit := values[it.lot]
+		profit := values[it.itemType]
 		for k, w := range b.weight(i) {
 			if k != g.rows[0] && k != g.rows[1] {
 				profit -= w * b.prices[k]
@@ -93,7 +93,7 @@ func (g *knapsackTable) chooseSteps(limit int) {
 		r := g.bin.rows[k].resource
 		capacity[d], step[d] = g.bin.capacity[r], 0
 		for _, i := range g.items {
-			step[d] = gcd(g.in.lots[g.bin.items[i].lot].need[r], step[d])
+			step[d] = gcd(g.in.itemTypes[g.bin.items[i].itemType].need[r], step[d])
 		}
 		step[d] = max(step[d], 1)
 	}
@@ -116,7 +116,7 @@ func (g *knapsackTable) chooseSteps(limit int) {
 			continue
 		}
 		for _, i := range g.items {
-			g.need[d][i] = int(g.in.lots[g.bin.items[i].lot].need[g.bin.rows[k].resource] / step[d])
+			g.need[d][i] = int(g.in.itemTypes[g.bin.items[i].itemType].need[g.bin.rows[k].resource] / step[d])
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (g *knapsackTable) chooseSteps(limit int) {
 func (g *knapsackTable) tooCoarse(values []float64, target float64) bool {
 	maxValue, roundingError := 0.0, 0.0
 	for _, i := range g.items {
-		maxValue = max(maxValue, values[g.bin.items[i].lot])
+		maxValue = max(maxValue, values[g.bin.items[i].itemType])
 	}
 	for d, k := range g.rows {
 		if k != none {

@@ -22,26 +22,26 @@ import (
 // different kinds require together of labels other than those of the offering, and topology other than that of hosts. So
 // any set of nodes that can hold the pods under all rules can do so on the market, at the same price or less.
 type Market struct {
-	// Lots are the pods of the plan that have a place, in lots of pods with the same requirements.
-	Lots []Lot
+	// ItemTypes are the pods of the plan that have a place, grouped by what they request and require.
+	ItemTypes []ItemType
 	// BinTypes are the ways to buy a node.
 	BinTypes []BinType
 	// Supplies are how many nodes can be bought that draw on the same reservation.
 	Supplies []int
 	// Nodes are the existing nodes, which cost nothing.
 	Nodes []ExistingNode
-	// Accepts are sets of demands; bin types and nodes refer to them by index.
-	Accepts []Accepts
-	// Caps bound how many pods of some lots one node may hold.
-	Caps []PodCap
+	// Compatibility are sets of constraint sets; bin types and nodes refer to them by index.
+	Compatibility []Compatibility
+	// Caps bound how many pods of some item types one node may hold.
+	Caps []Cap
 }
 
-// Lot is a number of pods with the same requirements.
-type Lot struct {
+// ItemType is a number of pods with the same requirements.
+type ItemType struct {
 	Requests resource.Vector
 	Pods     int
-	// Demand numbers what the pods require of labels, taints and ports.
-	Demand int
+	// ConstraintSet numbers what the pods require of labels, taints and ports.
+	ConstraintSet int
 }
 
 // BinType is one way to buy a node: an offering of an instance type.
@@ -50,8 +50,8 @@ type BinType struct {
 	Price float64
 	// Capacity is what daemons leave for pods.
 	Capacity resource.Vector
-	// Accepts is which demands are met.
-	Accepts int
+	// Compatibility is which constraint sets are met.
+	Compatibility int
 	// Supply bounds how often it can be bought: an index of Supplies, or -1 for any number of times.
 	Supply int
 }
@@ -59,17 +59,17 @@ type BinType struct {
 // ExistingNode is a node that exists or was requested.
 type ExistingNode struct {
 	// Free is what bound pods and expected daemons leave.
-	Free    resource.Vector
-	Accepts int
+	Free          resource.Vector
+	Compatibility int
 }
 
-// Accepts is whether each demand, by number, is met. At least one is.
-type Accepts []bool
+// Compatibility is whether each constraint set, by number, is met. At least one is.
+type Compatibility []bool
 
-// PodCap is the most pods of the listed lots, taken together, that one node may hold.
-type PodCap struct {
-	Lots []int
-	Max  int
+// Cap is the most pods of the listed item types, taken together, that one node may hold.
+type Cap struct {
+	ItemTypes []int
+	Max       int
 }
 
 // NewMarket is the market of p for the pods that plan placed.
@@ -78,13 +78,13 @@ func NewMarket(p Problem, plan Plan) Market {
 	r := compile.NewRun(p)
 	r.Seed()
 	b := marketBuilder{
-		Run:     r,
-		lots:    map[lotKey]int{},
-		demands: map[string]int{},
-		accepts: map[string]int{},
+		Run:            r,
+		itemTypes:      map[itemTypeKey]int{},
+		constraintSets: map[string]int{},
+		accepts:        map[string]int{},
 	}
 	for _, pod := range p.Pods {
-		b.market.Lots[b.lot(pod)].Pods++
+		b.market.ItemTypes[b.itemType(pod)].Pods++
 	}
 	for _, t := range b.Templates {
 		b.addBinTypes(t)
@@ -109,43 +109,43 @@ func placed(plan Plan) []*model.Pod {
 
 type marketBuilder struct {
 	*compile.Run
-	market Market
-	lots   map[lotKey]int
-	// faces are the labels and namespaces of the lots' pods.
-	keys []lotKey
-	// forms are the demands.
-	forms   []demand
-	demands map[string]int
-	accepts map[string]int
+	market    Market
+	itemTypes map[itemTypeKey]int
+	// keys are the labels and namespaces of the item types' pods.
+	keys []itemTypeKey
+	// forms are the constraint sets, by number.
+	forms          []constraintSet
+	constraintSets map[string]int
+	accepts        map[string]int
 }
 
-// lotKey is what pods of one lot share: a shape, and the labels that others select them by.
-type lotKey struct {
+// itemTypeKey is what pods of one item type share: a shape, and the labels that others select them by.
+type itemTypeKey struct {
 	shape  *model.Shape
 	labels *model.Labels
 }
 
-// demand is what a shape requires of labels, taints and ports: some form of it has to be met.
-type demand struct {
+// constraintSet is what a shape requires of labels, taints and ports: some form of it has to be met.
+type constraintSet struct {
 	shape *model.Shape
 	forms []*compile.Conjunction
 }
 
-func (b *marketBuilder) lot(pod *model.Pod) int {
-	key := lotKey{pod.Shape, pod.Labels}
-	i, ok := b.lots[key]
+func (b *marketBuilder) itemType(pod *model.Pod) int {
+	key := itemTypeKey{pod.Shape, pod.Labels}
+	i, ok := b.itemTypes[key]
 	if !ok {
 		i = len(b.keys)
-		b.lots[key] = i
+		b.itemTypes[key] = i
 		b.keys = append(b.keys, key)
-		b.market.Lots = append(b.market.Lots, Lot{Requests: pod.Shape.Requests, Demand: b.demand(pod.Shape)})
+		b.market.ItemTypes = append(b.market.ItemTypes, ItemType{Requests: pod.Shape.Requests, ConstraintSet: b.constraintSet(pod.Shape)})
 	}
 	return i
 }
 
-// demand numbers what a shape requires in its most relaxed forms: any alternative, no preferences.
-func (b *marketBuilder) demand(shape *model.Shape) int {
-	d := demand{shape: shape}
+// constraintSet numbers what a shape requires in its most relaxed forms: any alternative, no preferences.
+func (b *marketBuilder) constraintSet(shape *model.Shape) int {
+	d := constraintSet{shape: shape}
 	reach := shape.VolumeTopology
 	if len(reach) == 0 {
 		reach = []requirement.Set{nil}
@@ -159,25 +159,25 @@ func (b *marketBuilder) demand(shape *model.Shape) int {
 		}
 	}
 	fmt.Fprintf(&id, "%#v%#v", shape.Tolerations, shape.HostPorts)
-	n, ok := b.demands[id.String()]
+	n, ok := b.constraintSets[id.String()]
 	if !ok {
 		n = len(b.forms)
-		b.demands[id.String()] = n
+		b.constraintSets[id.String()] = n
 		b.forms = append(b.forms, d)
 	}
 	return n
 }
 
-// tolerates reports whether taints let the demand in once PreferNoSchedule taints are tolerated.
-func (d demand) tolerates(taints []model.Taint) bool {
+// tolerates reports whether taints let the constraint set in once PreferNoSchedule taints are tolerated.
+func (d constraintSet) tolerates(taints []model.Taint) bool {
 	_, repelled := model.Untolerated(taints, d.shape.Tolerations, true)
 	return !repelled
 }
 
-// addBinTypes lists the bin types of t. A kind of offering of a column accepts the demands that it meets by itself; of bin types
-// with the same capacity for the same demands the cheapest is sufficient.
+// addBinTypes lists the bin types of t. A kind of offering of a column accepts the constraint sets that it meets by itself; of bin types
+// with the same capacity for the same constraint sets the cheapest is sufficient.
 func (b *marketBuilder) addBinTypes(t *compile.Template) {
-	met := make([][]bitset.Set, len(t.Columns.Kinds)) // by kind and demand: columns
+	met := make([][]bitset.Set, len(t.Columns.Kinds)) // by kind and constraint set: columns
 	for n, d := range b.forms {
 		if !d.tolerates(t.Pool.Taints) {
 			continue
@@ -191,13 +191,13 @@ func (b *marketBuilder) addBinTypes(t *compile.Template) {
 	}
 	type way struct{ column, accepts, supply int }
 	cheapest := map[way]float64{}
-	for k, byDemand := range met {
-		if byDemand == nil {
+	for k, byConstraintSet := range met {
+		if byConstraintSet == nil {
 			continue
 		}
 		for column := range t.Columns.Kinds[k].Columns.All() {
-			takes := make(Accepts, len(b.forms))
-			for n, columns := range byDemand {
+			takes := make(Compatibility, len(b.forms))
+			for n, columns := range byConstraintSet {
 				takes[n] = columns != nil && columns.Has(column)
 			}
 			if !slices.Contains(takes, true) {
@@ -214,7 +214,7 @@ func (b *marketBuilder) addBinTypes(t *compile.Template) {
 	})
 	for _, w := range ways {
 		if price := cheapest[w]; !math.IsInf(price, 1) {
-			b.market.BinTypes = append(b.market.BinTypes, BinType{Price: price, Capacity: t.Most.Available[w.column], Accepts: w.accepts, Supply: w.supply})
+			b.market.BinTypes = append(b.market.BinTypes, BinType{Price: price, Capacity: t.Most.Available[w.column], Compatibility: w.accepts, Supply: w.supply})
 		}
 	}
 }
@@ -229,8 +229,8 @@ func (b *marketBuilder) supply(t *compile.Template, kind int) int {
 	return rs.Kinds[t.Columns][kind]
 }
 
-// meeting is the columns of every kind of offering that meet the demand in some form.
-func (b *marketBuilder) meeting(t *compile.Template, d demand) map[int]bitset.Set {
+// meeting is the columns of every kind of offering that meet the constraint set in some form.
+func (b *marketBuilder) meeting(t *compile.Template, d constraintSet) map[int]bitset.Set {
 	out := map[int]bitset.Set{}
 	free := bitset.Full(t.Columns.Len())
 	if len(d.shape.HostPorts) > 0 {
@@ -253,8 +253,8 @@ func (b *marketBuilder) meeting(t *compile.Template, d demand) map[int]bitset.Se
 	return out
 }
 
-// accept numbers a set of demands.
-func (b *marketBuilder) accept(takes Accepts) int {
+// accept numbers a set of constraint sets.
+func (b *marketBuilder) accept(takes Compatibility) int {
 	id := make([]byte, 0, len(takes))
 	for n, ok := range takes {
 		if ok {
@@ -263,17 +263,17 @@ func (b *marketBuilder) accept(takes Accepts) int {
 	}
 	i, ok := b.accepts[string(id)]
 	if !ok {
-		i = len(b.market.Accepts)
+		i = len(b.market.Compatibility)
 		b.accepts[string(id)] = i
-		b.market.Accepts = append(b.market.Accepts, takes)
+		b.market.Compatibility = append(b.market.Compatibility, takes)
 	}
 	return i
 }
 
-// addNodes lists the nodes that some demand may use.
+// addNodes lists the nodes that some constraint set may use.
 func (b *marketBuilder) addNodes() {
 	for i, t := range b.Targets.List {
-		takes := make(Accepts, len(b.forms))
+		takes := make(Compatibility, len(b.forms))
 		for n, d := range b.forms {
 			_, taken := model.FirstConflict(d.shape.HostPorts, t.Ports)
 			takes[n] = !taken && d.tolerates(t.Node.Taints) && slices.ContainsFunc(d.forms, func(form *compile.Conjunction) bool {
@@ -281,34 +281,34 @@ func (b *marketBuilder) addNodes() {
 			})
 		}
 		if slices.Contains(takes, true) {
-			b.market.Nodes = append(b.market.Nodes, ExistingNode{Free: t.Free, Accepts: b.accept(takes)})
+			b.market.Nodes = append(b.market.Nodes, ExistingNode{Free: t.Free, Compatibility: b.accept(takes)})
 		}
 	}
 }
 
 // capPorts caps pods with the same host port. Pods that name the same address, or none, exclude each other.
 func (b *marketBuilder) capPorts() {
-	lots := map[model.HostPort][]int{}
+	itemTypes := map[model.HostPort][]int{}
 	for i, face := range b.keys {
 		seen := map[model.HostPort]bool{}
 		for _, port := range face.shape.HostPorts {
 			if !seen[port] {
 				seen[port] = true
-				lots[port] = append(lots[port], i)
+				itemTypes[port] = append(itemTypes[port], i)
 			}
 		}
 	}
-	ports := slices.SortedFunc(maps.Keys(lots), func(x, y model.HostPort) int {
+	ports := slices.SortedFunc(maps.Keys(itemTypes), func(x, y model.HostPort) int {
 		return cmp.Or(cmp.Compare(x.Port, y.Port), strings.Compare(x.Protocol, y.Protocol), strings.Compare(x.IP, y.IP))
 	})
 	for _, port := range ports {
-		members := slices.Clone(lots[port])
+		members := slices.Clone(itemTypes[port])
 		if everywhere := (model.HostPort{Port: port.Port, Protocol: port.Protocol}); port.IP != "" {
-			members = append(members, lots[everywhere]...)
+			members = append(members, itemTypes[everywhere]...)
 			slices.Sort(members)
 			members = slices.Compact(members)
 		}
-		b.market.Caps = append(b.market.Caps, PodCap{Lots: members, Max: 1})
+		b.market.Caps = append(b.market.Caps, Cap{ItemTypes: members, Max: 1})
 	}
 }
 
@@ -324,7 +324,7 @@ type rule struct {
 // anti-affinity to each other, and no more than the skew of those that are spread. A spread that counts pods which do not
 // carry it may be exceeded by them, so they do not take part.
 func (b *marketBuilder) capHosts() {
-	index, rules, lots := map[string]int{}, []rule{}, [][]int{}
+	index, rules, itemTypes := map[string]int{}, []rule{}, [][]int{}
 	for i, face := range b.keys {
 		for _, r := range hostRules(face) {
 			if !b.counted(r, face) {
@@ -335,19 +335,19 @@ func (b *marketBuilder) capHosts() {
 			if !ok {
 				n = len(rules)
 				index[id] = n
-				rules, lots = append(rules, r), append(lots, nil)
+				rules, itemTypes = append(rules, r), append(itemTypes, nil)
 			}
-			if k := len(lots[n]); k == 0 || lots[n][k-1] != i {
-				lots[n] = append(lots[n], i)
+			if k := len(itemTypes[n]); k == 0 || itemTypes[n][k-1] != i {
+				itemTypes[n] = append(itemTypes[n], i)
 			}
 		}
 	}
 	for n, r := range rules {
-		b.market.Caps = append(b.market.Caps, PodCap{Lots: lots[n], Max: r.max})
+		b.market.Caps = append(b.market.Caps, Cap{ItemTypes: itemTypes[n], Max: r.max})
 	}
 }
 
-func hostRules(face lotKey) []rule {
+func hostRules(face itemTypeKey) []rule {
 	var out []rule
 	for _, s := range face.shape.Spreads {
 		if s.Key == compile.HostnameKey && !s.Soft {
@@ -363,7 +363,7 @@ func hostRules(face lotKey) []rule {
 }
 
 // counted reports whether a rule counts pods with the labels of face.
-func (b *marketBuilder) counted(r rule, face lotKey) bool {
+func (b *marketBuilder) counted(r rule, face itemTypeKey) bool {
 	labels := face.labels
 	if labels == nil || !r.selector.Matches(labels.Values) {
 		return false

@@ -19,11 +19,11 @@ func marketFor(p Problem) Market {
 	return NewMarket(p, Plan{NodeClaims: []NodeClaim{{Pods: p.Pods}}})
 }
 
-// capsOf renders the caps of a market: the lots and the maximum number of their pods.
+// capsOf renders the caps of a market: the item types and the maximum number of their pods.
 func capsOf(m Market) string {
 	var out []string
 	for _, c := range m.Caps {
-		out = append(out, fmt.Sprintf("%v≤%d", c.Lots, c.Max))
+		out = append(out, fmt.Sprintf("%v≤%d", c.ItemTypes, c.Max))
 	}
 	slices.Sort(out)
 	return strings.Join(out, " ")
@@ -103,17 +103,17 @@ func TestTheMarketOffersEveryDemandItsBinTypes(t *testing.T) {
 	}
 	m := marketFor(p)
 	var got []string
-	for _, l := range m.Lots {
-		got = append(got, fmt.Sprintf("%d pods, demand %d", l.Pods, l.Demand))
+	for _, l := range m.ItemTypes {
+		got = append(got, fmt.Sprintf("%d pods, constraint set %d", l.Pods, l.ConstraintSet))
 	}
 	for _, binType := range m.BinTypes {
-		got = append(got, fmt.Sprintf("$%.2f for %v", binType.Price, m.Accepts[binType.Accepts]))
+		got = append(got, fmt.Sprintf("$%.2f for %v", binType.Price, m.Compatibility[binType.Compatibility]))
 	}
 	for _, n := range m.Nodes {
-		got = append(got, fmt.Sprintf("a node for %v", m.Accepts[n.Accepts]))
+		got = append(got, fmt.Sprintf("a node for %v", m.Compatibility[n.Compatibility]))
 	}
 	want := []string{
-		"2 pods, demand 0", "3 pods, demand 1", "1 pods, demand 2",
+		"2 pods, constraint set 0", "3 pods, constraint set 1", "1 pods, constraint set 2",
 		"$0.10 for [true false false]", "$0.20 for [true true false]", "a node for [true true false]",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
