@@ -160,7 +160,7 @@ func Rules() []Rule {
 		{PoolNotFound, DisruptionBlocked, false, "A node is disrupted under the rules of its pool.", "Restore the NodePool or delete the NodeClaim."},
 		{PodProtected, DisruptionBlocked, true, "The annotation on a pod forbids disruption of its node.", "Remove the annotation karpenter.sh/do-not-disrupt from the pod, or wait until its duration has passed."},
 		{SeveralPDBs, DisruptionBlocked, true, "A pod that several PodDisruptionBudgets select cannot be evicted.", "Leave one PodDisruptionBudget that selects the pod."},
-		{PDBBlocked, DisruptionBlocked, true, "Every evictable pod's PodDisruptionBudget must allow a disruption.", "Loosen the budget, or wait until more of its pods are healthy."},
+		{PDBBlocked, DisruptionBlocked, true, "Every evictable pod's PodDisruptionBudget must allow a disruption.", "Loosen the PodDisruptionBudget, or wait until more of its pods are healthy."},
 		{PodsUnknown, NoEvent, false, "A node is disrupted only if its pods can be listed.", "Look for errors of the API server in the log."},
 		{Static, NoEvent, false, "Pools with a fixed number of nodes are not consolidated.", "Change the replicas of the NodePool."},
 		{ConsolidationOff, Unconsolidatable, false, "consolidateAfter: Never turns consolidation off.", "Set consolidateAfter of the NodePool to a duration."},
