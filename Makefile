@@ -105,7 +105,7 @@ lint: prose ## Check prose, style, architecture, and that generated files are up
 	    echo "generated files were out of date; commit the files that 'make generate' rewrote:"; \
 	    diff <(echo "$$before") <(echo "$$after") | sed -n 's/^> [0-9a-f]* /  /p'; exit 1; fi
 
-# Vale parses Go with tree-sitter, which is written in C.
+# Vale parses Go with tree-sitter, which is written in C. The texts of scenarios, before their first file, are checked as one page.
 prose: ## Check the wording of pages, comments and messages with Vale
 ifeq ($(CC_FOUND),)
 	@echo "note: no C compiler found; skipping the prose check"
@@ -113,6 +113,9 @@ else
 	@echo "building vale"; CGO_CFLAGS='-O2 -w' go build -C tools/vale -o $(BIN)/vale github.com/vale-cli/vale/v3/cmd/vale
 	@echo "vale"; { $(PROSE) | grep -vE -f '$(UNCHECKED)' || true; } | xargs -r $(BIN)/vale --output=line
 	@$(MAKE) --no-print-directory help | $(BIN)/vale --ext=.md --output=line
+	@awk 'FNR == 1 { text = 1 } /^-- / { text = 0 } text { print FILENAME ": " $$0 }' test/scenario/testdata/*.txtar > $(BIN)/scenarios.md; \
+	  $(BIN)/vale --output=line $(BIN)/scenarios.md | while IFS=: read -r _ line _ rule message; do \
+	    echo "$$(sed -n "$${line}p" $(BIN)/scenarios.md | cut -d: -f1):$$rule:$$message"; done | { ! grep .; }
 endif
 
 generate: ## Write generated code, CRDs and the generated parts of the charts
