@@ -127,8 +127,8 @@ func TestConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if "---\n"+rest != string(behaviour) || strings.Count(rest, "kind: Stage") != 7 {
-		t.Errorf("the configuration must end with the 7 stages:\n%s", rest)
+	if "---\n"+rest != string(behaviour) || strings.Count(rest, "kind: Stage") != 9 {
+		t.Errorf("the configuration must end with the 9 stages:\n%s", rest)
 	}
 }
 

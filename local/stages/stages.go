@@ -1,8 +1,8 @@
 // Package stages holds the behaviour of simulated nodes and of the pods on them, as Stage objects of the kwok simulator.
 //
 // They imitate a kubelet closely enough for a node provisioner: a node becomes and remains Ready, a pod bound to it runs, a Job's pod
-// completes or fails, and a deleted pod first terminates, for as long as its preStop hook takes, and is then removed. They never remove a finalizer and never change the capacity of a node
-// that has one.
+// completes or fails, and a deleted pod first terminates, for as long as its preStop hook takes, and is then removed. They never
+// remove a finalizer and never change the capacity of a node that has one.
 package stages
 
 import (
