@@ -129,7 +129,7 @@ func TestTransitionTime(t *testing.T) {
 	}
 }
 
-func TestNothingNew(t *testing.T) {
+func TestEqualConditionsAreNoChange(t *testing.T) {
 	m := newFakeObject()
 	condition.For(m, at(1)).False("A", "Slow", "wait")
 	if condition.For(m, at(2)).False("A", "Slow", "wait") {

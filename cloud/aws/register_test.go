@@ -19,8 +19,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 )
 
-// TestHowOftenThingsAreDone lists the periodic tasks and how long after a success each runs again.
-func TestHowOftenThingsAreDone(t *testing.T) {
+// TestPeriodsOfTasks lists the periodic tasks and how long after a success each runs again.
+func TestPeriodsOfTasks(t *testing.T) {
 	t.Attr("covers", "A347")
 	e := &controllerSet{
 		provider: provider.New(provider.Options{Options: catalog.Options{Clock: clocktesting.NewFakeClock(time.Now())}, Cluster: controlplane.New("test", nil)}),
@@ -46,7 +46,7 @@ func TestHowOftenThingsAreDone(t *testing.T) {
 	}
 }
 
-func TestVersionsThatAreNotKnownAreToldOfOnce(t *testing.T) {
+func TestUnknownVersionsAreReportedOnce(t *testing.T) {
 	var out bytes.Buffer
 	ctx := log.IntoContext(t.Context(), logr.FromSlogHandler(slog.NewTextHandler(&out, nil)))
 	e := &controllerSet{provider: &provider.Provider{Options: provider.Options{Cluster: controlplane.New("test", nil)}}}

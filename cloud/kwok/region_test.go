@@ -118,7 +118,7 @@ func TestRegionsAreSane(t *testing.T) {
 	}
 }
 
-func TestSpotIsNeverDearerInARegion(t *testing.T) {
+func TestSpotIsNeverMoreExpensiveInARegion(t *testing.T) {
 	for name, it := range byName(t, Options{Catalog: "aws/us-east-1"}) {
 		prices := map[string]float64{}
 		for i := range it.Offerings {

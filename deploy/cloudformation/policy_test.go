@@ -133,8 +133,8 @@ func tagged(given, of map[string]string, more ...string) map[string][]string {
 	return out
 }
 
-// TestTheControllerMayTouchWhatIsItsOwnAndNothingElse judges calls with the tags that the controller really gives.
-func TestTheControllerMayTouchWhatIsItsOwnAndNothingElse(t *testing.T) {
+// TestTheControllerMayWriteOnlyItsOwnObjects judges calls with the tags that the controller really gives.
+func TestTheControllerMayWriteOnlyItsOwnObjects(t *testing.T) {
 	ec2 := func(kind string) string { return "arn:aws:ec2:eu-west-1:012345678901:" + kind + "/x" }
 	const profile = "arn:aws:iam::012345678901:instance-profile/karpenter/eu-west-1/one/uid/name"
 	user := map[string]string{"team": "infra"}

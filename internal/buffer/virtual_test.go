@@ -126,7 +126,7 @@ func TestVirtualPodsAreNumbered(t *testing.T) {
 	}
 }
 
-func TestAPodThatNobodyCouldPlaceIsVirtualNevertheless(t *testing.T) {
+func TestPodsThatFitNowhereAreVirtual(t *testing.T) {
 	hopeless := template()
 	hopeless.Spec.NodeSelector = map[string]string{v1.NodePoolLabelKey + "/x/y": "z"}
 	got := Pods(translate.New(v1.CoreLabelRules()), headroom(), Pod(headroom(), hopeless, time.Now()), 1)

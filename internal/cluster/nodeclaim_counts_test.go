@@ -243,7 +243,7 @@ func TestReservations(t *testing.T) {
 	})
 }
 
-func TestListenersHearOfEveryChangeOfTheCounts(t *testing.T) {
+func TestListenersAreNotifiedOfEveryChange(t *testing.T) {
 	s := newStore()
 	var heard []string
 	s.Pools.OnChange(func(pool string) { heard = append(heard, pool) })

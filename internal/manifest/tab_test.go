@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTabsAreTold(t *testing.T) {
+func TestTabsAreReported(t *testing.T) {
 	reader := newReader(t)
 	for _, c := range []struct{ name, text, want string }{
 		{
@@ -43,7 +43,7 @@ func TestUntabbedIsReadable(t *testing.T) {
 	}
 }
 
-func TestObjectsOfEarlierAPIsAreTold(t *testing.T) {
+func TestObjectsOfEarlierAPIsAreReported(t *testing.T) {
 	_, err := newReader(t).Read("x.yaml", strings.NewReader("apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\n"))
 	if err == nil || !strings.Contains(err.Error(), "x.yaml:1 (document 1): Provisioner a: apiVersion: karpenter.sh/v1alpha5 is not read; for objects of earlier APIs there is karpenter convert") {
 		t.Errorf("got %v", err)

@@ -106,7 +106,7 @@ func TestPodsOfTheSameNameAreDifferent(t *testing.T) {
 	}
 }
 
-func TestAnotherObstacleIsToldAtOnce(t *testing.T) {
+func TestAnotherObstacleIsPublishedAtOnce(t *testing.T) {
 	r, s, _ := newTestRecorder()
 	pod := podNamed("p")
 	noPool := FailedScheduling(pod, errors.New("no dynamic nodepools found"), "NoPools")

@@ -94,7 +94,7 @@ func TestAReplicationControllerWithoutSelectorMeansItsTemplate(t *testing.T) {
 	}
 }
 
-func TestEachPodGetsConstraintsOfItsOwn(t *testing.T) {
+func TestEachPodGetsSeparateConstraints(t *testing.T) {
 	t.Attr("covers", "L259")
 	translator := translate.New(v1.CoreLabelRules())
 	one, other := translator.Pod(workloadPod(1, 1)), translator.Pod(workloadPod(2, 1))

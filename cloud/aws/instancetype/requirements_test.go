@@ -90,8 +90,8 @@ func TestTenancyAndCapacityType(t *testing.T) {
 	}
 }
 
-// TestNothingIsTold checks that a type with an almost empty description does not fail.
-func TestNothingIsTold(t *testing.T) {
+// TestAnEmptyDescription checks that a type with an almost empty description does not fail.
+func TestAnEmptyDescription(t *testing.T) {
 	in := instancetype.Input{Description: instancetype.Description{Name: "x"}}
 	it := instancetype.Resolve(in)
 	if len(it.Offerings) != 0 || label(it, awsv1.LabelInstanceCategory) != "-" || label(it, "kubernetes.io/arch") != "[]" {

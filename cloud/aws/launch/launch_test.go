@@ -192,7 +192,7 @@ func TestTenancy(t *testing.T) {
 	}
 }
 
-func TestWhatIsTold(t *testing.T) {
+func TestDroppedTypesAreReported(t *testing.T) {
 	types := []*cloud.InstanceType{
 		kind("m5.x", offer("spot", 1), offer("on-demand", 3)), kind("p5.x", offer("on-demand", 1)), kind("c5.x", offer("spot", 4)), kind("b5.x", offer("spot", 5)),
 	}

@@ -252,7 +252,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	}
 }
 
-func TestFailingCallsLeaveThingsAsTheyWere(t *testing.T) {
+func TestFailingCallsChangeNothing(t *testing.T) {
 	w := newWorld(t)
 	w.add(nil)
 	w.expect(awsv1.ConditionTypeReady, "True")

@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
-func TestProfilesThatNobodyUses(t *testing.T) {
+func TestUnusedProfiles(t *testing.T) {
 	t.Attr("covers", "A347")
 	clock := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	account := awstest.New(awstest.Options{Clock: clock, Types: []string{"m5.large"}})

@@ -84,8 +84,8 @@ func TestSpotThatFails(t *testing.T) {
 	expect(t, b, "m5.large", "a", 0.1)
 }
 
-// TestOldSpotPricesGo checks that a pool that EC2 no longer speaks of loses its price, but not at the first silence.
-func TestOldSpotPricesGo(t *testing.T) {
+// TestOldSpotPricesExpire checks that a pool without new prices from EC2 loses its price, but not after the first answer without one.
+func TestOldSpotPricesExpire(t *testing.T) {
 	b := book()
 	for i, want := range []float64{0.01, 0.01, 0} {
 		records := []price.SpotRecord{at(i, "c5.large", "a", "0.02")}

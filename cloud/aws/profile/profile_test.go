@@ -233,7 +233,7 @@ func TestARoleThatDoesNotExist(t *testing.T) {
 	w.ensure(other) // another failure is not remembered
 }
 
-func TestErrorsOfReadingAreTold(t *testing.T) {
+func TestReadErrorsAreReported(t *testing.T) {
 	t.Attr("covers", "A133")
 	w := newWorld(t)
 	class := classOf("1", awstest.Role)

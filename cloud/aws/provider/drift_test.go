@@ -126,7 +126,7 @@ func TestNewInstancesThatEC2DoesNotKnowYet(t *testing.T) {
 	}
 }
 
-func TestSubnetsInZonesThatSellNothing(t *testing.T) {
+func TestSubnetsInZonesWithoutOfferings(t *testing.T) {
 	w := newWorld(t, "m5.large")
 	w.class.Status.Subnets = append(w.class.Status.Subnets, awsv1.Subnet{ID: "subnet-x", Zone: "us-east-1-bos-1a"})
 	w.saveStatus()

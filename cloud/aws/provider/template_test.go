@@ -85,7 +85,7 @@ func TestDifferentImagesAreDifferentTemplates(t *testing.T) {
 	}
 }
 
-func TestWhatTheKubeletIsTold(t *testing.T) {
+func TestKubeletConfiguration(t *testing.T) {
 	t.Attr("covers", "A297")
 	w := newWorld(t, "m5.large")
 	claim := w.claim(cloud.In("team", "a"), cloud.In(corev1.LabelTopologyZone, "us-east-1a"))

@@ -231,7 +231,7 @@ func TestCallsTakeTurns(t *testing.T) {
 	}
 }
 
-func TestThrottlingIsToldAndTriedAgain(t *testing.T) {
+func TestThrottlingIsReportedAndRetried(t *testing.T) {
 	w := newWorld(t)
 	id := w.add("a", nil, nil)
 	w.account.Fail("CreateTags", awstest.Throttled, "slow down", -1)

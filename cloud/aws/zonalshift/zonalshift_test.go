@@ -111,7 +111,7 @@ func (s *sink) Event(o runtime.Object, eventType, reason, message string) {
 	s.sent = append(s.sent, fmt.Sprintf("%s: %s %s: %s", o.(client.Object).GetName(), eventType, reason, message))
 }
 
-func TestPoolsAreToldOfShifts(t *testing.T) {
+func TestPoolsAreNotifiedOfShifts(t *testing.T) {
 	t.Attr("covers", "A352")
 	w := newWorld(t)
 	c := apiserver.New().Build()

@@ -291,7 +291,7 @@ func TestAnEC2NodeClassIsKeptForATemplate(t *testing.T) {
 	fakecluster.Must(w.Cluster, class("aws"))
 }
 
-func TestATemplateThatLacksSomethingIsRefused(t *testing.T) {
+func TestIncompleteTemplatesAreRefused(t *testing.T) {
 	bad := template()
 	bad.Spec.Raw = []byte(`{"subnetSelector": {"a": "b"}, "securityGroupSelector": {"a": "b"}}`)
 	w := newAWSHarness(t, bad)

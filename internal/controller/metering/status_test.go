@@ -44,7 +44,7 @@ func TestConditionsAreShown(t *testing.T) {
 	expect(t, "gone, the older name", w.Metrics.Status.Deprecated.Count, by)
 }
 
-func TestConditionsThatChangeAreCountedAndTold(t *testing.T) {
+func TestConditionChangesAreCountedAndPublished(t *testing.T) {
 	w := newHarness(t)
 	s := newStatuses(w.deps, ofNodeClaims(w.deps))
 	claim := w.Claim("a")

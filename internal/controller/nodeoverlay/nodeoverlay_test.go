@@ -133,7 +133,7 @@ func TestOverlaysComeIntoForce(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsTold(t *testing.T) {
+func TestInvalidOverlaysAreReported(t *testing.T) {
 	t.Attr("covers", "L360 L361")
 	invalid := named("invalid", "5")
 	invalid.Spec.Requirements = []v1alpha1.NodeSelectorRequirement{{Key: "example.com/a", Operator: "NotIn"}}
@@ -193,7 +193,7 @@ func TestOneFailingPoolDoesNotDelayOthers(t *testing.T) {
 	}
 }
 
-func TestNothingComesIntoForceUntold(t *testing.T) {
+func TestCorrectionsAndConditionsChangeTogether(t *testing.T) {
 	for name, c := range map[string]struct {
 		err    error
 		result reconcile.Result
@@ -211,7 +211,7 @@ func TestNothingComesIntoForceUntold(t *testing.T) {
 				t.Errorf("%v, %v, want %v, an error: %t", result, err, c.result, c.fails)
 			}
 			if got := s.price("p"); got != "unevaluated" {
-				t.Errorf("price %v although the overlay was not told", got)
+				t.Errorf("price %v although the condition of the overlay is not written", got)
 			}
 			s.Fail = nil
 			s.settle()

@@ -115,7 +115,7 @@ func TestSetAsidePodsAreCounted(t *testing.T) {
 	}
 }
 
-func TestARefusedPodHearsOfItOnceInFiveMinutes(t *testing.T) {
+func TestARefusedPodGetsOneEventInFiveMinutes(t *testing.T) {
 	t.Attr("covers", "L031")
 	w := newHarness(t, readyPool("default"))
 	w.see(pendingPod("p", invalid))
@@ -382,7 +382,7 @@ func TestTimesFollowTheHealthOfThePool(t *testing.T) {
 	}
 }
 
-func TestARefusalSpeaksForEveryPool(t *testing.T) {
+func TestARefusalNamesEveryPool(t *testing.T) {
 	t.Attr("covers", "L405")
 	tainted := func(p *v1.NodePool) {
 		p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoSchedule}}

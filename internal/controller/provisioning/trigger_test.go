@@ -135,7 +135,7 @@ func node0(w *harness) *corev1.Node {
 	return n
 }
 
-func TestNothingIsPlannedOnHalfAPictureAndNothingIsForgotten(t *testing.T) {
+func TestPodsWaitForSyncedCaches(t *testing.T) {
 	t.Attr("covers", "L010")
 	var nodes *controllertest.FakeInformer
 	running(t, func(ws watches) { nodes = ws.late(&corev1.Node{}) }, func(w *harness, ws watches) {

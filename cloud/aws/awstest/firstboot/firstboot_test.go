@@ -132,7 +132,7 @@ func TestScriptsOfUsersAreRun(t *testing.T) {
 	}
 }
 
-func TestImagesAreToldByTheirNames(t *testing.T) {
+func TestImagesAreIdentifiedByName(t *testing.T) {
 	for name, want := range map[string]Kind{
 		"amazon-eks-node-al2023-x86_64-standard-1.34-v20260101": NodeConfig, "amazon-eks-node-1.32-v20260101": Script,
 		"bottlerocket-aws-k8s-1.34-x86_64-v1.50.0-abcdef": Bottlerocket, "Windows_Server-2022-English-Core-EKS_Optimized-1.34": Windows, "golden": Script,
