@@ -20,7 +20,7 @@ const (
 	// the internal folder of another one are part of it: nothing else can import them.
 	maxChain = 12
 	// maxFanOut is how many packages of this module one package may import.
-	maxFanOut = 27
+	maxFanOut = 26
 	// maxExported is how many names a package may export: types, functions, variables and constants; methods and generated
 	// files do not count.
 	maxExported = 112

@@ -150,9 +150,10 @@ internal/controller/metering < CONTROLLERBASE, internal/podlatency
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer
 internal/controller/legacy < CONTROLLERBASE, internal/convert, internal/manifest
 CONTROLLERS = internal/controller/...
+internal/controller < API, cloud, internal/observe, internal/options, internal/translate, internal/overlay, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS
 
 # layer 6: wiring
-internal/operator < API, cloud, cloud/plugin, internal/observe, internal/options, internal/translate, internal/overlay, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS
+internal/operator < API, cloud, cloud/plugin, internal/observe, internal/options, internal/controller, internal/controller/nodelookup
 
 # layer 7: the binary, the only importer of adapters
 cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, cloud/plugin, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert

@@ -1,5 +1,5 @@
 // Package operator wires the process together: configuration of the API client, manager, caches, endpoints, leader election, and an
-// orderly stop. It makes no decisions; Controllers lists the controllers.
+// orderly stop. It makes no decisions; package controller lists the controllers.
 //
 // Order of a start: endpoints (so that a probe answers from the first moment), API server and definitions (waited for, with log lines,
 // instead of crashing in a loop), indexes, controllers, caches, lease. Order of a stop: no new work, work in hand may finish for up to
@@ -29,6 +29,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/plugin"
+	"github.com/karpenter-anew/karpenter/internal/controller"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -164,7 +165,7 @@ func (a assembly) register(place cloud.Cloud, telemetry *observe.Telemetry, stat
 	metrics.SetBuild(a.process.Build)
 	telemetry.Metrics = metrics
 	place.Provider = instrument(a.stop.provider(a.held.provider(place.Provider)), place.Name, metrics)
-	controllers, err := Controllers(Parts{
+	controllers, err := controller.All(controller.Parts{
 		Manager: a.manager, Client: a.manager.GetClient(), Clock: clock.RealClock{}, Cloud: place,
 		Recorder: telemetry.Recorder, StatusRecorder: statuses, Metrics: metrics, Log: a.process.Log, Options: a.options,
 	})

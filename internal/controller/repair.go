@@ -1,4 +1,4 @@
-package operator
+package controller
 
 import (
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
@@ -6,8 +6,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// repairers replace unhealthy nodes if that is enabled and the cloud defines repair policies.
-func repairers(shared deps.Shared, gates options.FeatureGates) []Controller {
+// repairControllers replace unhealthy nodes if that is enabled and the cloud defines repair policies.
+func repairControllers(shared deps.Shared, gates options.FeatureGates) []Controller {
 	if !gates.NodeRepair || len(shared.Cloud.RepairPolicies) == 0 {
 		return nil
 	}

@@ -1,4 +1,5 @@
-package operator
+// Package controller lists the controllers of the process; each concern has a folder of its own below.
+package controller
 
 import (
 	"log/slog"
@@ -53,8 +54,8 @@ type Parts struct {
 	Options options.Options
 }
 
-// Controllers builds all controllers of the process. It is the only list of them.
-func Controllers(p Parts) ([]Controller, error) {
+// All builds all controllers of the process. It is the only list of them.
+func All(p Parts) ([]Controller, error) {
 	shared := deps.New(p.Client, p.Clock)
 	shared.Cloud, shared.Recorder, shared.Metrics = p.Cloud, p.Recorder, p.Metrics
 	shared.CPUMillis = p.Options.Process.CPURequests
@@ -65,9 +66,9 @@ func Controllers(p Parts) ([]Controller, error) {
 		gated = append(gated, judge)
 	}
 	waits, predictions := &podlatency.Tracker{}, &prediction.Store{}
-	gated = append(gated, repairers(shared, p.Options.FeatureGates)...)
-	gated = append(gated, keepers(shared, p.Options.FeatureGates)...)
-	gated = append(gated, meters(shared, p, waits)...)
+	gated = append(gated, repairControllers(shared, p.Options.FeatureGates)...)
+	gated = append(gated, legacyControllers(shared, p.Options.FeatureGates)...)
+	gated = append(gated, meteringControllers(shared, p, waits)...)
 	translator := translate.NewWith(p.Cloud.Labels, p.Options.Scheduling.PreferencePolicy != options.PreferenceIgnore)
 	store := cluster.NewStore(p.Cloud, translator)
 	store.DefaultSpread.Set(p.Options.Scheduling.Config.DefaultConstraints())

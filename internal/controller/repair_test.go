@@ -1,4 +1,4 @@
-package operator
+package controller
 
 import (
 	"testing"
@@ -17,7 +17,7 @@ func TestRepairNeedsGateAndPolicies(t *testing.T) {
 		want     int
 	}{{false, policies, 0}, {true, nil, 0}, {true, policies, 1}} {
 		shared := deps.Shared{Cloud: cloud.Cloud{RepairPolicies: c.policies}}
-		if got := len(repairers(shared, options.FeatureGates{NodeRepair: c.gate})); got != c.want {
+		if got := len(repairControllers(shared, options.FeatureGates{NodeRepair: c.gate})); got != c.want {
 			t.Errorf("gate %v, %d policies: %d controllers, want %d", c.gate, len(c.policies), got, c.want)
 		}
 	}

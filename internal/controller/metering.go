@@ -1,4 +1,4 @@
-package operator
+package controller
 
 import (
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
@@ -6,8 +6,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/podlatency"
 )
 
-// meters show the state of objects, unless that is not wanted.
-func meters(shared deps.Shared, p Parts, waits *podlatency.Tracker) []Controller {
+// meteringControllers show the state of objects, unless that is not wanted.
+func meteringControllers(shared deps.Shared, p Parts, waits *podlatency.Tracker) []Controller {
 	if p.Options.DisableClusterStateObservability {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package operator
+package controller
 
 import (
 	"fmt"
@@ -10,19 +10,19 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// keepers serve objects of earlier APIs if that is enabled.
-func keepers(shared deps.Shared, gates options.FeatureGates) []Controller {
+// legacyControllers serve objects of earlier APIs if that is enabled.
+func legacyControllers(shared deps.Shared, gates options.FeatureGates) []Controller {
 	if !gates.LegacyProvisioner {
 		return nil
 	}
-	return []Controller{keeper{shared}}
+	return []Controller{lateLegacy{shared}}
 }
 
-// keeper is a controller that is built when it is registered, because building it reads definitions and can fail.
-type keeper struct{ shared deps.Shared }
+// lateLegacy is a controller that is built when it is registered, because building it reads definitions and can fail.
+type lateLegacy struct{ shared deps.Shared }
 
 // Register builds the controller and adds it to the manager.
-func (k keeper) Register(m manager.Manager) error {
+func (k lateLegacy) Register(m manager.Manager) error {
 	c, err := legacy.New(k.shared)
 	if err != nil {
 		return fmt.Errorf("building the controller of Provisioners: %w", err)
