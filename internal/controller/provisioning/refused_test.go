@@ -3,6 +3,7 @@ package provisioning
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,8 +45,8 @@ func small(p *corev1.Pod) {
 }
 
 // refuseKey makes the API server refuse NodeClaims that constrain a label, and counts them.
-func (w *harness) refuseKey(key string) (refused *int) {
-	refused = new(int)
+func (w *harness) refuseKey(key string) (refused *atomic.Int64) {
+	refused = new(atomic.Int64) // several claims are created at a time
 	w.Fail = func(op string, obj runtime.Object) error {
 		claim, isClaim := obj.(*v1.NodeClaim)
 		if !isClaim || op != "create" || !slices.ContainsFunc(claim.Spec.Requirements, func(r v1.NodeSelectorRequirementWithMinValues) bool {
@@ -53,7 +54,7 @@ func (w *harness) refuseKey(key string) (refused *int) {
 		}) {
 			return nil
 		}
-		*refused++
+		refused.Add(1)
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "NodeClaim"}, claim.Name, field.ErrorList{field.Invalid(field.NewPath("spec"), key, "no")})
 	}
 	return refused
@@ -95,23 +96,23 @@ func TestARefusedNodeClaimDelaysNoOtherPods(t *testing.T) {
 	if testutil.ToFloat64(w.Metrics.Scheduler.SetAsidePods) != 2 || w.Count("karpenter_scheduler_refused_nodeclaims_total") == 0 {
 		t.Error("metrics do not count the refusals")
 	}
-	before := *refused
+	before := refused.Load()
 	w.decide()
-	if *refused != before {
-		t.Errorf("%d more attempts before the pause is over", *refused-before)
+	if refused.Load() != before {
+		t.Errorf("%d more attempts before the pause is over", refused.Load()-before)
 	}
 	for i, pause := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
 		w.Time.Step(pause - time.Second)
 		w.decide()
-		if *refused != before {
+		if refused.Load() != before {
 			t.Fatalf("pause %d is shorter than %s", i, pause)
 		}
 		w.Time.Step(time.Second)
 		w.decide()
-		if *refused != before+1 {
-			t.Fatalf("%d attempts after pause %d, want one for the two pods of one shape", *refused-before, i)
+		if refused.Load() != before+1 {
+			t.Fatalf("%d attempts after pause %d, want one for the two pods of one shape", refused.Load()-before, i)
 		}
-		before = *refused
+		before = refused.Load()
 	}
 	for _, pod := range pods {
 		w.store.DeletePod(string(pod.UID))
@@ -149,10 +150,10 @@ func TestManyRefusedPodsAreBoundedPerPass(t *testing.T) {
 	w.Add(honest)
 	w.see(honest)
 	for pass := 0; len(w.placed()) == 0; pass++ {
-		before := *refused
+		before := refused.Load()
 		w.decide()
-		if *refused-before > 200 {
-			t.Errorf("%d attempts in a pass", *refused-before)
+		if refused.Load()-before > 200 {
+			t.Errorf("%d attempts in a pass", refused.Load()-before)
 		}
 		if pass == 10 {
 			t.Fatal("the honest pod is not placed after ten passes")
