@@ -1,4 +1,4 @@
-// Package controller lists the controllers of the process; each concern has a folder of its own below.
+// Package controller lists the controllers of the process; each concern has a folder below it.
 package controller
 
 import (
