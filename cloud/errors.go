@@ -100,6 +100,35 @@ func AsCreateError(err error) (*CreateError, bool) {
 	return e, ok
 }
 
+// DeleteError says that an instance is not terminated before a user, or the cloud, changes something: Reason and Message become those of
+// the claim's InstanceTerminating condition. The termination is retried.
+type DeleteError struct {
+	// Reason is the condition's reason, in CamelCase.
+	Reason string
+	// Message is the condition's message. It says what to do.
+	Message string
+
+	cause error
+}
+
+// NewDeleteError wraps the cause together with the condition that users will see.
+func NewDeleteError(cause error, reason, message string) *DeleteError {
+	return &DeleteError{Reason: reason, Message: message, cause: cause}
+}
+
+// Error is "deleting nodeclaim, <cause>".
+func (e *DeleteError) Error() string { return fmt.Sprintf("deleting nodeclaim, %v", e.cause) }
+
+// Unwrap is the cause.
+func (e *DeleteError) Unwrap() error { return e.cause }
+
+// AsDeleteError is the DeleteError that err is or wraps.
+func AsDeleteError(err error) (*DeleteError, bool) {
+	var e *DeleteError
+	ok := errors.As(err, &e)
+	return e, ok
+}
+
 // UnevaluatedNodePoolError says that a NodePool's instance types are not available yet, because its NodeOverlays are not
 // evaluated. The pool is skipped in this run.
 type UnevaluatedNodePoolError struct {

@@ -12,6 +12,7 @@ func TestErrorsAreRecognisedThroughWrapping(t *testing.T) {
 	t.Attr("covers", "L407")
 	cause := errors.New("the cause")
 	isCreateError := func(err error) bool { _, ok := cloud.AsCreateError(err); return ok }
+	isDeleteError := func(err error) bool { _, ok := cloud.AsDeleteError(err); return ok }
 	tests := []struct {
 		name  string
 		err   error
@@ -35,6 +36,10 @@ func TestErrorsAreRecognisedThroughWrapping(t *testing.T) {
 		{
 			name: "create", err: cloud.NewCreateError(cause, "Reason", "message"),
 			text: "creating nodeclaim, the cause", is: isCreateError,
+		},
+		{
+			name: "delete", err: cloud.NewDeleteError(cause, "Reason", "message"),
+			text: "deleting nodeclaim, the cause", is: isDeleteError,
 		},
 		{
 			name: "unevaluated", err: cloud.NewUnevaluatedNodePoolError("default"),

@@ -34,6 +34,9 @@ type InstanceType struct {
 	DynamicResources *DynamicResources
 	// CapacityOverlaid says that a user corrected the capacity.
 	CapacityOverlaid bool
+	// Exotic says that the cloud launches the type only where no other type of the NodeClaim can be, unless the claim has minValues: bare
+	// metal, for instance.
+	Exotic bool
 }
 
 // hugePagesPrefix starts the resource names of huge pages, which are taken out of ordinary memory.

@@ -19,7 +19,8 @@ type Provider interface {
 	Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error)
 
 	// Delete terminates the instance of claim.Status.ProviderID. Nil means that termination has started; it is called again
-	// until it returns NodeClaimNotFoundError, which means that the instance does not exist.
+	// until it returns NodeClaimNotFoundError, which means that the instance does not exist. DeleteError tells users why an
+	// instance is not terminated, and what to do.
 	Delete(ctx context.Context, claim *v1.NodeClaim) error
 
 	// Get is the claim that describes an instance, or NodeClaimNotFoundError when it does not exist any more.
@@ -27,7 +28,8 @@ type Provider interface {
 
 	// List is a claim for every instance of this cluster. An instance that is ending carries a deletion timestamp;
 	// the creation timestamp is that of the instance. The UID, where the provider knows it, is that of the NodeClaim that
-	// the instance was launched for: it protects the instance until the NodeClaim records a provider ID.
+	// the instance was launched for: it protects the instance until the NodeClaim records a provider ID. An instance may be
+	// listed before the Create that launches it returns.
 	List(ctx context.Context) ([]*v1.NodeClaim, error)
 
 	// InstanceTypes are all types that could be launched for the pool, those without available offerings included.

@@ -1,6 +1,8 @@
 package cloud
 
 import (
+	"strconv"
+
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -35,6 +37,12 @@ func Requirements(entries []v1.NodeSelectorRequirementWithMinValues, rules v1.La
 // validated: an unknown one accepts nothing.
 func Requirement(key string, op corev1.NodeSelectorOperator, values []string, rules v1.LabelRules) requirement.Requirement {
 	key = rules.Normalize(key)
+	if op == corev1.NodeSelectorOpLt && len(values) == 1 {
+		// A label value does not start with a hyphen, so none is a negative integer, nor may a requirement have -1 as a bound.
+		if bound, err := strconv.ParseInt(values[0], 10, 64); err == nil && bound <= 0 {
+			values = nil // accepts nothing
+		}
+	}
 	return requirement.New(key, requirement.Operator(op), currentValues(key, values, rules)...)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
 // entry is one API requirement.
@@ -58,6 +59,17 @@ func TestRequirementsOfOneKeyAreIntersected(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestLessThanZeroAcceptsNothing: no label value is a negative integer, and a requirement of a NodeClaim may not have -1 as a bound.
+func TestLessThanZeroAcceptsNothing(t *testing.T) {
+	open := requirement.NewSet(requirement.New("k", requirement.Exists))
+	for bound, want := range map[string]bool{"-1": false, "0": false, "00": false, "1": true, "9223372036854775807": true} {
+		set := cloud.Requirements([]v1.NodeSelectorRequirementWithMinValues{entry("k", corev1.NodeSelectorOpLt, bound)}, v1.CoreLabelRules())
+		if got := open.Compatible(set, requirement.Strict); got != want {
+			t.Errorf("Lt %s can be met: %v, want %v", bound, got, want)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -34,8 +35,12 @@ type Provider struct {
 	Settings func() options.ProviderSettings
 	// Check reports mistakes in the settings before anything is started. Optional.
 	Check func(options.Options) error
-	// Open connects to the cloud. The client reads from the cache, which does not run yet.
-	Open func(client.Client, options.Options, *observe.Telemetry) (cloud.Cloud, error)
+	// Open connects to the cloud. The client reads from the cache, which does not run yet. The clock is that of controllers, which follows
+	// the API server: the provider compares it with times of objects and of the cloud.
+	Open func(client.Client, options.Options, *observe.Telemetry, clock.WithTicker) (cloud.Cloud, error)
+	// Published returns the settings of the provider that change plans, for users of the cluster: values by flag of simulate and explain,
+	// where there is one. It is called with the opened cloud, and returns no secrets. Optional.
+	Published func(options.Options, cloud.Cloud) map[string]string
 	// Offline returns the provider without a cluster and an account, for simulate, explain and snapshot.
 	Offline func() Offline
 	// Metrics registers the metrics that only this provider has and returns their definitions, for the reference. Optional.
@@ -79,6 +84,8 @@ type Opened struct {
 	Cloud cloud.Cloud
 	// Objects are the completed objects; node classes without a status have got one, where the provider can assume it.
 	Objects []client.Object
+	// Source says where the instance types and prices are from, such as "catalog generic".
+	Source string
 	// Notes are the assumptions of the result, one sentence each.
 	Notes []string
 }
@@ -88,6 +95,9 @@ type Snapshot struct {
 	// Fields describe kinds, in the form that internal/snapshot/fields.txt explains. They may use its groups and marks, and the
 	// marks of Redactors.
 	Fields string
+	// Settings are the settings of the provider that the controller publishes, one a line, in the same form. Each line begins with four
+	// spaces and ends with a newline.
+	Settings string
 	// Redactors replace values of fields with a mark of the provider, by mark.
 	Redactors map[string]Redactor
 	// Labels are well-known labels whose values identify the owner of a cluster, with the mark of the redactor that

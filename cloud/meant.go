@@ -1,0 +1,35 @@
+package cloud
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/spelling"
+)
+
+// MeantKey returns the well-known label that a user may have meant by a key that is not well known but nearly equal to it. The cost is that of
+// a comparison with every well-known label: it is for NodePools, not for pods.
+func (c Cloud) MeantKey(key string) (meant string, ok bool) {
+	if key = c.Labels.Normalize(key); c.Labels.WellKnown[key] {
+		return "", false
+	}
+	return spelling.Suggest(key, slices.Collect(maps.Keys(c.Labels.WellKnown)))
+}
+
+// ValidatePool checks what the API server cannot about a NodePool, and suggests the labels that may have been meant by restricted ones.
+//
+// Source: spec API, NodePool runtime validation.
+func (c Cloud) ValidatePool(pool *v1.NodePool) error {
+	err := pool.RuntimeValidate(c.Labels)
+	if err == nil {
+		return nil
+	}
+	for i, r := range pool.Spec.Template.Spec.Requirements {
+		if meant, ok := c.MeantKey(r.Key); ok && c.Labels.Restricted(r.Key) {
+			err = fmt.Errorf("%w; spec.template.spec.requirements[%d]: did you mean the key %q?", err, i, meant)
+		}
+	}
+	return err
+}

@@ -1,0 +1,40 @@
+package spelling
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestNearest(t *testing.T) {
+	for _, tc := range []struct {
+		word  string
+		words []string
+		want  []string
+	}{
+		{"us-east-1z", []string{"eu-west-1a", "us-east-1b", "us-east-1a"}, []string{"us-east-1a", "us-east-1b", "eu-west-1a"}},
+		{"defalt", []string{"gpu", "default", "defunct"}, []string{"default", "defunct", "gpu"}},
+		{"", []string{"ab", "a"}, []string{"a", "ab"}},
+		{"m5.larg", []string{"m5.xlarge", "m5.large"}, []string{"m5.large", "m5.xlarge"}},
+		{"x", nil, []string{}},
+	} {
+		if got := Nearest(tc.word, tc.words); !slices.Equal(got, tc.want) {
+			t.Errorf("nearest to %q: %q, want %q", tc.word, got, tc.want)
+		}
+	}
+}
+
+func TestSuggest(t *testing.T) {
+	keys := []string{"karpenter.k8s.aws/instance-family", "topology.kubernetes.io/zone"}
+	for word, want := range map[string]string{
+		"karpenter.k8s.aws/instance-famly": "karpenter.k8s.aws/instance-family",
+		"topology.kubernetes/zone":         "topology.kubernetes.io/zone",
+		"example.com/team":                 "",
+	} {
+		if got, ok := Suggest(word, keys); got != want || ok != (want != "") {
+			t.Errorf("suggestion for %q: %q, %t, want %q", word, got, ok, want)
+		}
+	}
+	if got, ok := Suggest("x", nil); ok {
+		t.Errorf("suggestion %q among no words", got)
+	}
+}
