@@ -7,7 +7,6 @@ package aws
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -71,6 +70,8 @@ type Settings struct {
 	Version string
 	// Telemetry publishes metrics and events; nil in tests.
 	Telemetry *observe.Telemetry
+	// Clock is that of controllers: the deadlines and conditions that the provider writes are read by them. nil means the real clock.
+	Clock clock.WithTicker
 }
 
 // errNoCluster is what a cloud without a cluster answers.
@@ -141,7 +142,10 @@ func New(c client.Client, s Settings) (cloud.Cloud, error) {
 
 // open opens the cloud that a configuration leads to.
 func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (cloud.Cloud, error) {
-	now := clock.RealClock{}
+	now := s.Clock
+	if now == nil {
+		now = clock.RealClock{}
+	}
 	if s.ClusterName == "" {
 		return cloud.Cloud{}, errors.New("missing field, cluster-name")
 	}
@@ -178,13 +182,13 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 	}
 	p := provider.New(o)
 	registerTypeGauges(metrics, p.Catalog.Inventory)
-	if err := discoverEndpoint(ctx, p, s); err != nil {
+	if err := p.Cluster.DiscoverEndpoint(ctx, p.Region, s.ClusterEndpoint, s.ClusterCABundle); err != nil {
 		return cloud.Cloud{}, err
 	}
 	if err := p.Catalog.Inventory.RefreshTypes(ctx); err != nil {
 		return cloud.Cloud{}, err
 	}
-	readPrices(ctx, p)
+	p.Catalog.Inventory.ReadPrices(ctx, p.Clock.Now())
 	out := p.Cloud()
 	e := &controllerSet{provider: p, profiles: profiles, settings: s, metrics: metrics, statuses: calls, ec2: calls, client: c, manages: out.Manages}
 	if s.InterruptionQueue != "" {
@@ -192,31 +196,4 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 	}
 	out.Register = func(m manager.Manager) error { return e.register(m) }
 	return out, nil
-}
-
-// readPrices reads all prices, and logs which embedded prices are used until then. A periodic task retries: the first attempt may fail.
-func readPrices(ctx context.Context, p *provider.Provider) {
-	table := p.Catalog.Inventory.Table()
-	observe.Log(ctx).InfoContext(ctx, "using embedded prices until the price list is read", "region", table.Region, "date", table.Date, "currency", table.Currency,
-		"estimated", table.Estimated, "source", table.Source)
-	for _, err := range []error{p.Catalog.Inventory.RefreshOnDemand(ctx), p.Catalog.Inventory.RefreshSpot(ctx, p.Clock.Now())} {
-		if err != nil {
-			observe.Log(ctx).ErrorContext(ctx, "reading prices failed, retrying", "error", err)
-		}
-	}
-}
-
-// discoverEndpoint asks EKS for the endpoint of the cluster, if it is not set.
-func discoverEndpoint(ctx context.Context, p *provider.Provider, s Settings) error {
-	endpoint := s.ClusterEndpoint
-	if endpoint == "" {
-		cluster, err := p.Cluster.Describe(ctx)
-		if err != nil {
-			return fmt.Errorf("finding the endpoint of the cluster: %w", err)
-		}
-		endpoint = sdk.ToString(cluster.Endpoint)
-	}
-	observe.Log(ctx).DebugContext(ctx, "discovered cluster endpoint", "region", p.Region, "cluster-endpoint", endpoint)
-	p.Cluster.Change(func(f *controlplane.Facts) { f.Endpoint, f.CABundle = endpoint, s.ClusterCABundle })
-	return nil
 }

@@ -3,9 +3,12 @@ package aws
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
@@ -105,5 +108,22 @@ func TestWithoutAnAccount(t *testing.T) {
 	p := c.Provider
 	if _, err := p.InstanceTypes(t.Context(), &v1.NodePool{}); err == nil {
 		t.Error("there are instance types without an account")
+	}
+}
+
+// TestTheClockIsThatOfControllers: what is written for controllers, such as the deadline of an interrupted node, and compared with times of
+// the API server follows the same clock as theirs.
+func TestTheClockIsThatOfControllers(t *testing.T) {
+	account := awstest.New(awstest.Options{Types: []string{"m5.large", "m5.metal"}})
+	now := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	opened, err := open(t.Context(), nil, Settings{ClusterName: "test", Telemetry: testTelemetry(), Clock: now}, awstest.Connect(t, account))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := opened.Provider.(*provider.Provider)
+	for part, got := range map[string]clock.PassiveClock{"provider": p.Clock, "finder": p.Catalog.Finder.Clock} {
+		if got != clock.PassiveClock(now) {
+			t.Errorf("the clock of the %s is %T", part, got)
+		}
 	}
 }

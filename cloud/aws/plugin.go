@@ -1,15 +1,20 @@
 package aws
 
 import (
+	"strconv"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	legacyv1alpha1 "github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/offline"
+	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/cloud/aws/settings"
 	"github.com/karpenter-anew/karpenter/cloud/aws/snapshot"
 	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
@@ -27,6 +32,7 @@ func Provider() plugin.Provider {
 		Definitions: awscrds.Definitions,
 		Settings:    func() options.ProviderSettings { return &settings.Settings{} },
 		Open:        openWith,
+		Published:   published,
 		Offline:     func() plugin.Offline { return &offlineFlags{} },
 		Metrics:     func(r prometheus.Registerer) []observe.Definition { return telemetry.NewMetrics(r).Definitions() },
 		Events:      telemetry.ExampleEvents,
@@ -43,14 +49,30 @@ func addToScheme(s *runtime.Scheme) error {
 }
 
 // openWith opens the cloud with the options of the controller.
-func openWith(c client.Client, o options.Options, telemetry *observe.Telemetry) (cloud.Cloud, error) {
+func openWith(c client.Client, o options.Options, telemetry *observe.Telemetry, now clock.WithTicker) (cloud.Cloud, error) {
 	s := options.SettingsOf[settings.Settings](o)
 	return New(c, Settings{
 		ClusterName: s.ClusterName, ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: s.ClusterCABundle,
 		IsolatedVPC: s.IsolatedVPC, EKSControlPlane: s.EKSControlPlane, VMMemoryOverheadPercent: s.VMMemoryOverheadPercent,
 		ReservedENIs: int64(s.ReservedENIs), DryRuns: !s.DisableDryRun, ImagesFor: s.AMIRefreshInterval, SubnetsFor: s.SubnetRefreshInterval,
 		ReservesCapacity: o.FeatureGates.ReservedCapacity, StrictMinValues: o.Scheduling.MinValuesPolicy == options.MinValuesStrict, Version: telemetry.Version,
-		InterruptionQueue: s.InterruptionQueue, ZonalShift: s.EnableZonalShift, Telemetry: telemetry,
+		InterruptionQueue: s.InterruptionQueue, ZonalShift: s.EnableZonalShift, Telemetry: telemetry, Clock: now,
 		EvaluatesExpressions: s.FeatureGates.NodeClassCEL, UsesOverlays: o.FeatureGates.NodeOverlay,
 	})
+}
+
+// published returns the settings that change plans. The catalog is that of the region, which comes closest to what the account offers.
+func published(o options.Options, opened cloud.Cloud) map[string]string {
+	s := options.SettingsOf[settings.Settings](o)
+	out := map[string]string{
+		"cluster-name":               s.ClusterName,
+		"isolated-vpc":               strconv.FormatBool(s.IsolatedVPC),
+		"vm-memory-overhead-percent": strconv.FormatFloat(s.VMMemoryOverheadPercent, 'g', -1, 64),
+		"reserved-enis":              strconv.Itoa(s.ReservedENIs),
+		"aws-feature-gates":          "NodeClassCEL=" + strconv.FormatBool(s.FeatureGates.NodeClassCEL),
+	}
+	if p, ok := opened.Provider.(*provider.Provider); ok {
+		out["catalog"] = offline.CatalogFor(p.Region)
+	}
+	return out
 }

@@ -2,18 +2,10 @@ package aws
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
-	sdk "github.com/aws/aws-sdk-go-v2/aws"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -25,7 +17,6 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/cloud/aws/controlplane"
 	"github.com/karpenter-anew/karpenter/cloud/aws/health"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancelookup"
 	"github.com/karpenter-anew/karpenter/cloud/aws/interruption"
@@ -35,7 +26,6 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/cloud/aws/tagging"
 	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
-	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // Intervals of the periodic tasks.
@@ -70,10 +60,12 @@ type controllerSet struct {
 func (e *controllerSet) register(m manager.Manager) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	if err := e.discoverCABundle(m.GetConfig()); err != nil {
-		return err
+	if e.settings.ClusterCABundle == "" {
+		if err := e.provider.Cluster.UseCABundleOf(m.GetConfig()); err != nil {
+			return err
+		}
 	}
-	e.discoverDNS(ctx, m.GetAPIReader())
+	e.provider.Cluster.DiscoverDNS(ctx, m.GetAPIReader())
 	served, err := discovery.NewDiscoveryClientForConfig(m.GetConfig())
 	if err != nil {
 		return fmt.Errorf("asking the API server for its version: %w", err)
@@ -163,68 +155,7 @@ func (e *controllerSet) jobs(learnVersion func(context.Context) error) []periodi
 	return out
 }
 
-// discoverCABundle uses the CA bundle of the API server's connection for nodes, if none is set.
-func (e *controllerSet) discoverCABundle(config *rest.Config) error {
-	if e.settings.ClusterCABundle != "" {
-		return nil
-	}
-	data := config.CAData
-	if len(data) == 0 && config.CAFile != "" {
-		var err error
-		if data, err = os.ReadFile(config.CAFile); err != nil {
-			return fmt.Errorf("reading the authority of the API server: %w", err)
-		}
-	}
-	e.provider.Cluster.Change(func(f *controlplane.Facts) { f.CABundle = base64.StdEncoding.EncodeToString(data) })
-	return nil
-}
-
-// discoverDNS finds the IP address of the cluster DNS. Without it, nodes use the default of their image.
-func (e *controllerSet) discoverDNS(ctx context.Context, live client.Reader) {
-	service := &corev1.Service{}
-	if err := live.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, service); apierrors.IsNotFound(err) {
-		observe.Log(ctx).InfoContext(ctx, "the cluster has no Service kube-dns in kube-system; nodes use the DNS address of their image")
-		return
-	} else if err != nil {
-		observe.Log(ctx).ErrorContext(ctx, "the IP address of the cluster DNS is not known", "error", err)
-		return
-	}
-	observe.Log(ctx).DebugContext(ctx, "discovered kube dns", "kube-dns-ip", service.Spec.ClusterIP)
-	e.provider.Cluster.Change(func(f *controlplane.Facts) { f.DNS = service.Spec.ClusterIP })
-}
-
 // discoverVersion finds the Kubernetes version of the cluster.
 func (e *controllerSet) discoverVersion(ctx context.Context, served discovery.ServerVersionInterface) error {
-	var version string
-	if e.settings.EKSControlPlane {
-		cluster, err := e.provider.Cluster.Describe(ctx)
-		if err != nil {
-			return fmt.Errorf("finding the version of the cluster: %w", err)
-		}
-		version = sdk.ToString(cluster.Version)
-	} else {
-		info, err := served.ServerVersion()
-		if err != nil {
-			return fmt.Errorf("asking the API server for its version: %w", err)
-		}
-		version = info.Major + "." + strings.TrimSuffix(info.Minor, "+")
-	}
-	if version != e.provider.Cluster.Facts().Version {
-		observe.Log(ctx).DebugContext(ctx, "discovered kubernetes version", "version", version)
-		if !compatible(version) {
-			observe.Log(ctx).ErrorContext(ctx, "karpenter is not compatible with kubernetes version", "version", version)
-		}
-	}
-	e.provider.Cluster.Change(func(f *controlplane.Facts) { f.Version = version })
-	return nil
-}
-
-// The minor versions of Kubernetes that are known to work; the last is the one that tests run against. For others an error is logged, and they are tried.
-const firstMinor, lastMinor = 26, 37
-
-// compatible reports whether a version of Kubernetes such as 1.34 is known to work.
-func compatible(version string) bool {
-	major, minor, _ := strings.Cut(version, ".")
-	n, err := strconv.Atoi(minor)
-	return major == "1" && err == nil && n >= firstMinor && n <= lastMinor
+	return e.provider.Cluster.DiscoverVersion(ctx, e.settings.EKSControlPlane, served)
 }

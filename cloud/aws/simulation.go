@@ -1,7 +1,6 @@
 package aws
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,21 +10,22 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/offline"
+	"github.com/karpenter-anew/karpenter/cloud/aws/settings"
 	"github.com/karpenter-anew/karpenter/cloud/plugin"
+	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 // offlineFlags opens the provider for simulations. Its fields are flags of simulate and explain.
 type offlineFlags struct {
-	VMMemoryOverheadPercent float64 `name:"vm-memory-overhead-percent" envvar:"VM_MEMORY_OVERHEAD_PERCENT" group:"Cloud provider" default:"0.075" help:"aws: fraction of an instance's memory that the hypervisor takes."`
-	ReservedENIs            int     `name:"reserved-enis" envvar:"RESERVED_ENIS" group:"Cloud provider" default:"0" help:"aws: network interfaces of each instance that are not for pods."`
+	VMMemoryOverheadPercent float64 `name:"vm-memory-overhead-percent" envvar:"VM_MEMORY_OVERHEAD_PERCENT" group:"Cloud provider" default:"0.075" help:"aws: fraction of an instance's memory that the hypervisor takes, from 0 to less than 1."`
+	ReservedENIs            int     `name:"reserved-enis" envvar:"RESERVED_ENIS" group:"Cloud provider" default:"0" help:"aws: network interfaces of each instance that are not for pods, from 0 to 100."`
 }
 
 // Check implements plugin.Offline.
 func (f *offlineFlags) Check() error {
-	if f.ReservedENIs < 0 || f.VMMemoryOverheadPercent < 0 {
-		return errors.New("--reserved-enis and --vm-memory-overhead-percent cannot be negative")
-	}
-	return nil
+	var refusals options.Refusals
+	settings.ValidateInstanceTypes(f.VMMemoryOverheadPercent, f.ReservedENIs, refusals.Refuse)
+	return refusals.Err()
 }
 
 // Open implements plugin.Offline.
@@ -44,7 +44,9 @@ func (f *offlineFlags) open(catalog string, classes []*awsv1.EC2NodeClass) (clou
 func (f *offlineFlags) OpenFor(s plugin.Simulation) (plugin.Opened, error) {
 	given := classesAmong(s.Objects)
 	catalog, notes := catalogFor(s.Catalog.Name, given)
-	out := plugin.Opened{Notes: slices.Concat(assumptions(given, catalog), notes)} // before the classes get a status
+	out := plugin.Opened{ // before the classes get a status
+		Notes: slices.Concat(assumptions(given, catalog), notes), Source: "catalog " + catalog + ", not those of the account",
+	}
 	out.Objects = s.Complete(s.Objects, Unopened())
 	var err error
 	out.Cloud, err = f.open(catalog, classesAmong(out.Objects))

@@ -11,8 +11,10 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/cloud/aws/image"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
@@ -84,8 +86,8 @@ func (c *Catalog) LearnMemory(ctx context.Context, claim *v1.NodeClaim, node *co
 		return nil
 	}
 	if c.memories.learn(t.Name, imagesOf(class), bytes) {
-		observe.Log(ctx).DebugContext(ctx, "discovered the memory of an instance type", "instance-type", t.Name, "memory", node.Status.Capacity.Memory().String(),
-			"estimated", t.Capacity.Memory().String(), "EC2NodeClass", class.Name, "Node", node.Name)
+		observe.Log(ctx).DebugContext(ctx, "discovered the memory of an instance type", logfield.InstanceType(t.Name), awsfield.Memory(node.Status.Capacity.Memory().String()),
+			awsfield.EstimatedMemory(t.Capacity.Memory().String()), awsfield.EC2NodeClass(class.Name), logfield.Node(node.Name))
 	}
 	return nil
 }

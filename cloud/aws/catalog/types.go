@@ -11,11 +11,13 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubeletcel"
 	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // ErrNoTypes says that the instance types have not been read from EC2 yet.
@@ -38,7 +40,7 @@ func (c *Catalog) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*clou
 	if err != nil {
 		return nil, err
 	}
-	key, err := contentKey(seen, sequence)
+	key, err := contentKey(seen, sequence, c.Inventory.Prices().Sequence())
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +69,7 @@ func (c *Catalog) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*clou
 		c.resolved.Set(under, t)
 	}
 	if len(r.dropped) > 0 {
-		observe.Log(ctx).ErrorContext(ctx, "some resources are not reserved on nodes", "EC2NodeClass", class.Name, "failures", len(r.dropped), "error", r.dropped[0])
+		observe.Log(ctx).ErrorContext(ctx, "some resources are not reserved on nodes", awsfield.EC2NodeClass(class.Name), awsfield.Failures(len(r.dropped)), logfield.Error(r.dropped[0]))
 	}
 	return out, nil
 }
@@ -159,8 +161,8 @@ func (c *Catalog) PlacementGroupOf(ctx context.Context, class *awsv1.EC2NodeClas
 	}
 }
 
-// contentKey is the same for classes with the same content.
-func contentKey(class instancetype.Class, sequence uint64) (string, error) {
+// contentKey is the same for classes with the same content, as long as the sequence numbers of types and prices are.
+func contentKey(class instancetype.Class, types, prices uint64) (string, error) {
 	class.Reservations = nil
 	text, err := json.Marshal(class)
 	if err != nil {
@@ -168,7 +170,7 @@ func contentKey(class instancetype.Class, sequence uint64) (string, error) {
 	}
 	sum := fnv.New128a()
 	_, _ = sum.Write(text) // never fails
-	return fmt.Sprintf("%x-%d", sum.Sum(nil), sequence), nil
+	return fmt.Sprintf("%x-%d-%d", sum.Sum(nil), types, prices), nil
 }
 
 // market is the availability of a type under a class.

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -78,7 +79,7 @@ func (c *Cluster) LearnServiceCIDR(ctx context.Context) error {
 	if cidr == "" {
 		return fmt.Errorf("cluster %q does not say its range of services", c.Name)
 	}
-	observe.Log(ctx).DebugContext(ctx, "discovered cluster CIDR", "cluster-cidr", cidr)
+	observe.Log(ctx).DebugContext(ctx, "discovered cluster CIDR", awsfield.ClusterCIDR(cidr))
 	c.Change(func(f *Facts) { f.ServiceCIDR = cidr })
 	return nil
 }

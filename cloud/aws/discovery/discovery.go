@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/cloud/aws/image"
 	"github.com/karpenter-anew/karpenter/cloud/aws/reservation"
 	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
@@ -104,7 +105,7 @@ func (f *Finder) discovered(ctx context.Context, what, who string, found any) {
 		return
 	}
 	f.logged.Set(key, text)
-	observe.Log(ctx).DebugContext(ctx, "discovered "+what, "for", who, "found", text)
+	observe.Log(ctx).DebugContext(ctx, "discovered "+what, awsfield.DiscoveredFor(who), awsfield.Discovered(text))
 }
 
 // keyOf identifies a generation of a class: another generation may select other resources.

@@ -14,8 +14,10 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/cloud/aws/image"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
@@ -106,7 +108,7 @@ func (f *Finder) ofTerms(ctx context.Context, terms []awsv1.AMISelectorTerm) ([]
 			return nil, err
 		}
 		if !strings.HasPrefix(p.imageID, "ami-") {
-			observe.Log(ctx).ErrorContext(ctx, "the SSM parameter does not name an image", "parameter", term.SSMParameter, "value", p.imageID)
+			observe.Log(ctx).ErrorContext(ctx, "the SSM parameter does not name an image", awsfield.Parameter(term.SSMParameter), logfield.Value(p.imageID))
 			continue
 		}
 		ids = append(ids, p.imageID)
@@ -127,7 +129,10 @@ func (f *Finder) parameter(ctx context.Context, known *ttlcache.Cache[string, pa
 	if err != nil {
 		return parameter{}, fmt.Errorf("reading parameter %q: %w", path, err)
 	}
-	p := parameter{imageID: aws.ToString(answer.Parameter.Value), mutable: mutable}
+	if answer.Parameter == nil || aws.ToString(answer.Parameter.Value) == "" {
+		return parameter{}, fmt.Errorf("reading parameter %q: the answer has no value", path)
+	}
+	p := parameter{imageID: *answer.Parameter.Value, mutable: mutable}
 	known.Set(path, p)
 	f.discovered(ctx, "ssm parameter", path, p.imageID)
 	return p, nil

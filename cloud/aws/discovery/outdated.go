@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/cloud/aws/image"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
@@ -36,7 +37,7 @@ func (f *Finder) ForgetOutdated(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(paths)) {
 		for _, path := range slices.Sorted(slices.Values(paths[id])) {
 			f.aliases.Delete(path)
-			observe.Log(ctx).DebugContext(ctx, "removed an SSM parameter of an outdated image from the cache", "parameter", path, "image", id)
+			observe.Log(ctx).DebugContext(ctx, "removed an SSM parameter of an outdated image from the cache", awsfield.Parameter(path), awsfield.Image(id))
 		}
 	}
 	return nil

@@ -14,7 +14,9 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 const (
@@ -40,7 +42,7 @@ func (f *Finder) CapacityReservations(ctx context.Context, class *awsv1.EC2NodeC
 			}
 			r, err := reservationOf(&answer[i], now)
 			if err != nil {
-				observe.Log(ctx).ErrorContext(ctx, "a capacity reservation is ignored", "capacity-reservation-id", aws.ToString(answer[i].CapacityReservationId), "error", err)
+				observe.Log(ctx).ErrorContext(ctx, "a capacity reservation is ignored", awsfield.CapacityReservationID(aws.ToString(answer[i].CapacityReservationId)), logfield.Error(err))
 				continue
 			}
 			found[r.ID] = r

@@ -29,6 +29,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancelookup"
 	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 const (
@@ -110,7 +111,7 @@ func (p *Poller) Poll(ctx context.Context) error {
 	if awserrors.IsUnauthorized(err) {
 		p.unauthorizedUntil = p.Clock.Now().Add(unauthorizedBackoff)
 		observe.Log(ctx).ErrorContext(ctx, "instance status checks cannot be read: add ec2:DescribeInstanceStatus to the policy of the controller",
-			"error", err, "next-try", unauthorizedBackoff.String())
+			logfield.Error(err), logfield.RetryIn(unauthorizedBackoff))
 		return nil
 	}
 	if err != nil {

@@ -11,7 +11,9 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // maxForcedShare is the share of a zone's NodeClaims, one in so many and at least one, that may be terminated forcefully at the same time.
@@ -59,7 +61,7 @@ func (p *Poller) limitForced(ctx context.Context, instances []*impairedInstance)
 // postpone drops the conditions that call for forceful termination until the next poll.
 func (p *Poller) postpone(ctx context.Context, one *impairedInstance, why string) {
 	one.conditions = slices.DeleteFunc(slices.Clone(one.conditions), func(c unhealthyCondition) bool { return c.force })
-	observe.Log(ctx).InfoContext(ctx, "termination of an unhealthy instance is postponed", "id", one.id, "NodeClaim", one.claim.Name, "reason", why)
+	observe.Log(ctx).InfoContext(ctx, "termination of an unhealthy instance is postponed", awsfield.ID(one.id), logfield.NodeClaim(one.claim.Name), logfield.Reason(why))
 }
 
 // isForced reports whether a NodeClaim is being terminated forcefully: its deadline is over.

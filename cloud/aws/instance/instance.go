@@ -209,7 +209,7 @@ func (k *Client) Terminate(ctx context.Context, id string) error {
 		return err
 	}
 	if !i.ownedBy(k.cluster) {
-		return fmt.Errorf("ending instance %q: %w", id, ErrForeign)
+		return fmt.Errorf("ending instance %q, whose tag %s is %q: %w", id, awsv1.TagClusterName, i.Tags[awsv1.TagClusterName], ErrForeign)
 	}
 	if k.alone(i) {
 		return fmt.Errorf("ending instance %q in zone %q: %w", id, i.Zone, ErrShifted)

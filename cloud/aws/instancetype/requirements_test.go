@@ -115,3 +115,14 @@ func TestKnownLimits(t *testing.T) {
 		t.Errorf("t3.large has %d branch interfaces", got)
 	}
 }
+
+func TestExotic(t *testing.T) {
+	for name, want := range map[string]bool{
+		"m5.large": false, "i3en.24xlarge": false, "c7i-flex.large": false, "m5.metal": true, "u-6tb1.metal": true,
+		"g4dn.8xlarge": true, "p5.48xlarge": true, "inf2.xlarge": true, "trn1.2xlarge": true, "dl1.24xlarge": true, "g4ad.4xlarge": true,
+	} {
+		if got := instancetype.Resolve(input(t, name)).Exotic; got != want {
+			t.Errorf("%s: exotic is %t, want %t", name, got, want)
+		}
+	}
+}

@@ -1,6 +1,12 @@
 package instancetype
 
 import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
@@ -28,5 +34,19 @@ func Resolve(in Input) *cloud.InstanceType {
 		Offerings:    offerings,
 		Capacity:     capacity,
 		Overhead:     in.overhead(capacity),
+		Exotic:       exotic(in.Description.Name, capacity),
 	}
+}
+
+// exotic reports whether a type is bare metal or has accelerators. Launches leave out such types unless there are no others.
+//
+// Source: AWS specification, launch filters.
+func exotic(name string, capacity corev1.ResourceList) bool {
+	if _, size, _ := strings.Cut(name, "."); strings.Contains(size, "metal") {
+		return true
+	}
+	return slices.ContainsFunc([]corev1.ResourceName{awsv1.ResourceNVIDIAGPU, awsv1.ResourceAMDGPU, awsv1.ResourceNeuron, awsv1.ResourceGaudi}, func(name corev1.ResourceName) bool {
+		q, ok := capacity[name]
+		return ok && q.Sign() > 0
+	})
 }

@@ -12,12 +12,14 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/cloud/aws/eventbridge"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancelookup"
 	"github.com/karpenter-anew/karpenter/cloud/aws/reservation"
 	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // Action is what the handler does for a kind of event.
@@ -142,8 +144,8 @@ func (r *Handler) act(ctx context.Context, kind eventbridge.Kind, claim *v1.Node
 	if node != nil {
 		nodeName = node.Name
 	}
-	observe.Log(ctx).InfoContext(ctx, "deleted nodeclaim because of an interruption", "messageKind", string(kind), "action", string(action),
-		"NodeClaim", claim.Name, "Node", nodeName, "provider-id", claim.Status.ProviderID)
+	observe.Log(ctx).InfoContext(ctx, "deleted nodeclaim because of an interruption", awsfield.MessageKind(string(kind)), awsfield.Action(string(action)),
+		logfield.NodeClaim(claim.Name), logfield.Node(nodeName), logfield.ProviderID(claim.Status.ProviderID))
 	r.Recorder.Publish(observe.TerminatingOnInterruption(claim, node)...)
 	r.Metrics.CountDisrupted(claim, string(kind))
 	return nil

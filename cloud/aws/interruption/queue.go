@@ -20,9 +20,11 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"k8s.io/utils/clock"
 
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/cloud/aws/eventbridge"
 	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 const (
@@ -96,7 +98,7 @@ func (q *Queue) find(ctx context.Context) error {
 	}
 	q.url = aws.ToString(answer.QueueUrl)
 	q.account = accountOf(q.url)
-	observe.Log(ctx).DebugContext(ctx, "watching for interruptions", "queue", q.Name)
+	observe.Log(ctx).DebugContext(ctx, "watching for interruptions", awsfield.Queue(q.Name))
 	return nil
 }
 
@@ -122,21 +124,21 @@ func (q *Queue) lost(err error) error {
 func (q *Queue) handle(ctx context.Context, m sqstypes.Message) bool {
 	told, err := read(m)
 	if err != nil {
-		observe.Log(ctx).ErrorContext(ctx, "deleting a message that cannot be parsed", "queue", q.Name, "id", aws.ToString(m.MessageId), "error", err)
+		observe.Log(ctx).ErrorContext(ctx, "deleting a message that cannot be parsed", awsfield.Queue(q.Name), awsfield.ID(aws.ToString(m.MessageId)), logfield.Error(err))
 		return true
 	}
 	// Any principal that may send to the queue could drain nodes: events of another account or region are ignored.
 	if told.Kind != eventbridge.NoOp && (told.Account != q.account || told.Region != q.Region) {
-		observe.Log(ctx).WarnContext(ctx, "deleting a message about another account or region", "queue", q.Name, "id", aws.ToString(m.MessageId),
-			"account", told.Account, "region", told.Region)
+		observe.Log(ctx).WarnContext(ctx, "deleting a message about another account or region", awsfield.Queue(q.Name), awsfield.ID(aws.ToString(m.MessageId)),
+			awsfield.Account(told.Account), awsfield.Region(told.Region))
 		return true
 	}
 	q.Metrics.InterruptionReceived.WithLabelValues(string(told.Kind)).Inc()
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	if err := q.Handle(ctx, told); err != nil {
-		observe.Log(ctx).ErrorContext(ctx, "handling a message failed, retrying when the queue delivers it again", "queue", q.Name, "id", aws.ToString(m.MessageId),
-			"messageKind", string(told.Kind), "error", err)
+		observe.Log(ctx).ErrorContext(ctx, "handling a message failed, retrying when the queue delivers it again", awsfield.Queue(q.Name), awsfield.ID(aws.ToString(m.MessageId)),
+			awsfield.MessageKind(string(told.Kind)), logfield.Error(err))
 		return false
 	}
 	if !told.Time.IsZero() {

@@ -13,14 +13,17 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/price"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 const (
@@ -77,6 +80,18 @@ func (i *Inventory) Types() (Types, uint64) {
 	return i.types, i.sequence
 }
 
+// ReadPrices reads all prices, and logs which embedded prices are used until then. A periodic task retries: the first attempt may fail.
+func (i *Inventory) ReadPrices(ctx context.Context, now time.Time) {
+	log := observe.Log(ctx)
+	log.InfoContext(ctx, "using embedded prices until the price list is read", awsfield.Region(i.table.Region), awsfield.PriceDate(i.table.Date),
+		awsfield.Currency(i.table.Currency), awsfield.PricesEstimated(i.table.Estimated), awsfield.PriceSource(i.table.Source))
+	for _, err := range []error{i.RefreshOnDemand(ctx), i.RefreshSpot(ctx, now)} {
+		if err != nil {
+			log.ErrorContext(ctx, "reading prices failed, retrying", logfield.Error(err))
+		}
+	}
+}
+
 // Prices are the prices as of the last refresh.
 func (i *Inventory) Prices() *price.List { return i.prices }
 
@@ -101,8 +116,8 @@ func (i *Inventory) RefreshTypes(ctx context.Context) error {
 	defer i.mu.Unlock()
 	if !reflect.DeepEqual(fresh, i.types) {
 		logger := observe.Log(ctx)
-		logger.DebugContext(ctx, "discovered instance types", "count", len(fresh.Descriptions))
-		logger.DebugContext(ctx, "discovered offerings", "count", len(fresh.Sold), "zones", fresh.Zones)
+		logger.DebugContext(ctx, "discovered instance types", awsfield.Count(len(fresh.Descriptions)))
+		logger.DebugContext(ctx, "discovered offerings", awsfield.Count(len(fresh.Sold)), logfield.Zones(fresh.Zones))
 		i.types = fresh
 		i.sequence++
 	}

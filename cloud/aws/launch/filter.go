@@ -3,9 +3,6 @@ package launch
 import (
 	"cmp"
 	"slices"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -83,21 +80,10 @@ func largestReservations(candidates []cloud.Candidate) []cloud.Candidate {
 
 // withoutExotic drops bare metal and accelerated types, unless there are no others.
 func withoutExotic(candidates []cloud.Candidate) []cloud.Candidate {
-	if usual := keep(candidates, func(c cloud.Candidate) bool { return !exotic(c.Type) }); len(usual) > 0 {
+	if usual := keep(candidates, func(c cloud.Candidate) bool { return !c.Type.Exotic }); len(usual) > 0 {
 		return usual
 	}
 	return candidates
-}
-
-// exotic reports whether a type is bare metal or has accelerators.
-func exotic(t *cloud.InstanceType) bool {
-	if _, size, _ := strings.Cut(t.Name, "."); strings.Contains(size, "metal") {
-		return true
-	}
-	return slices.ContainsFunc([]corev1.ResourceName{awsv1.ResourceNVIDIAGPU, awsv1.ResourceAMDGPU, awsv1.ResourceNeuron, awsv1.ResourceGaudi}, func(name corev1.ResourceName) bool {
-		q, ok := t.Capacity[name]
-		return ok && q.Sign() > 0
-	})
 }
 
 // withoutExpensiveSpot drops spot offerings that cost more than the cheapest on-demand one, where both are available.

@@ -33,7 +33,7 @@ func offer(how string, price float64) cloud.Offering {
 	return o
 }
 
-// kind is an instance type with four CPUs, and accelerators if its name begins with p.
+// kind is an instance type with four CPUs, and accelerators if its name begins with p. These and bare metal are exotic.
 func kind(name string, offerings ...cloud.Offering) *cloud.InstanceType {
 	family, _, _ := strings.Cut(name, ".")
 	t := &cloud.InstanceType{
@@ -43,6 +43,7 @@ func kind(name string, offerings ...cloud.Offering) *cloud.InstanceType {
 	if strings.HasPrefix(name, "p") {
 		t.Capacity[awsv1.ResourceNVIDIAGPU] = resource.MustParse("8")
 	}
+	t.Exotic = strings.HasPrefix(name, "p") || strings.Contains(name, "metal")
 	return t
 }
 

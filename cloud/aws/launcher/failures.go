@@ -7,6 +7,7 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/launch"
 	"github.com/karpenter-anew/karpenter/cloud/aws/request"
@@ -14,6 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // attempt is a requested launch.
@@ -64,9 +66,9 @@ func (l *Launcher) recordFailures(ctx context.Context, a *attempt, answer fleet.
 			pool := scope
 			pool.InstanceType, pool.Zone = f.InstanceType, f.Zone
 			pause := l.UnavailableOfferings.MarkUnavailable(pool)
-			observe.Log(ctx).DebugContext(ctx, "removing offering from offerings", "reason", f.Code, "instance-type", f.InstanceType, "zone", f.Zone,
-				"capacity-type", order.CapacityType, "ttl", pause.String(), "placement-group-id", pool.PlacementGroup, "placement-group-partition", pool.Partition,
-				"fleet-id", answer.FleetID, "EC2NodeClass", a.class.Name)
+			observe.Log(ctx).DebugContext(ctx, "removing offering from offerings", logfield.Reason(f.Code), logfield.InstanceType(f.InstanceType), logfield.Zone(f.Zone),
+				logfield.CapacityType(order.CapacityType), awsfield.TTL(pause), awsfield.PlacementGroupID(pool.PlacementGroup), awsfield.PlacementGroupPartition(pool.Partition),
+				awsfield.FleetID(answer.FleetID), awsfield.EC2NodeClass(a.class.Name))
 		}
 	}
 	if answer.InstanceID == "" {

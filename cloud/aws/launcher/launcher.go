@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +23,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
 	"github.com/karpenter-anew/karpenter/cloud/aws/launch"
@@ -32,6 +34,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // Catalog is what launches depend on of node classes and their instance types.
@@ -117,10 +120,10 @@ func (l *Launcher) Launch(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 		return nil, err
 	}
 	for _, d := range order.Dropped {
-		observe.Log(ctx).DebugContext(ctx, "filtered out instance types from launch", "filter", d.Filter, "instance-types", d.Types[:min(len(d.Types), 5)])
+		observe.Log(ctx).DebugContext(ctx, "filtered out instance types from launch", awsfield.Filter(d.Filter), logfield.InstanceTypes(strings.Join(d.Types[:min(len(d.Types), 5)], ", ")))
 	}
 	if n := countTypes(order.Candidates); order.SpotAvoided && n < 5 {
-		observe.Log(ctx).ErrorContext(ctx, "at least 5 instance types are recommended when flexible to spot but requesting on-demand", "instance-type-count", n)
+		observe.Log(ctx).ErrorContext(ctx, "at least 5 instance types are recommended when flexible to spot but requesting on-demand", logfield.InstanceTypeCount(n))
 	}
 	choice, err := l.Addresses.Pick(class.Status.Subnets, func(zone string) int64 { return podsIn(order.Candidates, zone) })
 	if err != nil {
@@ -205,7 +208,7 @@ func insufficientCapacity(answer fleet.Result) error {
 		faults = append(faults, f.FleetError)
 	}
 	err := observe.WithLogFields(fmt.Errorf("with fleet error(s), %s", fleet.ErrorText(answer.Failures)),
-		"aws-operation-name", "CreateFleet", "aws-error-code", "UnfulfillableCapacity", "aws-status-code", http.StatusOK, "aws-request-id", answer.RequestID)
+		awsfield.OperationName("CreateFleet"), awsfield.ErrorCode("UnfulfillableCapacity"), awsfield.StatusCode(http.StatusOK), awsfield.RequestID(answer.RequestID))
 	if awserrors.NoCapacity(faults) {
 		return cloud.NewInsufficientCapacityError(err)
 	}

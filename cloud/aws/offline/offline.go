@@ -96,6 +96,9 @@ func lacksStatus(class *awsv1.EC2NodeClass) bool {
 	return len(class.Status.Conditions) == 0 || ready && len(class.Status.Subnets) == 0
 }
 
+// CatalogFor is the name of the catalog of a region, which may not exist.
+func CatalogFor(region string) string { return prefix + region }
+
 // Knows reports whether a catalog is an EC2 region, by its name.
 func Knows(catalog string) bool { return strings.HasPrefix(catalog, prefix) }
 

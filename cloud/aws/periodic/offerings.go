@@ -42,6 +42,8 @@ type pool struct{ instanceType, capacityType, zone string }
 type offer struct {
 	available bool
 	price     float64
+	// priced is set when the price is known.
+	priced bool
 }
 
 // NewOfferings returns an Offerings without metrics.
@@ -59,7 +61,9 @@ func NewOfferings(o OfferingsOptions) *Offerings {
 	})
 	o.Metrics.OfferingPrice.AddSource(func(add observe.AddSeries) {
 		for at, of := range *out.shown.Load() {
-			add(of.price, at.instanceType, at.capacityType, at.zone)
+			if of.priced {
+				add(of.price, at.instanceType, at.capacityType, at.zone)
+			}
 		}
 	})
 	return out
@@ -100,10 +104,15 @@ func (s *Offerings) take(into map[pool]offer, t *cloud.InstanceType) {
 		if at.capacityType == v1.CapacityTypeReserved && !s.options.Reserves {
 			continue
 		}
-		into[at] = offer{into[at].available || o.Available, o.Price}
+		before := into[at]
+		next := offer{before.available || o.Available, o.Price, o.PriceKnown()}
+		if !next.priced {
+			next.price, next.priced = before.price, before.priced
+		}
+		into[at] = next
 		reserved := pool{t.Name, v1.CapacityTypeReserved, at.zone}
 		if _, ok := into[reserved]; s.options.Reserves && !ok {
-			into[reserved] = offer{}
+			into[reserved] = offer{priced: true}
 		}
 	}
 }

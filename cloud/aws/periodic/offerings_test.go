@@ -63,7 +63,8 @@ func newShow(t *testing.T, reserves bool, pools ...string) *show {
 	return s
 }
 
-// expect compares the series; a line has type, capacity type, zone, whether it is available, and the price.
+// expect compares the series; a line has type, capacity type, zone, whether it is available, and the price, which
+// may be unknown.
 func (s *show) expect(lines string) {
 	s.t.Helper()
 	var available, price strings.Builder
@@ -76,7 +77,9 @@ func (s *show) expect(lines string) {
 		}
 		labels := `{capacity_type="` + f[1] + `",instance_type="` + f[0] + `",zone="` + f[2] + `"} `
 		available.WriteString("karpenter_cloudprovider_instance_type_offering_available" + labels + f[3] + "\n")
-		price.WriteString("karpenter_cloudprovider_instance_type_offering_price_estimate" + labels + f[4] + "\n")
+		if f[4] != "unknown" {
+			price.WriteString("karpenter_cloudprovider_instance_type_offering_price_estimate" + labels + f[4] + "\n")
+		}
 	}
 	if err := testutil.CollectAndCompare(s.metrics.OfferingAvailable, strings.NewReader(available.String())); err != nil {
 		s.t.Error(err)
@@ -110,6 +113,21 @@ func TestOfferingsOfAllPools(t *testing.T) {
 		m5.large on-demand a 1 0.1
 		m5.large spot a 0 0.03
 		m5.large spot b 0 0.04`)
+}
+
+// TestUnknownPricesAreNotShown checks that an offering without a price, which is unavailable, does not look free.
+func TestUnknownPricesAreNotShown(t *testing.T) {
+	t.Attr("covers", "A351")
+	s := newShow(t, false, "one", "two")
+	s.types["one"] = []*cloud.InstanceType{typeOf("m5.large", offering("spot", "a", 0, false), offering("spot", "b", 0.04, true), offering("on-demand", "a", 0, false))}
+	s.types["two"] = []*cloud.InstanceType{typeOf("m5.large", offering("spot", "a", 0, false), offering("spot", "b", 0, false))}
+	if err := s.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.expect(`
+		m5.large on-demand a 0 unknown
+		m5.large spot a 0 unknown
+		m5.large spot b 1 0.04`)
 }
 
 func TestReservedOfferingsShowOnlyWithTheFeature(t *testing.T) {

@@ -13,9 +13,11 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/cloud/aws/discovery"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // deletedAtOnce is how many claims are deleted concurrently.
@@ -102,8 +104,8 @@ func (c Reservations) demote(ctx context.Context, o client.Object, providerID st
 		}
 		return fmt.Errorf("making %T %q on-demand: %w", o, o.GetName(), err)
 	}
-	observe.Log(ctx).InfoContext(ctx, "an instance left its capacity reservation and is on-demand now", "provider-id", providerID,
-		"capacity-reservation-id", before.GetLabels()[awsv1.LabelCapacityReservationID])
+	observe.Log(ctx).InfoContext(ctx, "an instance left its capacity reservation and is on-demand now", logfield.ProviderID(providerID),
+		awsfield.CapacityReservationID(before.GetLabels()[awsv1.LabelCapacityReservationID]))
 	return nil
 }
 
@@ -156,7 +158,7 @@ func (c Reservations) expire(ctx context.Context, claim *v1.NodeClaim) error {
 		}
 		return fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err)
 	}
-	observe.Log(ctx).InfoContext(ctx, "deleted nodeclaim because its capacity block is about to end", "NodeClaim", claim.Name,
-		"capacity-reservation-id", claim.Labels[awsv1.LabelCapacityReservationID])
+	observe.Log(ctx).InfoContext(ctx, "deleted nodeclaim because its capacity block is about to end", logfield.NodeClaim(claim.Name),
+		awsfield.CapacityReservationID(claim.Labels[awsv1.LabelCapacityReservationID]))
 	return nil
 }

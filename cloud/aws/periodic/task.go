@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 const (
@@ -39,7 +40,7 @@ func (Task) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable.
 func (j Task) Start(ctx context.Context) error {
-	logger := observe.Log(ctx).With("controller", j.Name)
+	logger := observe.Log(ctx).With(logfield.Controller(j.Name))
 	retry := retryFirst
 	for done := 0; ctx.Err() == nil; {
 		wait := retry
@@ -50,7 +51,7 @@ func (j Task) Start(ctx context.Context) error {
 				return nil
 			}
 		} else if ctx.Err() == nil {
-			logger.ErrorContext(ctx, "periodic task failed, retrying", "error", err, "after", retry.String())
+			logger.ErrorContext(ctx, "periodic task failed, retrying", logfield.Error(err), logfield.RetryIn(retry))
 			retry = min(2*retry, cmp.Or(j.RetryMax, retryLongest))
 		}
 		timer := j.Clock.NewTimer(wait)

@@ -23,8 +23,9 @@ type List struct {
 	onDemand map[string]float64
 	// spot is nil until EC2 was heard.
 	spot map[Pool]spotPrice
-	// refreshes counts what was heard of spot.
+	// refreshes counts the answers with spot prices, sequence those with prices that are new.
 	refreshes int
+	sequence  uint64
 }
 
 // Pool is an instance type in a zone, which has one spot price.
@@ -53,6 +54,13 @@ func (b *List) OnDemand(instanceType string) float64 {
 	return b.onDemand[instanceType]
 }
 
+// Sequence changes with the prices.
+func (b *List) Sequence() uint64 {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.sequence
+}
+
 // Spot is the price of a type in a zone; 0 when there is none. Until EC2 was heard, it is taken to be that of the table
 // everywhere.
 func (b *List) Spot(instanceType, zone string) float64 {
@@ -75,12 +83,16 @@ func (b *List) RefreshOnDemand(ordinary, metal map[string]float64) error {
 	if b.onDemand == nil {
 		b.onDemand = map[string]float64{}
 	}
+	changed := false
 	for _, list := range []map[string]float64{ordinary, metal} {
 		for name, price := range list {
-			if valid(price) {
-				b.onDemand[name] = price
+			if valid(price) && b.onDemand[name] != price {
+				b.onDemand[name], changed = price, true
 			}
 		}
+	}
+	if changed {
+		b.sequence++
 	}
 	return nil
 }
@@ -105,13 +117,19 @@ func (b *List) RefreshSpot(records []SpotRecord) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.refreshes++
+	changed := b.spot == nil
 	if b.spot == nil {
 		b.spot = map[Pool]spotPrice{}
 	}
 	for pool, price := range prices {
+		changed = changed || b.spot[pool].price != price
 		b.spot[pool] = spotPrice{price, b.refreshes}
 	}
+	before := len(b.spot)
 	maps.DeleteFunc(b.spot, func(_ Pool, p spotPrice) bool { return b.refreshes-p.seen >= forgottenAfter })
+	if changed || len(b.spot) < before {
+		b.sequence++
+	}
 	return nil
 }
 

@@ -99,3 +99,32 @@ func TestOldSpotPricesExpire(t *testing.T) {
 		expect(t, b, "c5.large", "a", 0.02)
 	}
 }
+
+// TestSequence checks that the sequence number changes exactly when a price does.
+func TestSequence(t *testing.T) {
+	b := book()
+	metal := map[string]float64{"m5.metal": 4}
+	steps := []struct {
+		name    string
+		refresh func() error
+		changes bool
+	}{
+		{"on-demand", func() error { return b.RefreshOnDemand(map[string]float64{"m5.large": 0.3}, metal) }, true},
+		{"on-demand again", func() error { return b.RefreshOnDemand(map[string]float64{"m5.large": 0.3}, metal) }, false},
+		{"spot", func() error {
+			return b.RefreshSpot([]price.SpotRecord{at(0, "m5.large", "a", "0.01"), at(0, "c5.large", "a", "0.02")})
+		}, true},
+		{"spot again", func() error { return b.RefreshSpot([]price.SpotRecord{at(1, "m5.large", "a", "0.01")}) }, false},
+		{"a spot price that expires", func() error { return b.RefreshSpot([]price.SpotRecord{at(2, "m5.large", "a", "0.01")}) }, true},
+		{"another spot price", func() error { return b.RefreshSpot([]price.SpotRecord{at(3, "m5.large", "a", "0.03")}) }, true},
+	}
+	for _, step := range steps {
+		before := b.Sequence()
+		if err := step.refresh(); err != nil {
+			t.Fatal(err)
+		}
+		if changed := b.Sequence() != before; changed != step.changes {
+			t.Errorf("%s: the sequence number changes: %v", step.name, changed)
+		}
+	}
+}

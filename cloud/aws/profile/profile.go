@@ -19,6 +19,7 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/cloud/aws/resourcetags"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
@@ -184,7 +185,7 @@ func (k *Manager) remove(ctx context.Context, name string, owned owner) error {
 		return fmt.Errorf("getting instance profile %q: %w", name, err)
 	}
 	if answer.InstanceProfile == nil || !owned(answer.InstanceProfile) {
-		observe.Log(ctx).WarnContext(ctx, "the instance profile is not deleted: its path and tags are not those of this cluster", "instance-profile", name)
+		observe.Log(ctx).WarnContext(ctx, "the instance profile is not deleted: its path and tags are not those of this cluster", awsfield.InstanceProfile(name))
 		return nil
 	}
 	for _, role := range answer.InstanceProfile.Roles {

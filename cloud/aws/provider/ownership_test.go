@@ -3,6 +3,8 @@ package provider_test
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
@@ -39,8 +42,8 @@ func (u unfiltered) DescribeLaunchTemplates(ctx context.Context, in *ec2.Describ
 func (w *world) collect() {
 	w.t.Helper()
 	shared := deps.New(w.Client, w.clock)
-	shared.Cloud = w.Cloud()
-	g := nodeclaim.NewInstanceGarbage(shared, w.Client)
+	shared.Cloud, shared.Live = w.Cloud(), w.Client
+	g := nodeclaim.NewInstanceGarbage(shared, nodeclaim.NewLifecycle(shared, nil))
 	if _, err := g.Reconcile(w.t.Context(), reconcile.Request{}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -113,6 +116,63 @@ func TestLateRecords(t *testing.T) {
 	}
 }
 
+// TestCrashAfterTheLaunch ends the process when EC2 has launched the instances of two NodeClaims by one call, and neither of them has its
+// provider ID.
+func TestCrashAfterTheLaunch(t *testing.T) {
+	w := newWorld(t, "m5.large")
+	claims := []*v1.NodeClaim{w.claim(), w.claim()}
+	var all sync.WaitGroup
+	for _, claim := range claims {
+		if err := w.Client.Create(t.Context(), claim); err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			if _, err := w.Create(t.Context(), claim); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := len(w.account.Calls("CreateFleet")); n != 1 {
+		t.Fatalf("%d calls launched both", n)
+	}
+	left := w.account.Instances()
+	w.start()
+	runs := func(id string) bool { return w.state(id) == "pending" || w.state(id) == "running" }
+	expect := func(when string, kept bool, claims ...*v1.NodeClaim) {
+		t.Helper()
+		w.collect()
+		for _, i := range left {
+			if got := runs(i.ID); got != kept {
+				t.Errorf("%s, an instance that the crash left is %s", when, w.state(i.ID))
+			}
+		}
+		for _, claim := range claims {
+			if id, _ := instance.ParseProviderID(claim.Status.ProviderID); !runs(id) {
+				t.Errorf("%s, the instance of a NodeClaim is %s", when, w.state(id))
+			}
+		}
+	}
+	expect("after the restart", true)
+	again := []*v1.NodeClaim{w.create(claims[0]), w.create(claims[1])}
+	w.clock.Step(29 * time.Second)
+	expect("before they are safe to terminate", true, again...)
+	w.clock.Step(time.Second)
+	expect("30 s after the launch", false, again...)
+	for i, claim := range again {
+		stored := claims[i].DeepCopy()
+		stored.Status = claim.Status
+		if err := w.Client.Status().Update(t.Context(), stored); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.clock.Step(2 * time.Hour)
+	expect("once the NodeClaims are written", false, again...)
+	if n := len(w.account.Instances()); n != 4 {
+		t.Errorf("%d instances were launched for two NodeClaims, want two before the crash and two after it", n)
+	}
+}
+
 // TestForeignInstancesAreLeftAlone has a NodeClaim with the provider ID of an instance that is not one of the cluster.
 func TestForeignInstancesAreLeftAlone(t *testing.T) {
 	w := newWorld(t, "m5.large")
@@ -124,9 +184,17 @@ func TestForeignInstancesAreLeftAlone(t *testing.T) {
 		claim.Status.ProviderID = instance.ProviderID("us-east-1a", id)
 		if err := w.Delete(t.Context(), claim); !errors.Is(err, instance.ErrForeign) {
 			t.Errorf("tags %s: %v", name, err)
+		} else if why, ok := cloud.AsDeleteError(err); !ok || !strings.Contains(why.Message, id) || !strings.Contains(why.Message, `Set the tag to "test"`) {
+			t.Errorf("tags %s: users see %+v", name, why)
 		}
 		if got := w.state(id); got != "running" {
 			t.Errorf("tags %s: the instance is %s", name, got)
+		}
+		if err := w.Instances.Tag(t.Context(), id, template.Tags(map[string]string{awsv1.TagClusterName: "test"})); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Delete(t.Context(), claim); err != nil || w.state(id) != "shutting-down" {
+			t.Errorf("tags %s: once a user has set the tag: %v, and the instance is %s", name, err, w.state(id))
 		}
 	}
 	legacy := w.account.AddInstance(awstest.Instance{Type: "m5.large", Zone: "us-east-1a", Launched: w.clock.Now()}, map[string]string{awsv1.ClusterOwnedTag("test"): "owned"})

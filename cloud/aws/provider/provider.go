@@ -129,7 +129,8 @@ func (p *Provider) publish(events ...observe.Event) {
 }
 
 // Create launches an instance for a claim. Called again for the same claim it finds the same instance: the one on record, or else
-// the one in the cache of this process. An instance that a crash leaves without a record is garbage-collected.
+// the one in the cache of this process. An instance that a crash leaves without a record is garbage-collected:
+// the next process launches another, because no tag says which of the NodeClaims that shared a launch the instance is for.
 func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
 	if claim.UID == "" {
 		return nil, fmt.Errorf("launching nodeclaim %q: it has no UID; only objects read from the API server can be launched", claim.Name)
@@ -238,8 +239,15 @@ func (p *Provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
 		}
 		return notFound(claim.Status.ProviderID)
 	}
-	if err != nil && !errors.Is(err, instance.ErrShifted) {
+	if errors.Is(err, instance.ErrShifted) {
+		return cloud.NewDeleteError(err, "ZonalShiftActive", err.Error()+". The instance is terminated once the zonal shift has ended")
+	}
+	if err != nil {
 		p.Metrics.TerminationFailures.WithLabelValues(claim.Labels[corev1.LabelTopologyZone], claim.Labels[awsv1.LabelZoneID]).Inc()
+	}
+	if errors.Is(err, instance.ErrForeign) {
+		return cloud.NewDeleteError(err, "InstanceNotOwned", fmt.Sprintf("%v. Set the tag to %q to have the instance terminated, or terminate it yourself. "+
+			"To keep it, remove the finalizer %s from the Node and the NodeClaim", err, p.Options.Cluster.Name, v1.TerminationFinalizer))
 	}
 	return err
 }

@@ -195,7 +195,7 @@ func TestIgnoredSettingsAreLogged(t *testing.T) {
 		return strings.Join(lines, "")
 	}
 	const known = "[settings.kubernetes]\nmax-pods = 5\n"
-	if got := told(known + "max-podz = 5\nallowed = 1\n"); strings.Count(got, "level=ERROR") != 1 || !strings.Contains(got, "settings=\"[allowed max-podz]\"") || !strings.Contains(got, "EC2NodeClass=default") {
+	if got := told(known + "max-podz = 5\nallowed = 1\n"); strings.Count(got, "level=ERROR") != 1 || !strings.Contains(got, "settings=\"[allowed max-podz]\"") || !strings.Contains(got, "EC2NodeClass.name=default") {
 		t.Errorf("logged %q", got)
 	}
 	if got := told(known + "max-podz = 5\nallowed = 1\n"); got != "" {

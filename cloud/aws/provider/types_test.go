@@ -175,6 +175,29 @@ func TestNewDataCountsAtOnce(t *testing.T) {
 	}
 }
 
+// TestNewPricesCountAtOnce checks that prices which are read late, because the first attempt failed, are used as soon as they are read.
+func TestNewPricesCountAtOnce(t *testing.T) {
+	w := newWorld(t, "m5.large")
+	price := func() float64 {
+		for _, o := range w.list()["m5.large"].Offerings {
+			if o.Zone() == "us-east-1a" && o.CapacityType() == "spot" {
+				return o.Price
+			}
+		}
+		return 0
+	}
+	before := w.list()["m5.large"]
+	w.account.SetSpotPrice("m5.large", "us-east-1a", 0.0123)
+	refresh := func() error { return w.Catalog.Inventory.RefreshSpot(t.Context(), w.clock.Now()) }
+	if err := refresh(); err != nil || price() != 0.0123 {
+		t.Errorf("after a refresh (%v) it costs %g, want 0.0123", err, price())
+	}
+	after := w.list()["m5.large"]
+	if err := refresh(); err != nil || after == before || w.list()["m5.large"] != after {
+		t.Errorf("a refresh without news (%v) makes another type", err)
+	}
+}
+
 func TestLocalZones(t *testing.T) {
 	t.Attr("covers", "A213")
 	const local = "us-east-1-bos-1a"

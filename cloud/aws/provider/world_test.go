@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -35,6 +36,7 @@ const profile = "the-profile"
 // world is a provider with an account, and an in-memory API server.
 type world struct {
 	*provider.Provider
+	options provider.Options
 	t       *testing.T
 	account *awstest.Account
 	clock   *clocktesting.FakeClock
@@ -52,30 +54,41 @@ func newWorld(t *testing.T, types ...string) *world {
 	}
 	w.account = awstest.New(awstest.Options{Clock: w.clock, Types: types})
 	w.account.AddProfile(awstest.Profile{Name: profile, Roles: []string{awstest.Role}})
-	config := awstest.Connect(t, w.account)
+	w.options.Client = apiserver.New().WithStatusSubresource(&v1.NodeClaim{}, &awsv1.EC2NodeClass{}).
+		WithIndex(&corev1.Node{}, "spec.providerID", func(o client.Object) []string { return []string{o.(*corev1.Node).Spec.ProviderID} }).Build()
+	w.useClients(awstest.Connect(t, w.account))
+	w.start()
+	w.addClass()
+	return w
+}
+
+// useClients sets the clients of AWS that the next provider has.
+func (w *world) useClients(config aws.Config) {
 	cluster := controlplane.New("test", eks.NewFromConfig(config))
 	cluster.Change(func(f *controlplane.Facts) {
 		*f = controlplane.Facts{Endpoint: "https://cluster", CABundle: "Y2E=", DNS: "10.100.0.10", ServiceCIDR: "10.100.0.0/16", Version: "1.34"}
 	})
-	w.Provider = provider.New(provider.Options{
+	w.options = provider.Options{
 		Options: catalog.Options{
 			Settings:   catalog.Settings{Region: config.Region, VMMemoryOverheadPercent: 0.075, ReservesCapacity: true},
 			Parameters: ssm.NewFromConfig(config), Prices: pricing.NewFromConfig(config), Clock: w.clock,
 			Shifts: zonalshift.New(arczonalshift.NewFromConfig(config), "arn:aws:eks:us-east-1:123456789012:cluster/test", w.clock),
 		},
-		StrictMinValues: true, Cluster: cluster, EC2: ec2.NewFromConfig(config),
-		Client: apiserver.New().WithStatusSubresource(&v1.NodeClaim{}, &awsv1.EC2NodeClass{}).
-			WithIndex(&corev1.Node{}, "spec.providerID", func(o client.Object) []string { return []string{o.(*corev1.Node).Spec.ProviderID} }).Build(),
-	})
+		StrictMinValues: true, Cluster: cluster, EC2: ec2.NewFromConfig(config), Client: w.options.Client,
+	}
+}
+
+// start makes the provider of a new process: all that it remembers is gone.
+func (w *world) start() {
+	w.t.Helper()
+	w.Provider = provider.New(w.options)
 	for _, refresh := range []func(context.Context) error{
 		w.Catalog.Inventory.RefreshTypes, w.Catalog.Inventory.RefreshOnDemand, func(ctx context.Context) error { return w.Catalog.Inventory.RefreshSpot(ctx, w.clock.Now()) },
 	} {
-		if err := refresh(t.Context()); err != nil {
-			t.Fatal(err)
+		if err := refresh(w.t.Context()); err != nil {
+			w.t.Fatal(err)
 		}
 	}
-	w.addClass()
-	return w
 }
 
 // addClass adds the class and a pool of it.

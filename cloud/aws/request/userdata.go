@@ -15,9 +15,11 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/userdata"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 const (
@@ -45,7 +47,7 @@ func (b *Builder) dropped(ctx context.Context, class string, settings []string) 
 		return
 	}
 	if b.sizes.dropped[class] = text; text != "" {
-		observe.Log(ctx).ErrorContext(ctx, "unknown Kubernetes settings in user data are ignored", "EC2NodeClass", class, "settings", settings)
+		observe.Log(ctx).ErrorContext(ctx, "unknown Kubernetes settings in user data are ignored", awsfield.EC2NodeClass(class), awsfield.Settings(settings))
 	}
 }
 
@@ -70,7 +72,7 @@ func (b *Builder) Measure(ctx context.Context, class string, templates []*ec2.Cr
 	b.sizes.byClass[class] = size
 	b.Metrics.UserDataBytes.WithLabelValues(class).Set(float64(size))
 	if size >= userDataMuch {
-		observe.Log(ctx).WarnContext(ctx, "user data is close to the limit of EC2", "EC2NodeClass", class, "bytes", size, "threshold", userDataMuch, "limit", userDataLimit)
+		observe.Log(ctx).WarnContext(ctx, "user data is close to the limit of EC2", awsfield.EC2NodeClass(class), awsfield.Size(size), awsfield.Threshold(userDataMuch), logfield.Limit(userDataLimit))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"time"
@@ -16,6 +17,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
@@ -86,13 +88,13 @@ func describe(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	fields := []any{"aws-service-name", awsmiddleware.GetServiceID(ctx), "aws-operation-name", awsmiddleware.GetOperationName(ctx)}
+	fields := []slog.Attr{awsfield.ServiceName(awsmiddleware.GetServiceID(ctx)), awsfield.OperationName(awsmiddleware.GetOperationName(ctx))}
 	var failed *awshttp.ResponseError
 	if errors.As(err, &failed) && failed.Response != nil {
-		fields = append(fields, "aws-status-code", failed.HTTPStatusCode(), "aws-request-id", failed.ServiceRequestID())
+		fields = append(fields, awsfield.StatusCode(failed.HTTPStatusCode()), awsfield.RequestID(failed.ServiceRequestID()))
 	}
 	if code := awserrors.Code(err); code != "" {
-		fields = append(fields, "aws-error-code", code)
+		fields = append(fields, awsfield.ErrorCode(code))
 	}
 	return observe.WithLogFields(err, fields...)
 }

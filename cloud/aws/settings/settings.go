@@ -30,12 +30,12 @@ type Settings struct {
 	IsolatedVPC bool `name:"isolated-vpc" envvar:"ISOLATED_VPC" group:"AWS" help:"aws: the VPC has no access to the Price List API and IAM."`
 	// EKSControlPlane reads the version of Kubernetes from EKS instead of the API server.
 	EKSControlPlane bool `name:"eks-control-plane" envvar:"EKS_CONTROL_PLANE" group:"AWS" help:"aws: read the Kubernetes version from EKS, not from the API server."`
-	// VMMemoryOverheadPercent is the share of an instance's memory that its operating system never sees, between 0 and 1.
-	VMMemoryOverheadPercent float64 `name:"vm-memory-overhead-percent" envvar:"VM_MEMORY_OVERHEAD_PERCENT" group:"AWS" default:"0.075" help:"aws: fraction of an instance's memory that the hypervisor takes."`
+	// VMMemoryOverheadPercent is the share of an instance's memory that its operating system never sees: at least 0, less than 1.
+	VMMemoryOverheadPercent float64 `name:"vm-memory-overhead-percent" envvar:"VM_MEMORY_OVERHEAD_PERCENT" group:"AWS" default:"0.075" help:"aws: fraction of an instance's memory that the hypervisor takes, from 0 to less than 1."`
 	// InterruptionQueue is the name of the SQS queue with messages about instances; empty means none is read.
 	InterruptionQueue string `name:"interruption-queue" envvar:"INTERRUPTION_QUEUE" group:"AWS" placeholder:"NAME" help:"aws: SQS queue with interruption messages; none by default."`
 	// ReservedENIs is how many network interfaces of each instance are not for pods.
-	ReservedENIs int `name:"reserved-enis" envvar:"RESERVED_ENIS" group:"AWS" default:"0" help:"aws: network interfaces of each instance that are not for pods."`
+	ReservedENIs int `name:"reserved-enis" envvar:"RESERVED_ENIS" group:"AWS" default:"0" help:"aws: network interfaces of each instance that are not for pods, from 0 to 100."`
 	// DisableDryRun judges node classes without trying what they may do.
 	DisableDryRun bool `name:"disable-dry-run" envvar:"DISABLE_DRY_RUN" group:"AWS" help:"aws: do not validate node classes with dry-run calls."`
 	// EnableZonalShift launches nothing in zones with an active zonal shift.
@@ -98,16 +98,35 @@ func (a *Settings) Validate(chosen bool, refuse options.Refuse) {
 			refuse("cluster-endpoint", "CLUSTER_ENDPOINT", a.ClusterEndpoint, "cluster endpoint URL is not valid")
 		}
 	}
-	if !(a.VMMemoryOverheadPercent >= 0) { // not a number is refused as well
-		refuse("vm-memory-overhead-percent", "VM_MEMORY_OVERHEAD_PERCENT", a.VMMemoryOverheadPercent, "vm-memory-overhead-percent cannot be negative")
-	}
-	if a.ReservedENIs < 0 {
-		refuse("reserved-enis", "RESERVED_ENIS", a.ReservedENIs, "reserved-enis cannot be negative")
-	}
+	ValidateInstanceTypes(a.VMMemoryOverheadPercent, a.ReservedENIs, refuse)
 	if a.AMIRefreshInterval < shortestRefresh {
 		refuse("ami-refresh-interval", "AMI_REFRESH_INTERVAL", a.AMIRefreshInterval, "ami-refresh-interval must be at least 1m")
 	}
 	if a.SubnetRefreshInterval < shortestRefresh {
 		refuse("subnet-refresh-interval", "SUBNET_REFRESH_INTERVAL", a.SubnetRefreshInterval, "subnet-refresh-interval must be at least 1m")
+	}
+}
+
+// maxReservedENIs is more network interfaces than any instance type has; with as many reserved, no pod gets an address.
+const maxReservedENIs = 100
+
+// ValidateInstanceTypes checks the settings that correct EC2's descriptions of instance types, for the controller and for simulations.
+func ValidateInstanceTypes(overhead float64, reservedENIs int, refuse options.Refuse) {
+	const flag, env = "vm-memory-overhead-percent", "VM_MEMORY_OVERHEAD_PERCENT"
+	switch { // conditions that no comparison with NaN meets
+	case overhead >= 0 && overhead < 1:
+	case overhead >= 1 && overhead < 100:
+		share := strconv.FormatFloat(overhead/100, 'g', 6, 64)
+		refuse(flag, env, overhead, "must be a fraction from 0 to less than 1: write %s for %v percent", share, overhead)
+	case overhead < 0:
+		refuse(flag, env, overhead, "%s cannot be negative; it must be a fraction from 0 to less than 1, for example 0.075", flag)
+	default:
+		refuse(flag, env, overhead, "must be a fraction from 0 to less than 1, for example 0.075")
+	}
+	switch {
+	case reservedENIs < 0:
+		refuse("reserved-enis", "RESERVED_ENIS", reservedENIs, "reserved-enis cannot be negative; it must be from 0 to %d", maxReservedENIs)
+	case reservedENIs > maxReservedENIs:
+		refuse("reserved-enis", "RESERVED_ENIS", reservedENIs, "must be from 0 to %d: no instance type has more network interfaces", maxReservedENIs)
 	}
 }

@@ -92,6 +92,33 @@ func TestWhatCannotBeRightOnAWSIsRefused(t *testing.T) {
 			}
 		})
 	}
+	for _, tc := range []struct{ name, flag, env, value, want string }{
+		{"overhead in percent", "vm-memory-overhead-percent", "VM_MEMORY_OVERHEAD_PERCENT", "7.5", "must be a fraction from 0 to less than 1: write 0.075 for 7.5 percent"},
+		{"all of the memory", "vm-memory-overhead-percent", "VM_MEMORY_OVERHEAD_PERCENT", "1", "must be a fraction from 0 to less than 1: write 0.01 for 1 percent"},
+		{"more than all of the memory", "vm-memory-overhead-percent", "VM_MEMORY_OVERHEAD_PERCENT", "750", "must be a fraction from 0 to less than 1, for example 0.075"},
+		{"negative overhead", "vm-memory-overhead-percent", "VM_MEMORY_OVERHEAD_PERCENT", "-0.1", "cannot be negative; it must be a fraction from 0 to less than 1"},
+		{"negative interfaces", "reserved-enis", "RESERVED_ENIS", "-1", "cannot be negative; it must be from 0 to 100"},
+		{"more interfaces than there are", "reserved-enis", "RESERVED_ENIS", "101", "must be from 0 to 100"},
+	} {
+		_, onFlag := parse([]string{"--" + tc.flag + "=" + tc.value}, lookup(nil))
+		_, inEnv := parse(nil, lookup(map[string]string{tc.env: tc.value}))
+		for source, err := range map[string]error{"flag": onFlag, "environment": inEnv} {
+			for _, want := range []string{"--" + tc.flag, tc.env, " is " + tc.value + ":", tc.want} {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s, %s: error %v, want %q", tc.name, source, err, want)
+				}
+			}
+		}
+	}
+	both := []string{"--vm-memory-overhead-percent=7.5", "--reserved-enis=-1", "--ami-refresh-interval=1s", "--batch-max-duration=0s"}
+	if _, err := parse(both, lookup(nil)); err == nil || strings.Count(err.Error(), "\n") != len(both)-1 {
+		t.Errorf("several values: error %v, want %d lines", err, len(both))
+	}
+	for _, arg := range []string{"--vm-memory-overhead-percent=0", "--vm-memory-overhead-percent=0.999", "--reserved-enis=0", "--reserved-enis=100"} {
+		if _, err := parse([]string{arg}, lookup(nil)); err != nil {
+			t.Errorf("%s: %v", arg, err)
+		}
+	}
 	nameless := options.Default(&Settings{})
 	nameless.CloudProvider = Provider
 	if err := nameless.Validate(); err == nil || !strings.Contains(err.Error(), "missing field, cluster-name") {

@@ -20,6 +20,14 @@ import (
 //go:embed fields.txt
 var fields string
 
+// settings are the published settings of the provider. The name of the cluster is replaced like other names.
+const settings = `    aws-feature-gates =
+    cluster-name
+    isolated-vpc =
+    reserved-enis =
+    vm-memory-overhead-percent =
+`
+
 // The marks of fields.txt.
 const (
 	markID      = "awsid"
@@ -39,6 +47,7 @@ func Plugin() plugin.Snapshot {
 	}
 	return plugin.Snapshot{
 		Fields:    fields,
+		Settings:  settings,
 		Redactors: map[string]plugin.Redactor{markID: text(redactID), markAccount: text(redactAccount), markTags: redactTags},
 		// Well-known labels whose values are IDs of an account.
 		Labels: map[string]string{awsv1.LabelCapacityReservationID: markID, awsv1.LabelPlacementGroupID: markID},

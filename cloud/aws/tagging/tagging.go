@@ -25,6 +25,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 const (
@@ -81,7 +82,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	id, ok := instance.ParseProviderID(claim.Status.ProviderID)
 	if !ok {
 		// The provider ID will not become valid: do not retry.
-		observe.Log(ctx).ErrorContext(ctx, "the instance cannot be tagged", "NodeClaim", claim.Name, "provider-id", claim.Status.ProviderID)
+		observe.Log(ctx).ErrorContext(ctx, "the instance cannot be tagged", logfield.NodeClaim(claim.Name), logfield.ProviderID(claim.Status.ProviderID))
 		c.giveUp(req.Name)
 		return reconcile.Result{}, nil
 	}

@@ -15,6 +15,7 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -120,7 +121,7 @@ func (k *Manager) create(ctx context.Context, in *ec2.CreateLaunchTemplateInput)
 		return "", fmt.Errorf("creating launch template %q: the answer has none", aws.ToString(in.LaunchTemplateName))
 	}
 	id := aws.ToString(answer.LaunchTemplate.LaunchTemplateId)
-	observe.Log(ctx).DebugContext(ctx, "created launch template", "launch-template-name", aws.ToString(in.LaunchTemplateName), "launch-template-id", id)
+	observe.Log(ctx).DebugContext(ctx, "created launch template", awsfield.LaunchTemplateName(aws.ToString(in.LaunchTemplateName)), awsfield.LaunchTemplateID(id))
 	return id, nil
 }
 
@@ -160,7 +161,7 @@ func (k *Manager) DeleteExpired(ctx context.Context) error {
 			k.putBack(name, have)
 			continue
 		}
-		observe.Log(ctx).DebugContext(ctx, "deleted launch template", "launch-template-name", name, "launch-template-id", have.id)
+		observe.Log(ctx).DebugContext(ctx, "deleted launch template", awsfield.LaunchTemplateName(name), awsfield.LaunchTemplateID(have.id))
 	}
 	return errors.Join(errs...)
 }
