@@ -32,6 +32,7 @@ type catalogType struct {
 	capacity  corev1.ResourceList
 	offerings []cloud.Offering
 	devices   *cloud.DynamicResources
+	exotic    bool // launched only where no other type can be
 }
 
 // CatalogNames are the valid values of Options.Catalog, sorted.
@@ -98,7 +99,7 @@ func instanceTypes(cat catalog, rules v1.LabelRules) []*cloud.InstanceType {
 	shared := overhead()
 	out := make([]*cloud.InstanceType, 0, len(cat.types))
 	for _, m := range cat.types {
-		t := &cloud.InstanceType{Name: m.name, Capacity: m.capacity, Overhead: shared, DynamicResources: m.devices}
+		t := &cloud.InstanceType{Name: m.name, Capacity: m.capacity, Overhead: shared, DynamicResources: m.devices, Exotic: m.exotic}
 		for _, o := range m.offerings {
 			t.Offerings = append(t.Offerings, definingAll(o, cat.offeringKeys))
 		}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -69,20 +70,36 @@ func hostname(claim *v1.NodeClaim) string {
 	return strings.TrimRight(claim.Name[:maxLabelValue-len(tail)], "-.") + tail
 }
 
-// choose picks the cheapest offering. Among equally cheap ones the lot decides, so that instances spread over zones and
-// types and the choice for each claim is deterministic.
+// choose picks the cheapest offering. Exotic types are left out unless there are no others; claims with minValues keep them, because
+// their types are chosen for variety. Among equally cheap offerings the lot decides, so that instances spread over zones and types and
+// the choice for each claim is deterministic.
 func choose(offerings *cloud.OfferingList, claim *v1.NodeClaim) (cloud.Candidate, error) {
-	var best []cloud.Candidate
-	for c := range offerings.Candidates(claim) {
-		if len(best) > 0 && c.Offering.Price > best[0].Offering.Price {
-			break
-		}
-		best = append(best, c)
+	best := cheapest(offerings, claim, hasMinValues(claim))
+	if len(best) == 0 {
+		best = cheapest(offerings, claim, true)
 	}
 	if len(best) == 0 {
 		return cloud.Candidate{}, cloud.NewInsufficientCapacityError(offerings.Refusal(claim))
 	}
 	return best[draw(claim.UID).choice%uint64(len(best))], nil
+}
+
+// cheapest returns the offerings with the lowest price for a claim, with or without those of exotic types.
+func cheapest(offerings *cloud.OfferingList, claim *v1.NodeClaim, exotic bool) []cloud.Candidate {
+	var best []cloud.Candidate
+	for c := range offerings.Candidates(claim) {
+		if len(best) > 0 && c.Offering.Price > best[0].Offering.Price {
+			break
+		}
+		if exotic || !c.Type.Exotic {
+			best = append(best, c)
+		}
+	}
+	return best
+}
+
+func hasMinValues(claim *v1.NodeClaim) bool {
+	return slices.ContainsFunc(claim.Spec.Requirements, func(r v1.NodeSelectorRequirementWithMinValues) bool { return r.MinValues != nil })
 }
 
 func firstWords() []string {

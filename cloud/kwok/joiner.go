@@ -27,6 +27,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 const (
@@ -139,7 +140,7 @@ func (j *joiner) join(ctx context.Context, node *corev1.Node) error {
 	switch {
 	case err == nil:
 		slog.New(logr.ToSlogHandler(log.FromContext(ctx))).InfoContext(ctx, "created node",
-			"Node", node.Name, "provider-id", node.Spec.ProviderID)
+			logfield.Node(node.Name), logfield.ProviderID(node.Spec.ProviderID))
 	case !apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("creating node %q: %w", node.Name, err)
 	default:

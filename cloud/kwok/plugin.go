@@ -2,6 +2,7 @@ package kwok
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
@@ -15,8 +16,8 @@ import (
 // Provider returns what the simulated provider registers. Its kinds are part of internal/snapshot/fields.txt and its flags of
 // options.KWOK, because every provider may use the catalogs.
 func Provider() plugin.Provider {
-	open := func(c client.Client, o options.Options, _ *observe.Telemetry) (cloud.Cloud, error) {
-		return New(c, Options{Catalog: o.KWOK.Catalog, InstanceTypesFile: o.KWOK.InstanceTypesFilePath})
+	open := func(c client.Client, o options.Options, _ *observe.Telemetry, now clock.WithTicker) (cloud.Cloud, error) {
+		return New(c, Options{Catalog: o.KWOK.Catalog, InstanceTypesFile: o.KWOK.InstanceTypesFilePath, Clock: now})
 	}
 	return plugin.Provider{
 		Name:        options.CloudProviderKWOK,
@@ -24,10 +25,16 @@ func Provider() plugin.Provider {
 		AddToScheme: v1alpha1.AddToScheme,
 		Definitions: kwokcrds.Definitions,
 		Check: func(o options.Options) error {
-			_, err := open(nil, o, nil) // reads the catalog; the client is only kept
+			_, err := open(nil, o, nil, nil) // reads the catalog; the client is only kept
 			return err
 		},
-		Open:    open,
+		Open: open,
+		Published: func(o options.Options, _ cloud.Cloud) map[string]string {
+			if file := o.KWOK.InstanceTypesFilePath; file != "" {
+				return map[string]string{"instance-types-file-path": file}
+			}
+			return map[string]string{"catalog": o.KWOK.Catalog}
+		},
 		Offline: func() plugin.Offline { return &offline{} },
 	}
 }
@@ -49,5 +56,9 @@ func (o *offline) OpenFor(s plugin.Simulation) (plugin.Opened, error) {
 	if err != nil {
 		return plugin.Opened{}, err
 	}
-	return plugin.Opened{Cloud: opened, Objects: s.Complete(s.Objects, opened)}, nil
+	source := "catalog " + s.Catalog.Name
+	if s.Catalog.File != "" {
+		source = "file " + s.Catalog.File
+	}
+	return plugin.Opened{Cloud: opened, Objects: s.Complete(s.Objects, opened), Source: source}, nil
 }

@@ -52,6 +52,7 @@ type regionType struct {
 func regionCatalogNames() []string {
 	entries, err := regionFiles.ReadDir(regionFolder)
 	if err != nil {
+		// The folder is part of the binary: only a build without it fails.
 		panic(fmt.Sprintf("reading the embedded folder %s: %v", regionFolder, err))
 	}
 	var names []string
@@ -82,12 +83,20 @@ func readRegion(name string) (catalog, error) {
 	return catalog{types: types, offeringKeys: offeringKeysOf(types)}, nil
 }
 
+// exotic reports whether a type is bare metal or has accelerators, which are all extended resources of a catalog. A launch on AWS leaves
+// out such types unless there are no others. Source: AWS specification, launch filters.
+func (t regionType) exotic() bool {
+	_, size, _ := strings.Cut(t.Name, ".")
+	return strings.Contains(size, "metal") || len(t.Extended) > 0
+}
+
 func (t regionType) catalogType(region string) catalogType {
 	m := catalogType{
 		name:    t.Name,
 		arch:    t.Arch,
 		systems: []string{string(corev1.Linux)},
 		region:  region,
+		exotic:  t.exotic(),
 		capacity: corev1.ResourceList{
 			corev1.ResourceCPU:              *resource.NewQuantity(t.CPU, resource.DecimalSI),
 			corev1.ResourceMemory:           *resource.NewQuantity(t.MemoryMi<<20, resource.BinarySI),
