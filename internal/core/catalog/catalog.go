@@ -4,6 +4,9 @@
 package catalog
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
@@ -30,6 +33,8 @@ type InstanceType struct {
 	// PriceOverlaid is set if a NodeOverlay changes the price of an offering, CapacityOverlaid if one changes the capacity.
 	// Neither affects scheduling; NodeClaims pass them on to the cloud.
 	PriceOverlaid, CapacityOverlaid bool
+	// Exotic is set if the cloud launches the type only where no other type can be, whatever it costs.
+	Exotic bool
 }
 
 // Group is a set of offerings of one type with equal allocatable resources.
@@ -61,3 +66,32 @@ type Kind struct {
 
 // Catalog is the instance types that one pool may use, in the provider's order.
 type Catalog []*InstanceType
+
+// Values lists the values of a label that the instance types have, sorted. Types that may have any value do not count.
+func (c Catalog) Values(key string) []string {
+	seen := map[string]bool{}
+	for _, t := range c {
+		if have := t.Requirements.Get(key); t.Requirements.Has(key) && !have.Complement() {
+			for _, v := range have.Values() {
+				seen[v] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// Meets reports whether some instance type has an offering, available or not, that meets the requirements. Labels that types and offerings do
+// not define do not count.
+func (c Catalog) Meets(want requirement.Set) bool {
+	for _, t := range c {
+		if !want.Intersects(t.Requirements) {
+			continue
+		}
+		for i := range t.Offerings {
+			if want.Intersects(t.Offerings[i].Requirements) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -10,6 +10,9 @@ func OnNode(name string) requirement.Set {
 	return requirement.NewSet(requirement.New(NodeKey, requirement.In, name))
 }
 
+// Nowhere returns the place of a device that no node can use. No node has an empty name.
+func Nowhere() requirement.Set { return OnNode("") }
+
 // listed reports whether r is a plain list of values.
 func listed(r requirement.Requirement) bool {
 	return r.Operator() == requirement.In && !r.AllowsAbsence() && r.MinValues() == 0

@@ -59,6 +59,9 @@ type Dependencies struct {
 	DeviceClaims []string
 	// ExclusiveVolumes are the PersistentVolumeClaims that only one pod may use, as namespace/name without duplicates.
 	ExclusiveVolumes []string
+	// LateVolumes are the PersistentVolumeClaims of which the first pod decides the zone, as namespace/name without duplicates: the volume is
+	// created for the node of that pod.
+	LateVolumes []string
 }
 
 // NewDependencies returns nil if both lists are empty.
@@ -93,6 +96,14 @@ func (p *Pod) ExclusiveVolumes() []string {
 	return p.Dependencies.ExclusiveVolumes
 }
 
+// LateVolumes are those of the pod's dependencies.
+func (p *Pod) LateVolumes() []string {
+	if p.Dependencies == nil {
+		return nil
+	}
+	return p.Dependencies.LateVolumes
+}
+
 // Labels is a set of pod labels in a namespace.
 type Labels struct {
 	Namespace string
@@ -104,6 +115,9 @@ type Labels struct {
 type Shape struct {
 	// Requests are the pod's total requests, including "pods: 1".
 	Requests resource.Vector
+	// Unoffered are the requests for resources that nothing offered when the shape was made, sorted by name. Requests has their
+	// number at resource.Unoffered, so that the pod fits nowhere.
+	Unoffered []resource.Request
 	// Selector is the conjunction that holds in every alternative (the node selector).
 	Selector requirement.Set
 	// Required are the alternatives of required node affinity in order of trial. Empty means one alternative: Selector.

@@ -22,8 +22,11 @@ type Pool struct {
 
 // DaemonSet is a workload that puts a pod on every node it matches.
 type DaemonSet struct {
-	Namespace, Name string
-	Shape           *Shape
+	Namespace, Name, UID string
+	// Created is the creation time in nanoseconds since the epoch.
+	Created int64
+	// Shape is that of a pod on a new node. Its priority decides which DaemonSets a node holds that cannot hold all.
+	Shape *Shape
 	// Labels are those of its pods; nil if they are not known.
 	Labels *Labels
 	// UsesDevices is set for daemons with resource claims.

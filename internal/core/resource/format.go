@@ -33,13 +33,19 @@ func binary(amount int64) string {
 	return strconv.FormatInt(amount, 10) + suffix
 }
 
-// Describe renders the non-zero amounts of v as a JSON object with sorted names.
-func Describe(v Vector, names []string) string {
+// Describe renders the non-zero amounts of v, and unoffered requests, as a JSON object with sorted names.
+func Describe(v Vector, names []string, unoffered ...Request) string {
 	var parts []string
+	add := func(i int, name string, amount int64) {
+		parts = append(parts, strconv.Quote(name)+":"+strconv.Quote(Format(i, amount)))
+	}
 	for i, amount := range v {
-		if amount != 0 && i < len(names) {
-			parts = append(parts, strconv.Quote(names[i])+":"+strconv.Quote(Format(i, amount)))
+		if amount != 0 && i < len(names) && i != Unoffered {
+			add(i, names[i], amount)
 		}
+	}
+	for _, r := range unoffered {
+		add(Unoffered, r.Name, r.Amount)
 	}
 	slices.Sort(parts)
 	return "{" + strings.Join(parts, ",") + "}"

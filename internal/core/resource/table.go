@@ -4,6 +4,10 @@
 // A Table gives every resource name a permanent index: a vector made earlier stays valid when more names are added, and
 // an index beyond the end of a vector reads as zero. CPU is counted in thousandths of a core, everything else in whole
 // base units (bytes, devices, pods).
+//
+// A Table has the resources that something offers: a node, an instance type, or the limits of a NodePool. A pod may name any
+// number of others. It fits nowhere with these, so that they need no entry each: one entry says how many there are, and which
+// ones is kept as a list of Requests.
 package resource
 
 import (
@@ -18,6 +22,8 @@ const (
 	Pods
 	EphemeralStorage
 	Nodes
+	// Unoffered is the number of requested resources that nothing offers. Capacities never have any.
+	Unoffered
 )
 
 // Table interns resource names. It is safe for concurrent use; indexes are never reused or moved.
@@ -33,6 +39,7 @@ func NewTable() *Table {
 	for _, name := range []string{"cpu", "memory", "pods", "ephemeral-storage", "nodes"} {
 		t.intern(name)
 	}
+	t.names = append(t.names, "") // Unoffered, which no resource can be called
 	return t
 }
 
@@ -81,20 +88,23 @@ func (t *Table) intern(name string) int {
 
 // Lookup is the index of name, if it is known.
 func (t *Table) Lookup(name string) (int, bool) {
+	if i, ok := wellKnown(name); ok {
+		return i, true
+	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	i, ok := t.index[name]
 	return i, ok
 }
 
-// Names are the known names in index order.
+// Names are the known names in index order; that of Unoffered is empty.
 func (t *Table) Names() []string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return slices.Clip(t.names)
 }
 
-// Len is the number of known names.
+// Len is the number of indexes in use.
 func (t *Table) Len() int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

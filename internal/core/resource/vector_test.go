@@ -116,6 +116,10 @@ func TestFormat(t *testing.T) {
 		}
 	}
 	names := NewTable().Names()
+	asked := Vector{}.Set(CPU, 500).Set(Unoffered, 2)
+	if got, want := Describe(asked, names, Request{"b", 1000}, Request{"a", 2}), `{"a":"2","b":"1000","cpu":"500m"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 	if got, want := Describe(Vector{500, 1 << 20, 1}, names), `{"cpu":"500m","memory":"1Mi","pods":"1"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -141,12 +145,31 @@ func TestTableKeepsItsIndexes(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if table.Len() != 105 || len(early) != 5 {
-		t.Fatalf("the table has %d names, an early list %d; want 105 and 5", table.Len(), len(early))
+	if table.Len() != 106 || len(early) != 6 {
+		t.Fatalf("the table has %d names, an early list %d; want 106 and 6", table.Len(), len(early))
 	}
 	for i, name := range table.Names() {
+		if i == Unoffered {
+			if _, ok := table.Lookup(name); name != "" || ok {
+				t.Errorf("the number of unoffered resources is named %q", name)
+			}
+			continue
+		}
 		if got := table.Index(name); got != i {
 			t.Errorf("%s moved from %d to %d", name, i, got)
 		}
+	}
+}
+
+func TestRequestsAreSortedAndAddedUp(t *testing.T) {
+	got := SortRequests([]Request{{"b", 1}, {"c", math.MaxInt64}, {"a", 2}, {"b", 3}, {"c", 1}})
+	if want := []Request{{"a", 2}, {"b", 4}, {"c", math.MaxInt64}}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if i, ok := FindRequest(got, "b"); !ok || i != 1 {
+		t.Errorf("b is at %d: %v", i, ok)
+	}
+	if _, ok := FindRequest(got, "bb"); ok {
+		t.Error("found a name that is not in the list")
 	}
 }
