@@ -34,6 +34,8 @@ type Group struct {
 
 	counts []int32
 	known  []bool
+	// uncertain are the pods among counts that may turn out not to count; nil if all do.
+	uncertain []int32
 	// counted are the domains with pods, in the order of their first pod.
 	counted []int
 	// elsewhere is set when pods were counted in a domain in which no pod can be placed any more.
@@ -49,6 +51,7 @@ func (g *Group) Restore(o *Group) {
 	}
 	g.Kind, g.MaxSkew, g.MinDomains, g.elsewhere, g.changed = o.Kind, o.MaxSkew, o.MinDomains, o.elsewhere, false
 	g.counts = append(g.counts[:0], o.counts...)
+	g.uncertain = append(g.uncertain[:0], o.uncertain...)
 	g.known = append(g.known[:0], o.known...)
 	g.counted = append(g.counted[:0], o.counted...)
 }
@@ -77,6 +80,17 @@ func (g *Group) AddDomain(d int) {
 	g.known[d], g.changed = true, true
 }
 
+// Restrict leaves the known domains that keep accepts, or all if it accepts none.
+func (g *Group) Restrict(keep DomainFilter) {
+	left := make([]bool, len(g.known))
+	for d, known := range g.known {
+		left[d] = known && keep(d)
+	}
+	if slices.Contains(left, true) {
+		g.known, g.changed = left, true
+	}
+}
+
 // Add counts n more pods in d.
 func (g *Group) Add(d, n int) {
 	g.grow(d)
@@ -85,6 +99,16 @@ func (g *Group) Add(d, n int) {
 		g.counted = append(g.counted, d)
 	}
 	g.counts[d] += int32(min(n, math.MaxInt32)) //nolint:gosec // bounded by min
+}
+
+// AddUncertain counts n more pods in d that may turn out not to count there: they add to the skew of d, and do not raise the minimum
+// count.
+func (g *Group) AddUncertain(d, n int) {
+	g.Add(d, n)
+	if more := d + 1 - len(g.uncertain); more > 0 {
+		g.uncertain = append(g.uncertain, make([]int32, more)...)
+	}
+	g.uncertain[d] += int32(min(n, math.MaxInt32)) //nolint:gosec // bounded by min
 }
 
 // AddElsewhere records that a domain in which no pod can be placed has pods.
@@ -114,13 +138,17 @@ func (g *Group) Counted() []int { return g.counted }
 // DomainFilter reports whether a pod may use domain d.
 type DomainFilter func(d int) bool
 
-// MinCount returns the minimum count from which a spread measures skew: the lowest among the known domains that the pod may use,
-// or 0 if there are fewer of them than MinDomains.
-func (g *Group) MinCount(within DomainFilter) int {
+// MinCount returns the minimum count from which a spread measures skew: the lowest among the known domains, without the pods that may
+// not count, or 0 if there are fewer domains than MinDomains.
+func (g *Group) MinCount() int {
 	low, n := int32(math.MaxInt32), int32(0)
 	for d, known := range g.known {
-		if known && within(d) {
-			low = min(low, g.counts[d])
+		if known {
+			certain := g.counts[d]
+			if d < len(g.uncertain) {
+				certain -= g.uncertain[d]
+			}
+			low = min(low, certain)
 			n++
 		}
 	}
@@ -145,8 +173,11 @@ func (g *Group) Allowed(d, floor int, self bool) int {
 
 // AllowedOnHost is Allowed for the hostname label: every node is a known domain, and a new one can always be launched, so that
 // spreads measure from 0.
-func (g *Group) AllowedOnHost(d, floor int, self bool) int {
-	count := g.Count(d)
+func (g *Group) AllowedOnHost(d, floor int, self bool) int { return g.AllowedBeside(d, 0, floor, self) }
+
+// AllowedBeside is AllowedOnHost with so many more pods in the domain than are counted there.
+func (g *Group) AllowedBeside(d, more, floor int, self bool) int {
+	count := g.Count(d) + more
 	switch {
 	case g.Kind == KindAffinity && count == 0, g.Kind == KindAnti && count > 0:
 		return 0

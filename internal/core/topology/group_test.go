@@ -2,19 +2,6 @@ package topology
 
 import "testing"
 
-func anywhere(int) bool { return true }
-
-func only(list ...int) DomainFilter {
-	return func(d int) bool {
-		for _, x := range list {
-			if x == d {
-				return true
-			}
-		}
-		return false
-	}
-}
-
 // counted is a group that knows domains 0 to len(counts)−1 with these counts.
 func counted(kind Kind, counts ...int) *Group {
 	g := &Group{Kind: kind, MaxSkew: 1}
@@ -25,18 +12,17 @@ func counted(kind Kind, counts ...int) *Group {
 	return g
 }
 
-func TestSpreadMeasuresFromTheEmptiestReachableDomain(t *testing.T) {
-	g := counted(KindSpread, 3, 1, 0)
+func TestSpreadMeasuresFromTheEmptiestKnownDomain(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		within DomainFilter
+		counts []int
 		want   int
 	}{
-		{"all domains", anywhere, 0},
-		{"domains that the pod may use", only(0, 1), 1},
-		{"no known domain", only(9), 0},
+		{"a domain without pods", []int{3, 1, 0}, 0},
+		{"domains with pods only", []int{3, 1}, 1},
+		{"no known domain", nil, 0},
 	} {
-		if got := g.MinCount(c.within); got != c.want {
+		if got := counted(KindSpread, c.counts...).MinCount(); got != c.want {
 			t.Errorf("%s: floor %d, want %d", c.name, got, c.want)
 		}
 	}
@@ -46,13 +32,13 @@ func TestTooFewDomainsCountAsEmpty(t *testing.T) {
 	t.Attr("covers", "L231")
 	g := counted(KindSpread, 1, 1)
 	g.MinDomains = 3
-	floor := g.MinCount(anywhere)
+	floor := g.MinCount()
 	if allowed := g.Allowed(0, floor, true); floor != 0 || allowed != 0 {
 		t.Errorf("two domains of three: floor %d and allowed %d, want 0 and 0", floor, allowed)
 	}
 	g.AddDomain(2)
 	g.Add(2, 1)
-	floor = g.MinCount(anywhere)
+	floor = g.MinCount()
 	if allowed := g.Allowed(0, floor, true); floor != 1 || allowed != 1 {
 		t.Errorf("three domains of three: floor %d and allowed %d, want 1 and 1", floor, allowed)
 	}
@@ -108,5 +94,22 @@ func TestAntiAffinityAllowed(t *testing.T) {
 	g := counted(KindAnti, 0, 1)
 	if g.Allowed(0, 0, true) != 1 || g.Allowed(0, 0, false) != Unlimited || g.Allowed(1, 0, false) != 0 {
 		t.Error("want one pod that matches itself, any number of others, and none where there is a match")
+	}
+}
+
+func TestPodsThatMayNotCountRaiseNoMinimum(t *testing.T) {
+	g := counted(KindSpread, 2, 0)
+	g.AddUncertain(1, 1)
+	if floor := g.MinCount(); floor != 0 || g.Count(1) != 1 || g.Empty() {
+		t.Errorf("floor %d and count %d, want 0 and 1", floor, g.Count(1))
+	}
+	other := counted(KindSpread)
+	other.Restore(g)
+	if other.MinCount() != 0 || other.Count(1) != 1 {
+		t.Errorf("restored: floor %d and count %d, want 0 and 1", other.MinCount(), other.Count(1))
+	}
+	g.Add(1, 1)
+	if floor := g.MinCount(); floor != 1 {
+		t.Errorf("with a pod that counts: floor %d, want 1", floor)
 	}
 }

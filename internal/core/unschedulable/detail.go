@@ -62,7 +62,17 @@ func (r Reason) Detail() string {
 	if len(r.UnavailableOfferings) > 0 {
 		parts = append(parts, "unavailable offerings: "+list(r.UnavailableOfferings, "; "))
 	}
-	if len(r.Without) > 0 {
+	if r.Topology.Unmatched {
+		parts = append(parts, "no pod matches the affinity, neither on a node nor pending")
+	}
+	for _, u := range r.UnknownValues {
+		parts = append(parts, u.String())
+	}
+	if len(r.Without) > 0 && len(r.UnknownValues) == 0 {
+		outcome := "the pod would fit without "
+		if r.Code == PoolEmpty {
+			outcome = "there would be instance types without "
+		}
 		entries := make([]string, len(r.Without))
 		for i, one := range r.Without {
 			if entries[i] = one.String(); one.Len() == 0 && !one.Complement() {
@@ -70,7 +80,7 @@ func (r Reason) Detail() string {
 				entries[i] = "the requirements on " + one.Key
 			}
 		}
-		parts = append(parts, "the pod would fit without "+list(entries, ", or without "))
+		parts = append(parts, outcome+list(entries, ", or without "))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -78,6 +88,13 @@ func (r Reason) Detail() string {
 // Remedy returns what a user can change so that the reason no longer applies.
 func (r Reason) Remedy() string {
 	code := r.Code
+	switch {
+	case r.Topology.Unmatched:
+		return "Create the pods that the affinity names, or correct its label selector and namespaces."
+	case len(r.UnknownValues) > 0:
+		u := r.UnknownValues[0]
+		return fmt.Sprintf("Use a value of %s that exists, such as %s.", u.Key, u.Known[0])
+	}
 	if code == PoolEmpty && len(r.UnavailableOfferings) > 0 {
 		code = OfferingUnavailable
 	}

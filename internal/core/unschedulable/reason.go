@@ -1,7 +1,9 @@
 package unschedulable
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
@@ -48,6 +50,8 @@ type Reason struct {
 	UnavailableOfferings []string
 	// Without are requirements; the pod would fit without any one of them.
 	Without requirement.Set
+	// UnknownValues are required values of labels that nothing has.
+	UnknownValues []UnknownValue
 	// HugeCPU is set when the pod requests a million cores or more.
 	HugeCPU bool
 }
@@ -171,21 +175,52 @@ func (r Reason) instanceType() string {
 	}
 }
 
-// Reasons are the reasons why a pod was not placed, one per pool in the order in which the pools were tried.
+// Reasons are the reasons why a pod was not placed, one per pool; see NearestFirst.
 type Reasons []Reason
+
+// NearestFirst sorts the reasons by how little the pool would have to change: a limit before a conflict of labels, that before a taint, which
+// keeps a pool for other pods on purpose. Equally near pools stay in the order in which they were tried.
+func (rs Reasons) NearestFirst() Reasons {
+	slices.SortStableFunc(rs, func(a, b Reason) int { return cmp.Compare(a.distance(), b.distance()) })
+	return rs
+}
+
+// distance ranks a reason for NearestFirst.
+func (r Reason) distance() int {
+	switch r.Code {
+	case NodesExhausted, LimitsExceeded:
+		return 0
+	case RequirementConflict:
+		if r.Conflict.Key == nodePoolKey && len(r.UnknownValues) == 0 {
+			return 4 // the pod names another pool
+		}
+		return 2
+	case LabelUndefined, TooManyRequirements, PoolEmpty, VolumeUnreachable, DevicesUnreachable:
+		return 2
+	case TaintNotTolerated:
+		return 3
+	default:
+		return 1
+	}
+}
+
+// nodePoolKey is the label with the name of a node's pool.
+const nodePoolKey = "karpenter.sh/nodepool"
 
 // String joins the reasons with "; ".
 func (rs Reasons) String() string { return strings.Join(rs.Texts(), "; ") }
 
-// Texts returns each reason as text. Consecutive empty pools are listed once.
+// Texts returns each reason as text, with the name of its pool if there are several. Consecutive empty pools are listed once.
 func (rs Reasons) Texts() []string {
 	parts := make([]string, 0, len(rs))
-	for _, r := range rs {
-		part := r.String()
-		if r.Code == PoolEmpty && len(parts) > 0 && parts[len(parts)-1] == part {
-			continue
+	for i, r := range rs {
+		switch {
+		case r.Code == PoolEmpty && i > 0 && rs[i-1].Code == PoolEmpty && r.String() == rs[i-1].String():
+		case len(rs) == 1 || r.Pool == "" || r.Code == PoolEmpty:
+			parts = append(parts, r.String())
+		default:
+			parts = append(parts, fmt.Sprintf("NodePool %q: %s", r.Pool, r))
 		}
-		parts = append(parts, part)
 	}
 	return parts
 }

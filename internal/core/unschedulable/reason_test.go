@@ -3,11 +3,11 @@ package unschedulable
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/test/referencepage"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/reference/reasons.md")
@@ -95,19 +95,7 @@ func TestReference(t *testing.T) {
 	for _, r := range Rules() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- Remedy: %s\n- Example: `%s`\n", r.Code, r.Rule, r.Remedy, examples()[r.Code])
 	}
-	const path = "../../../docs/reference/reasons.md"
-	if *update {
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(page) != b.String() {
-		t.Errorf("%s is stale: run go test ./internal/core/unschedulable -update", path)
-	}
+	referencepage.Check(t, "../../../docs/reference/reasons.md", b.String(), *update)
 }
 
 func TestInstanceTypeTexts(t *testing.T) {
@@ -144,5 +132,50 @@ func TestInstanceTypeTexts(t *testing.T) {
 	huge := Reason{Code: NoInstanceType, HugeCPU: true, Criteria: Criteria{Requirements: true, Offering: true}}.String()
 	if !strings.Contains(huge, "(CPU request >= 1 Million, m vs M typo?)") {
 		t.Errorf("no hint at the mistyped unit in %q", huge)
+	}
+}
+
+// TestNearestFirst: the pool that would have to change least comes first, and its name is part of the text.
+func TestNearestFirst(t *testing.T) {
+	named := requirement.Conflict{Key: "karpenter.sh/nodepool", Want: requirement.New("karpenter.sh/nodepool", requirement.In, "batch")}
+	reasons := Reasons{
+		{Pool: "other", Code: RequirementConflict, Conflict: named},
+		{Pool: "tainted", Code: TaintNotTolerated, Taint: "a:NoSchedule"},
+		{Pool: "zone", Code: RequirementConflict, Conflict: requirement.Conflict{Key: "topology.kubernetes.io/zone"}},
+		{Pool: "small", Code: NoInstanceType},
+		{Pool: "full", Code: LimitsExceeded},
+		{Pool: "nodes", Code: NodesExhausted},
+	}
+	var pools []string
+	for _, r := range reasons.NearestFirst() {
+		pools = append(pools, r.Pool)
+	}
+	if got, want := strings.Join(pools, " "), "full nodes small zone tainted other"; got != want {
+		t.Errorf("order %s, want %s", got, want)
+	}
+	if got := reasons.String(); !strings.Contains(got, `; NodePool "tainted": did not tolerate taint`) {
+		t.Errorf("the reasons do not name their pools: %s", got)
+	}
+	if got := reasons[4:5].String(); strings.Contains(got, "NodePool \"tainted\":") {
+		t.Errorf("a single reason names its pool: %s", got)
+	}
+}
+
+func TestUnknownValuesAndPods(t *testing.T) {
+	mistyped := Reason{Code: NoInstanceType, Criteria: Criteria{Resources: true, Offering: true}, UnknownValues: []UnknownValue{{
+		Key: "topology.kubernetes.io/zone", Values: []string{"zone-z"}, Known: []string{"zone-a", "zone-b"}, More: 3,
+	}}}
+	if got, want := mistyped.Detail(), "no instance type or NodePool has topology.kubernetes.io/zone zone-z; known values: zone-a, zone-b and 3 more"; got != want {
+		t.Errorf("detail %q, want %q", got, want)
+	}
+	if got := mistyped.Remedy(); !strings.Contains(got, "such as zone-a") {
+		t.Errorf("remedy %q", got)
+	}
+	alone := Reason{Code: TopologyUnsatisfiable, Topology: Topology{Kind: "pod affinity", Unmatched: true}}
+	if got := alone.Detail(); got != "no pod matches the affinity, neither on a node nor pending" {
+		t.Errorf("detail %q", got)
+	}
+	if got := alone.Remedy(); !strings.Contains(got, "label selector") {
+		t.Errorf("remedy %q", got)
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 // Topology is a constraint on where pods may be in relation to others.
 type Topology struct {
-	// Kind is "topology spread", "pod affinity" or "pod anti-affinity".
+	// Kind is "topology spread", "pod affinity", "pod anti-affinity", or "shared volume" for a volume that is created in the zone of the first
+	// of its pods.
 	Kind string
 	// Key is the node label whose values are the domains.
 	Key string
@@ -17,6 +18,8 @@ type Topology struct {
 	Counts []Count
 	// PodDomains and NodeDomains are the requirements of the pod and of the pool on the label.
 	PodDomains, NodeDomains requirement.Requirement
+	// Unmatched is set for an affinity to pods that do not exist, neither on a node nor pending.
+	Unmatched bool
 }
 
 // Count is the number of matching pods in a domain.
