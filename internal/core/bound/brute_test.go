@@ -43,7 +43,7 @@ func (t tiny) onNodes(n, set int, buy func(int) float64) float64 {
 	}
 	low := math.Inf(1)
 	for part := set; ; part = (part - 1) & set {
-		if t.fits(part, t.nodes[n].size) && t.admits(part, t.nodes[n].tainted, t.nodes[n].zone) {
+		if t.fits(part, t.nodes[n].size, t.launched) && t.admits(part, t.nodes[n].tainted, t.nodes[n].zone) {
 			low = min(low, t.onNodes(n+1, set&^part, buy))
 		}
 		if part == 0 {
@@ -101,11 +101,20 @@ func (t tiny) any(set int, is func(tinyKind) bool) bool {
 
 // runs reports whether a new node of this size can hold the daemon and the pods.
 func (t tiny) runs(set int, size [2]int64) bool {
-	return t.daemon[0] <= size[0] && t.daemon[1] <= size[1] && t.fits(set, size)
+	return t.daemon[0] <= size[0] && t.daemon[1] <= size[1] && t.fits(set, size, always)
 }
 
-// fits reports whether the pods fit beside the daemon. A resource that no pod requests does not matter.
-func (t tiny) fits(set int, size [2]int64) bool {
+func always(int) bool { return true }
+
+// launched reports whether a new node can hold the pod by itself. The skew of a spread over nodes is measured from such a node; otherwise
+// existing nodes can have any number of its pods, as long as the others have as many.
+func (t tiny) launched(pod int) bool {
+	return t.kinds[t.pods[pod]].anti || !math.IsInf(t.price(1<<pod), 1)
+}
+
+// fits reports whether the pods fit beside the daemon. A resource that no pod requests does not matter. apart tells the pods of which a node
+// has so many at most.
+func (t tiny) fits(set int, size [2]int64, apart func(pod int) bool) bool {
 	var asked [2]int64
 	count := make([]int, len(t.kinds))
 	ports := map[int32]int{}
@@ -116,7 +125,7 @@ func (t tiny) fits(set int, size [2]int64) bool {
 		kind := t.kinds[k]
 		asked[0] += kind.size[0]
 		asked[1] += kind.size[1]
-		if count[k]++; kind.apart > 0 && count[k] > kind.apart {
+		if count[k]++; kind.apart > 0 && count[k] > kind.apart && apart(i) {
 			return false
 		}
 		if ports[kind.port]++; kind.port > 0 && ports[kind.port] > 1 {

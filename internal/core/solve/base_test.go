@@ -30,6 +30,10 @@ func fleet(n, perNode int, topological bool, random *rand.Rand) Problem {
 			shapes[i].Affinities = []topology.Affinity{far(hostnameKey, app)}
 		case topological && i%5 == 3:
 			shapes[i].Affinities = []topology.Affinity{near(zoneKey, app)}
+		case topological && i == 4: // it and the next count each other
+			shapes[i].Spreads = []topology.Spread{spreadOver(capacityTypeKey, 3, "app-9")}
+		case topological && i == 9:
+			shapes[i].Spreads = []topology.Spread{spreadOver(zoneKey, 3, "app-4")}
 		}
 	}
 	faces := make([]*model.Labels, len(shapes))

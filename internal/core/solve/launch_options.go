@@ -15,7 +15,7 @@ import (
 // launchOptions is what follows from the state and candidates of an open node. Open nodes that ended equal share one, so it
 // is never changed.
 type launchOptions struct {
-	// names are the instance types, cheapest first, cut to the longest list; columns are theirs.
+	// names are the instance types, cheapest first and exotic ones last, cut to the longest list; columns are theirs.
 	names   []string
 	columns bitset.Set
 	cut     bool
@@ -92,8 +92,10 @@ func (ms *launchOptionsCache) of(on *compile.OpenNode) *launchOptions {
 		it := t.Columns.Types[owner]
 		taken.Add(int(owner))
 		m.columns.Add(int(column))
+		if len(names) == 0 {
+			m.price = t.Prices(st)[column]
+		}
 		names = append(names, it.Name)
-		m.price = min(m.price, t.Prices(st)[column])
 		m.priceOverlaid = m.priceOverlaid || it.PriceOverlaid
 		m.capacityOverlaid = m.capacityOverlaid || it.CapacityOverlaid
 	}

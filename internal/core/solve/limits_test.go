@@ -136,15 +136,15 @@ func TestDaemonsReserveCapacityOnTheNodesTheyRunOn(t *testing.T) {
 
 func TestDiagnosisCountsWhatDaemonsTake(t *testing.T) {
 	small, large := instanceType("small", 4, 16, 0.10), instanceType("large", 8, 32, 0.21)
-	onlyLarge := shape(50_000, gi)
+	onlyLarge := shape(5000, gi)
 	onlyLarge.Selector = requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "large"))
 	for name, c := range map[string]struct {
 		pod, daemon *model.Shape
 		want        string
 	}{
 		"no daemon":            {shape(9000, gi), nil, `resources={"cpu":"9","memory":"1Gi","pods":"1"}`},
-		"daemon on every node": {shape(1000, gi), shape(100_000, gi), `resources={"cpu":"101","memory":"2Gi","pods":"2"}`},
-		"daemon on some nodes": {shape(7000, gi), onlyLarge, `resources=min={"cpu":"7","memory":"1Gi","pods":"1"}, max={"cpu":"57","memory":"2Gi","pods":"2"}`},
+		"daemon on every node": {shape(7000, gi), shape(5000, gi), `resources={"cpu":"12","memory":"2Gi","pods":"2"}`},
+		"daemon on some nodes": {shape(7000, gi), onlyLarge, `resources=min={"cpu":"7","memory":"1Gi","pods":"1"}, max={"cpu":"12","memory":"2Gi","pods":"2"}`},
 	} {
 		in := problem(pods(1, c.pod), pool("default", small, large))
 		if c.daemon != nil {

@@ -5,6 +5,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
 
 // Plan is the result of a run. It is a value that can be stored, compared and replayed.
@@ -24,7 +25,12 @@ type Plan struct {
 	Zones []ZoneCount
 	// Unlaunchable are the pools whose own requirements leave nothing to launch, whatever the pod.
 	Unlaunchable []UnlaunchablePool
+	// OmittedDaemons are the DaemonSets that new nodes have no capacity for, because no node of some pool could hold their pods.
+	OmittedDaemons []OmittedDaemon
 }
+
+// OmittedDaemon is a DaemonSet that no new node of some pools can run. Package compile has its fields.
+type OmittedDaemon = compile.OmittedDaemon
 
 // UnlaunchablePool is a pool that cannot launch any node.
 type UnlaunchablePool struct {

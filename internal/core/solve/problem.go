@@ -32,6 +32,9 @@ type Problem = compile.Problem
 // Options are the policies of a run.
 type Options = compile.Options
 
+// NewNode is the destination of pods that run on nodes to be launched.
+const NewNode = compile.NewNode
+
 // ReservedMode is the policy for reserved offerings.
 type ReservedMode = compile.ReservedMode
 

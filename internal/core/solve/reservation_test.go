@@ -78,7 +78,8 @@ func TestAnOpenNodeIsPinnedToItsReservation(t *testing.T) {
 	}
 }
 
-func TestOneOpenNodeHoldsAllReservationsItMightUse(t *testing.T) {
+// TestOpenNodesHoldReservationsThatOthersDoNotNeed: each node holds one instance, and the first of them what is left.
+func TestOpenNodesHoldReservationsThatOthersDoNotNeed(t *testing.T) {
 	t.Attr("covers", "L294 L297 L303")
 	twoTypes := func(first, second int) *model.Pool {
 		return pool("default", withReservation(instanceType("m", 4, 16, 1), "r-1", first), withReservation(instanceType("n", 4, 16, 1), "r-2", second))
@@ -90,10 +91,12 @@ func TestOneOpenNodeHoldsAllReservationsItMightUse(t *testing.T) {
 		held          []string
 		deferred      int
 	}{
-		{"both left: one claim takes both, the others wait", 1, 1, 3, []string{"[r-1 r-2]"}, 2},
+		{"both left for one claim", 1, 1, 1, []string{"[r-1 r-2]"}, 0},
+		{"both left: two claims take one each, the other pod waits", 1, 1, 3, []string{"[r-1]", "[r-2]"}, 1},
 		{"one left", 0, 1, 2, []string{"[r-2]"}, 1},
 		{"none left: the rest falls back", 0, 0, 1, []string{"-"}, 0},
-		{"of one and two", 1, 2, 4, []string{"[r-1 r-2]", "[r-2]"}, 2},
+		{"of one and two", 1, 2, 4, []string{"[r-1]", "[r-2]", "[r-2]"}, 1},
+		{"of one and two for two", 1, 2, 2, []string{"[r-1 r-2]", "[r-2]"}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan := Solve(reservedProblem(apart(c.pods), twoTypes(c.first, c.second)))
@@ -104,6 +107,53 @@ func TestOneOpenNodeHoldsAllReservationsItMightUse(t *testing.T) {
 				t.Errorf("%d pods are called unschedulable", n)
 			}
 		})
+	}
+}
+
+// TestAllReservationsAreUsedInOnePass: one pass takes all instances of seventeen reservations, and the next one the pod that is left.
+func TestAllReservationsAreUsedInOnePass(t *testing.T) {
+	const reservations = 17
+	reserving := func(capacity int) *model.Pool {
+		var types []*catalog.InstanceType
+		for i := range reservations {
+			types = append(types, withReservation(instanceType(fmt.Sprintf("m%02d", i), 4, 16, 1), fmt.Sprintf("r-%02d", i), capacity))
+		}
+		return pool("default", types...)
+	}
+	var want []string
+	for i := range reservations {
+		want = append(want, fmt.Sprintf("[r-%02d]", i))
+	}
+	plan := Solve(reservedProblem(apart(reservations+1), reserving(1)))
+	if got := held(plan); !slices.Equal(got, want) || len(plan.Deferred) != 1 {
+		t.Errorf("held %v and %d deferred, want one claim for each reservation and one pod deferred", got, len(plan.Deferred))
+	}
+	plan = Solve(reservedProblem(plan.Deferred, reserving(0)))
+	if got := held(plan); !slices.Equal(got, []string{"-"}) || len(plan.Deferred) != 0 {
+		t.Errorf("in the next pass held %v and %d deferred, want one claim without a reservation", got, len(plan.Deferred))
+	}
+}
+
+// TestAnOpenNodeGivesWayToOneWithFewerReservations: the large pods come first and can do with any reservation, the small ones have to have
+// those that these would take.
+func TestAnOpenNodeGivesWayToOneWithFewerReservations(t *testing.T) {
+	p := pool("default")
+	for i, zone := range []string{"m", "n", "o"} {
+		p.Catalog = append(p.Catalog, withReservation(instanceType(zone, 4, 16, 1), fmt.Sprintf("r-%d", i+1), 1))
+	}
+	bound := func(cpu int64, types ...string) *model.Shape {
+		s := shape(cpu, gi)
+		s.Selector = requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, types...))
+		s.Affinities = []topology.Affinity{far(hostnameKey, "apart")}
+		return s
+	}
+	var all []*model.Pod
+	for _, s := range []*model.Shape{bound(3000, "m", "n", "o"), bound(2000, "m", "n"), bound(1000, "m")} {
+		all = append(all, pods(1, s)...)
+	}
+	plan := Solve(reservedProblem(labelled(all, "apart"), p))
+	if got := held(plan); !slices.Equal(got, []string{"[r-1]", "[r-2]", "[r-3]"}) || len(plan.Deferred) != 0 {
+		t.Errorf("held %v and %d deferred, want a reservation for each pod", got, len(plan.Deferred))
 	}
 }
 

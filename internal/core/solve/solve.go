@@ -21,13 +21,14 @@ func solve(r *compile.Run, rejected []UnschedulablePods) Plan {
 	zones := s.Zones()
 	s.PlaceAll(s.Queue())
 	s.Tighten()
+	s.FillHosts()
 	diagnosed := diagnose.DiagnoseAll(s)
 	if !r.Problem.Options.DisableRepacking && !r.Classes.OverPreferenceBudget() {
 		repack.RightSize(s)
 	}
 	plan := newPlan(s)
 	plan.Unschedulable = append(plan.Unschedulable, append(diagnosed, rejected...)...)
-	plan.Unlaunchable, plan.Zones = unlaunchablePools(r), zones
+	plan.Unlaunchable, plan.Zones, plan.OmittedDaemons = unlaunchablePools(r), zones, r.OmittedDaemons()
 	return plan
 }
 

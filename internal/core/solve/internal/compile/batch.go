@@ -32,7 +32,7 @@ func (f Batch) Relaxed(will func(*Level) bool) (lower Batch, ok bool) {
 		return Batch{}, false
 	}
 	for _, st := range f.Class().Levels[slices.Index(f.Class().Levels, f.Level):] {
-		if st.Plain() && st.Strict == f.Level.Strict && st.Tolerant == f.Level.Tolerant && will(st) {
+		if st.Plain() && st.Beside == f.Level.Beside && st.Strict == f.Level.Strict && st.Tolerant == f.Level.Tolerant && will(st) {
 			return Batch{st, st.Conjunction, f.Pods}, true
 		}
 	}
@@ -62,5 +62,5 @@ func (f Batch) WithoutPreferences() (lower Batch, ok bool) {
 // HasFreeAlternative reports whether the pods are bound by the alternative that they were given alone: by no preference,
 // domain or volume.
 func (f Batch) HasFreeAlternative() bool {
-	return len(f.Class().Alternatives) > 1 && len(f.Class().Shape.VolumeTopology) == 0 && f.Level.Plain() && f.Level.Conjunction == f.Level.Strict && f.Form == f.Level.Conjunction
+	return len(f.Class().Alternatives) > 1 && f.Level.Beside == nil && len(f.Class().Shape.VolumeTopology) == 0 && f.Level.Plain() && f.Level.Conjunction == f.Level.Strict && f.Form == f.Level.Conjunction
 }

@@ -15,7 +15,7 @@ func (on *OpenNode) Shrink() bool {
 	if l.Unlimited() || len(on.held) > 0 {
 		return false
 	}
-	cheapest := on.cheapest()
+	cheapest := on.Cheapest()
 	kept := on.Mask.Clone()
 	var larger []int
 	for column := range on.Mask.All() {

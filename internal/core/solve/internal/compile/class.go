@@ -33,10 +33,14 @@ type Class struct {
 	// UncountedKeys are the labels by which other pods count those of the class, while the class itself has no constraint
 	// on them.
 	UncountedKeys []int
+	// decided are those of which the pods need one domain all the same.
+	decided []int
 	// Zone is the number, from one, of the zone where the pods could run before anything was placed; zero until it is needed.
 	Zone int32
 	// daemonConflicts are the DaemonSets that the class shares no node with.
 	daemonConflicts []daemonConflict
+	// evasions are the ways to keep nodes free of these DaemonSets, and of those that use its host ports.
+	evasions [][]requirement.Requirement
 	// Pinned is set when what the class may do depends on where other pods are, in a way that may become more permissive.
 	Pinned bool
 }
@@ -47,8 +51,14 @@ type podSpecifics struct {
 	DeviceClaims []*device.Claim
 	// exempt allows the pods on nodes that are closed to other pods.
 	exempt bool
+	// destination is the only place for the pods, see Problem.Destinations; nil if any will do.
+	destination *string
+	// late are the groups of the volumes that the pods share and that the first of them places.
+	late []*Group
 	// labels are those of a DaemonSet's pods; nil for other classes.
 	labels *model.Labels
+	// daemon is the number of a DaemonSet's class, in order.
+	daemon int
 }
 
 // Need is the amount of one resource that a pod of a class requests, in the unit of the vectors.
@@ -80,6 +90,8 @@ type Level struct {
 	Keys []int
 	// Variants are sorted by the number of Want. A level without keys has exactly one.
 	Variants []*DomainVariant
+	// Beside is the DaemonSet whose pods the level relies on in place of required affinity; nil for most levels.
+	Beside *Class
 	// preferring is set when the level has preferences.
 	preferring bool
 }
@@ -111,6 +123,8 @@ type Classes struct {
 	Universe *index.Universe
 	groups   *Groups
 	ByKey    map[classKey]*Class
+	// list is the classes of pods in the order of their first pods.
+	list []*Class
 	// specifics are those of pods, by identity; most pods have noSpecifics.
 	specifics   map[string]*podSpecifics
 	noSpecifics *podSpecifics
@@ -127,7 +141,9 @@ type Classes struct {
 	Devices DeviceClaims
 	// softTaints is set when some taint in the problem is PreferNoSchedule: only then is there a last level.
 	softTaints bool
-	exempt     map[string]bool
+	// exempt and destinations are those of the problem.
+	exempt       map[string]bool
+	destinations map[string]string
 	// Templates is the number of templates.
 	Templates int
 	// scratch is memory for one identity, for use within one call.
@@ -147,7 +163,7 @@ func newClasses(u *index.Universe, p Problem, templates int) *Classes {
 		softTaints:  anySoftTaint(p),
 		Templates:   templates,
 		Devices:     deviceClaimsOf(p),
-		exempt:      p.CordonExempt,
+		exempt:      p.CordonExempt, destinations: p.Destinations,
 	}
 }
 
@@ -166,7 +182,10 @@ func (cs *Classes) Of(p *model.Pod) *Class {
 	}
 	c := cs.bare(p.Shape)
 	c.podSpecifics, c.membership, c.Owns = key.specifics, key.membership, cs.groups.of(p.Shape)
-	c.Pinned, c.daemonConflicts = len(c.Avoid) > 0, cs.daemonConflicts(c)
+	c.bindLate(c.late)
+	c.Pinned = len(c.Avoid) > 0
+	c.findDaemonConflicts()
+	c.evasions = cs.evasions(c)
 	if keys := unselectiveKeys(p.Shape); len(keys) > 0 {
 		c.Alternatives = slices.Clone(c.Alternatives)
 		for i, alternative := range c.Alternatives {
@@ -180,6 +199,7 @@ func (cs *Classes) Of(p *model.Pod) *Class {
 	cs.addLevels(c)
 	c.findUncountedKeys()
 	cs.ByKey[key] = c
+	cs.list = append(cs.list, c)
 	return c
 }
 
@@ -197,14 +217,18 @@ func unselectiveKeys(shape *model.Shape) requirement.Set {
 
 // specificsOf returns the podSpecifics of a pod.
 func (cs *Classes) specificsOf(p *model.Pod) *podSpecifics {
-	exempt := cs.exempt[p.UID]
-	if len(p.DeviceClaims()) == 0 && !exempt {
+	exempt, late := cs.exempt[p.UID], cs.groups.lateOf(p)
+	to, bound := cs.destinations[p.UID]
+	if len(p.DeviceClaims())+len(late) == 0 && !exempt && !bound {
 		return cs.noSpecifics
 	}
-	id := fmt.Sprint(exempt, p.DeviceClaims())
+	id := fmt.Sprint(exempt, p.DeviceClaims(), identityOf(late), bound, to)
 	known, ok := cs.specifics[id]
 	if !ok {
-		known = &podSpecifics{DeviceClaims: cs.Devices.Of(p), exempt: exempt}
+		known = &podSpecifics{DeviceClaims: cs.Devices.Of(p), exempt: exempt, late: late}
+		if bound {
+			known.destination = &to
+		}
 		cs.specifics[id] = known
 	}
 	return known
@@ -212,7 +236,19 @@ func (cs *Classes) specificsOf(p *model.Pod) *podSpecifics {
 
 // SameClass reports whether two pods are of one class, by a fast comparison that may miss some.
 func (cs *Classes) SameClass(a, b *model.Pod) bool {
-	return a.Shape == b.Shape && a.Labels == b.Labels && a.Labels != nil && len(a.DeviceClaims())+len(b.DeviceClaims())+len(cs.exempt) == 0
+	return a.Shape == b.Shape && a.Labels == b.Labels && a.Labels != nil && len(a.DeviceClaims())+len(b.DeviceClaims())+len(cs.exempt)+len(cs.destinations) == 0 &&
+		(len(cs.groups.late) == 0 || slices.Equal(a.LateVolumes(), b.LateVolumes()))
+}
+
+// MayGoTo reports whether the pods may go to the bin by their destination.
+func (c *Class) MayGoTo(b Bin) bool {
+	switch {
+	case c.destination == nil:
+		return true
+	case b.Target != nil:
+		return b.Target.Node.ID == *c.destination
+	}
+	return *c.destination == NewNode
 }
 
 // findUncountedKeys finds the labels of groups that count the pods and that no level of theirs constrains.
@@ -317,6 +353,11 @@ func (c *Class) Count(capacity, used resource.Vector, limit int) int {
 
 // guards are the groups of the anti-affinity of the class.
 func (c *Class) guards() []*Group { return c.Owns.Part(partInverse) }
+
+// Counts reports whether pods of any class, placed or not, count for a group.
+func (cs *Classes) Counts(g *Group) bool {
+	return slices.ContainsFunc(cs.list, func(c *Class) bool { return slices.Contains(c.members, g) })
+}
 
 // Counting are the groups that count the pods of the class, and those of its anti-affinity.
 func (c *Class) Counting() [2][]*Group { return [...][]*Group{c.members, c.guards()} }

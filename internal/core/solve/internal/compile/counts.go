@@ -65,11 +65,23 @@ func (ct *Counts) addTo(g *Group, b Bin, n int) {
 		return
 	}
 	possible, decided := ct.possible(b, g.Key)
+	if g.late && ct.lacks(b, g.Key) {
+		possible, decided = []int{ct.Domains.Of(g.Key).number(noZone)}, true
+	}
 	if !decided && g.Kind != topology.KindAnti {
 		return
 	}
 	for _, d := range possible {
+		ct.addIn(g, d, b, n)
+	}
+}
+
+// addIn counts n pods on a bin in a domain.
+func (ct *Counts) addIn(g *Group, d int, b Bin, n int) {
+	if ct.certainlyLooksAt(g.filter, b) {
 		g.Add(d, n)
+	} else {
+		g.AddUncertain(d, n)
 	}
 }
 
@@ -123,7 +135,8 @@ func (ct *Counts) OpenDomains(on *OpenNode, key int) []int {
 	return ct.Domains.Possible(key, st.Get(key))
 }
 
-// looksAt reports whether a spread with the filter counts pods on the bin.
+// looksAt reports whether a spread with the filter may count pods on the bin: those on a node that is not launched may turn out not to
+// count, see certainlyLooksAt.
 func (ct *Counts) looksAt(f *NodeFilter, b Bin) bool {
 	switch {
 	case f == nil:
@@ -134,10 +147,27 @@ func (ct *Counts) looksAt(f *NodeFilter, b Bin) bool {
 		return false
 	}
 	return len(f.alternatives) == 0 || slices.ContainsFunc(f.alternatives, func(c *Conjunction) bool {
+		switch {
+		case b.Open != nil:
+			return b.Open.Template.Compatible(b.Open.Template.States[b.Open.State], c.Terms)
+		case b.Target.Node.Launched:
+			return ct.targets.Satisfying(c).Has(b.Host)
+		}
+		return b.Target.maySatisfy(c, ct.u)
+	})
+}
+
+// certainlyLooksAt reports whether a spread whose filter looks at the bin does so whatever the node is launched as. It does not where the
+// owners of the spread select nodes by a label, such as the capacity type, that is still open.
+func (ct *Counts) certainlyLooksAt(f *NodeFilter, b Bin) bool {
+	if f == nil || len(f.alternatives) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(f.alternatives, func(c *Conjunction) bool {
 		if b.Target != nil {
 			return ct.targets.Satisfying(c).Has(b.Host)
 		}
-		return b.Open.Template.Compatible(b.Open.Template.States[b.Open.State], c.Terms)
+		return b.Open.certainlySatisfies(c)
 	})
 }
 
@@ -185,9 +215,30 @@ func (c *Class) HostCapacity(lv *Level, host int) int {
 		if o.IsAffinity() && o.Count(host) == 0 && o.Bootstraps(o.Self) {
 			continue
 		}
-		capacity = min(capacity, o.AllowedOnHost(host, 0, o.Self))
+		capacity = min(capacity, o.AllowedOnHost(host, o.HostFloor, o.Self))
 	}
 	return capacity
+}
+
+// ForeignHostCapacity is how many more pods of the class an open node may take by the required spreads over hosts of the other pods there:
+// these hold then whichever pods are bound first.
+func (c *Class) ForeignHostCapacity(lv *Level, b Bin) int {
+	capacity := math.MaxInt
+	for _, g := range c.members {
+		if c.foreignHosts(lv, g) && slices.ContainsFunc(b.Open.Batches, func(f Batch) bool { return slices.Contains(f.Class().Owns.Part(PartRequired), g) }) {
+			capacity = min(capacity, g.AllowedOnHost(b.Host, 0, true))
+		}
+	}
+	return capacity
+}
+
+// ForeignHosts reports whether required spreads over hosts of other pods count those of the class.
+func (c *Class) ForeignHosts(lv *Level) bool {
+	return slices.ContainsFunc(c.members, func(g *Group) bool { return c.foreignHosts(lv, g) })
+}
+
+func (c *Class) foreignHosts(lv *Level, g *Group) bool {
+	return g.Host && g.required && g.Kind == topology.KindSpread && !slices.ContainsFunc(lv.Hosts, func(o Owned) bool { return o.Group == g })
 }
 
 // RequiresExisting reports whether pods of the level have to join others on an existing bin.

@@ -1,12 +1,19 @@
 package compile
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
+
+// expectedDaemon is a DaemonSet with its class, which others may share.
+type expectedDaemon struct {
+	*Class
+	set *model.DaemonSet
+}
 
 // daemonKey is equal for DaemonSets that share a class.
 type daemonKey struct {
@@ -21,7 +28,7 @@ func (cs *Classes) daemon(d *model.DaemonSet) *Class {
 		return c
 	}
 	c := cs.bare(d.Shape)
-	c.podSpecifics = &podSpecifics{labels: d.Labels}
+	c.podSpecifics = &podSpecifics{labels: d.Labels, daemon: len(cs.daemonList)}
 	cs.daemons[key] = c
 	cs.daemonList = append(cs.daemonList, c)
 	return c
@@ -33,26 +40,43 @@ type daemonConflict struct {
 	group  *Group
 }
 
-// daemonConflicts lists the DaemonSets whose pods the class never shares a node with: where one of them runs on a node, it is in
-// every domain of the node.
-func (cs *Classes) daemonConflicts(c *Class) []daemonConflict {
-	var out []daemonConflict
+// fileDaemons finds the DaemonSets whose pods each group selects, and those whose anti-affinity it is.
+func (cs *Classes) fileDaemons() {
 	for _, d := range cs.daemonList {
 		if d.labels == nil {
 			continue
 		}
-		for _, g := range c.Owns.Part(PartRequired) {
-			if g.Kind == topology.KindAnti && g.selects(d.labels) {
-				out = append(out, daemonConflict{d, g})
-			}
+		for _, g := range cs.groups.memberOf(d.labels).members {
+			g.daemons = append(g.daemons, d)
 		}
 		for _, g := range cs.groups.guardsOf(d.Shape) {
-			if slices.Contains(c.Avoid, g) || slices.Contains(c.AvoidHosts, g) {
-				out = append(out, daemonConflict{d, g})
+			if !slices.Contains(g.guarded, d) {
+				g.guarded = append(g.guarded, d)
 			}
 		}
 	}
-	return out
+}
+
+// findDaemonConflicts lists the DaemonSets whose pods the class never shares a node with, in their order: where one of them runs on a node, it
+// is in every domain of the node.
+func (c *Class) findDaemonConflicts() {
+	for _, g := range c.Owns.Part(PartRequired) {
+		if g.Kind == topology.KindAnti {
+			c.conflict(g.daemons, g)
+		}
+	}
+	for _, list := range [][]*Group{c.Avoid, c.AvoidHosts} {
+		for _, g := range list {
+			c.conflict(g.guarded, g)
+		}
+	}
+	slices.SortStableFunc(c.daemonConflicts, func(a, b daemonConflict) int { return cmp.Compare(a.daemon.daemon, b.daemon.daemon) })
+}
+
+func (c *Class) conflict(daemons []*Class, by *Group) {
+	for _, d := range daemons {
+		c.daemonConflicts = append(c.daemonConflicts, daemonConflict{d, by})
+	}
 }
 
 // AwayFromDaemons removes the columns from candidates on which a DaemonSet leaves no place for the class, whatever their capacity, on

@@ -24,7 +24,7 @@ type Values struct {
 	within map[index.SetID][]bool
 	// listed[set] are those that a concrete requirement lists.
 	listed map[index.SetID][]int
-	// rates is the price of domains.
+	// PricesPerCore[d] is the lowest price of a core in domain d, in dollars per hour.
 	PricesPerCore []float64
 	// lacked is set when some existing or new node may have no such label; lackedKnown once that is known.
 	lacked, lackedKnown bool
@@ -75,10 +75,7 @@ func (t *Template) mayLack(key int) bool {
 	case !k.WellKnown:
 		return true
 	}
-	l := t.Columns.Label(key)
-	return !l.Absent.Empty() && !slices.ContainsFunc(t.Columns.Kinds, func(kind index.Kind) bool {
-		return slices.ContainsFunc(kind.Terms, func(term index.Term) bool { return term.Key == key })
-	})
+	return !t.Columns.Label(key).Absent.Empty() && !t.Columns.OfferingsDefine(key)
 }
 
 // Alone is the list of d only.
@@ -98,7 +95,7 @@ func (ds *Domains) Allowed(key int, c *Conjunction) topology.DomainFilter {
 		v, set := ds.Of(key), t.Set
 		known := v.within[set]
 		for d := len(known); d < len(v.Names); d++ {
-			known = append(known, ds.u.Keys[key].Sets[set].Has(v.Names[d]))
+			known = append(known, allowsDomain(ds.u.Keys[key].Sets[set], v.Names[d]))
 		}
 		v.within[set] = known
 		return func(d int) bool { return d < len(known) && known[d] }
@@ -106,26 +103,39 @@ func (ds *Domains) Allowed(key int, c *Conjunction) topology.DomainFilter {
 	return AnyDomain
 }
 
+// allowsDomain reports whether a requirement on a label allows nodes in a domain of that label.
+func allowsDomain(r requirement.Requirement, name string) bool {
+	if name == noZone {
+		return r.AllowsAbsence()
+	}
+	return r.Has(name)
+}
+
 // AnyDomain is a filter of domains that accepts every domain.
 func AnyDomain(int) bool { return true }
 
-// Possible are the domains that a node may be in, given the requirement on its label: the values of a concrete requirement,
+// Possible are the values that the label of a node may have, given the requirement on it: the values of a concrete requirement,
 // every known value that another one allows, and none where only absence is left. Callers must not change the list.
 func (ds *Domains) Possible(key int, set index.SetID) []int {
 	v := ds.Of(key)
-	if set == index.Undefined {
-		return v.numbers(v.Names)
-	}
-	r := ds.u.Keys[key].Sets[set]
-	if !r.Complement() {
-		known, ok := v.listed[set]
-		if !ok {
-			known = v.numbers(r.Values())
-			v.listed[set] = known
+	var r requirement.Requirement
+	if set != index.Undefined {
+		if r = ds.u.Keys[key].Sets[set]; !r.Complement() {
+			known, ok := v.listed[set]
+			if !ok {
+				known = v.numbers(r.Values())
+				v.listed[set] = known
+			}
+			return known
 		}
-		return known
 	}
-	return v.numbers(slices.DeleteFunc(slices.Clone(v.Names), func(name string) bool { return !r.Has(name) }))
+	out := make([]int, 0, len(v.Names))
+	for d, name := range v.Names {
+		if !v.Lacks(d) && (set == index.Undefined || r.Has(name)) {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 func (v *Values) numbers(names []string) []int {

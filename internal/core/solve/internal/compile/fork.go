@@ -69,15 +69,22 @@ func (b *Base) Fork(p Problem, without []*model.Node, pods []*model.Pod) *Run {
 
 // renew is a run of another problem with the same nodes, pools and daemons, on the compiled problem.
 func (b *Base) renew(p Problem) *Run {
+	p.Pods = p.InOrder()
 	f, from := &b.forked, b.Compiled
 	f.classes = *from.Classes
 	cs := &f.classes
-	cs.ByKey, cs.specifics, cs.noSpecifics = map[classKey]*Class{}, map[string]*podSpecifics{}, &podSpecifics{}
+	cs.ByKey, cs.list, cs.specifics, cs.noSpecifics = map[classKey]*Class{}, nil, map[string]*podSpecifics{}, &podSpecifics{}
 	cs.daemons = nil
-	cs.options, cs.Devices, cs.exempt = p.Options, deviceClaimsOf(p), p.CordonExempt
+	cs.options, cs.Devices, cs.exempt, cs.destinations = p.Options, deviceClaimsOf(p), p.CordonExempt, p.Destinations
 	f.run = Run{
 		Problem: p, Classes: cs, Groups: from.Groups, Targets: &f.targets, Counts: &f.counts,
-		Templates: from.Templates, Unlaunchable: from.Unlaunchable,
+		Templates: from.Templates, Unlaunchable: from.Unlaunchable, leaving: from.leaving,
+	}
+	if from.mutual {
+		for _, pod := range p.Pods {
+			cs.Of(pod)
+		}
+		f.run.decideMutual()
 	}
 	return &f.run
 }
@@ -126,7 +133,7 @@ func (b *Base) Reset() {
 // renewTargets gives r the nodes as they were, without some.
 func (b *Base) renewTargets(r *Run, without []*model.Node) {
 	copy(b.working, b.pristine)
-	b.forked.targets = Targets{u: r.Classes.Universe, labelled: b.Compiled.Targets.labelled, List: b.Compiled.Targets.List}
+	b.forked.targets = Targets{u: r.Classes.Universe, labelled: b.Compiled.Targets.labelled, List: b.Compiled.Targets.List, arriving: b.Compiled.Targets.arriving}
 	for i := range b.working {
 		r.Targets.List[i] = &b.working[i]
 	}
@@ -151,7 +158,7 @@ func (b *Base) renewTemplates(without []*model.Node) {
 				t.Limits.List[k].Remaining += AmountOf(n.Capacity, bound.Resource)
 			}
 		}
-		copy(t.Reservations.Left, b.left)
+		t.Reservations.Restore(b.left)
 		if len(t.States) > maxStates {
 			t.Forget()
 		}

@@ -20,6 +20,12 @@ type Group struct {
 	number, Key int
 	// Host is set when every node is a separate domain; domains are then numbers of hosts.
 	Host bool
+	// HostFloor is the count from which a spread over hosts measures: 0 as long as a new node could be launched.
+	HostFloor int
+	// late is set for a volume that the first of its pods places; the group counts the pods that share it, and not by their labels.
+	late bool
+	// required is set when some pods require the constraint.
+	required bool
 	// trial is set while pods on bins of a trial are counted.
 	trial bool
 	// inverse groups count the owners of an anti-affinity term instead of the pods that it selects, and keep the selected
@@ -32,6 +38,8 @@ type Group struct {
 	byKey []*Group
 	// filter chooses the nodes that count; nil counts all.
 	filter *NodeFilter
+	// daemons are the DaemonSets whose pods the group selects, guarded those whose anti-affinity an inverse group is.
+	daemons, guarded []*Class
 }
 
 // podSelector chooses pods by label in some namespaces; everywhere is set for all namespaces.
@@ -104,6 +112,7 @@ const (
 
 // add appends a group to a part.
 func (d *demands) add(part int, g *Group) {
+	g.required = g.required || part == PartRequired
 	d.list = slices.Insert(d.list, int(d.ends[part]), g)
 	for i := part; i < partCount; i++ {
 		d.ends[i]++
@@ -137,6 +146,8 @@ type Groups struct {
 	byLabels             map[*model.Labels]*membership
 	memberships          map[string]*membership
 	none                 *membership
+	// late are the groups of volumes that several pods wait for, by PersistentVolumeClaim.
+	late map[string]*Group
 	// filter is the identity of the filter of the group that is looked up, scratch memory for that of the group.
 	filter, scratch []byte
 }

@@ -35,7 +35,7 @@ type daemonOverhead struct {
 
 // templateDaemon is one alternative of the node affinity of a DaemonSet that may run on nodes of a template.
 type templateDaemon struct {
-	*Class
+	expectedDaemon
 	alternative *Conjunction
 	// columns are those that the alternative does not contradict.
 	columns bitset.Set
@@ -45,7 +45,7 @@ type templateDaemon struct {
 
 // reserveDaemons computes which daemons run on which column. A daemon counts where it tolerates the pool's taints (soft
 // ones always), its labels are compatible with the pool, and the type does not contradict them; preferences never matter.
-func (t *Template) reserveDaemons(daemons []*Class) {
+func (t *Template) reserveDaemons(daemons []expectedDaemon) {
 	root := t.States[t.Root]
 	for _, d := range daemons {
 		if _, repelled := model.Untolerated(t.Pool.Taints, d.Shape.Tolerations, true); repelled {
@@ -62,8 +62,13 @@ func (t *Template) reserveDaemons(daemons []*Class) {
 			t.daemons = append(t.daemons, templateDaemon{d, alternative, match, t.always(root, alternative)})
 		}
 	}
+	everywhere := func(templateDaemon) bool { return true }
 	t.capacities = map[string]*NodeCapacity{}
-	t.NodeCapacity = t.capacityWith(func(templateDaemon) bool { return true })
+	t.NodeCapacity = t.capacityWith(everywhere)
+	if omitDaemons(t) {
+		t.capacities = map[string]*NodeCapacity{}
+		t.NodeCapacity = t.capacityWith(everywhere)
+	}
 	t.Most = t.NodeCapacity
 	if slices.ContainsFunc(t.daemons, func(d templateDaemon) bool { return !d.always }) {
 		t.Most = t.capacityWith(func(d templateDaemon) bool { return d.always })
@@ -106,76 +111,148 @@ func (t *Template) CapacityIn(st *State) *NodeCapacity {
 
 // capacityWith is the capacity that some of the daemons leave, one for each set of them.
 func (t *Template) capacityWith(runs func(templateDaemon) bool) *NodeCapacity {
-	id := make([]byte, len(t.daemons))
-	var daemons []templateDaemon
+	id := make([]byte, len(t.daemons)+len(t.rivals))
 	for i, d := range t.daemons {
+		if runs(d) {
+			id[i] = 1
+		}
+	}
+	for i, r := range t.rivals {
+		if runs(r.templateDaemon) {
+			id[len(t.daemons)+i] = 1
+		}
+	}
+	known, ok := t.capacities[string(id)]
+	if !ok {
+		known = newNodeCapacity(t.Columns, joinAlternatives(t.daemons, runs))
+		for i, r := range t.rivals {
+			if id[len(t.daemons)+i] == 1 {
+				known.reserveRival(r)
+			}
+		}
+		t.capacities[string(id)] = known
+	}
+	return known
+}
+
+// joinAlternatives is the daemons of a list that run, each once: on the columns of all its alternatives that run.
+func joinAlternatives(list []templateDaemon, runs func(templateDaemon) bool) []templateDaemon {
+	var daemons []templateDaemon
+	for _, d := range list {
 		if !runs(d) {
 			continue
 		}
-		id[i] = 1
-		if last := len(daemons) - 1; last >= 0 && daemons[last].Class == d.Class {
+		if last := len(daemons) - 1; last >= 0 && daemons[last].set == d.set {
 			daemons[last].columns = daemons[last].columns.Clone()
 			daemons[last].columns.Or(d.columns)
 			continue
 		}
 		daemons = append(daemons, d)
 	}
-	known, ok := t.capacities[string(id)]
-	if !ok {
-		known = newNodeCapacity(t.Columns, daemons)
-		t.capacities[string(id)] = known
-	}
-	return known
+	return daemons
 }
 
 func newNodeCapacity(columns *index.Columns, daemons []templateDaemon) *NodeCapacity {
 	nc := &NodeCapacity{columns: columns, daemons: daemons, Available: make([]resource.Vector, columns.Len())}
-	overheads, overheadOf := daemonOverheads(columns, daemons)
-	if nc.Daemoned = slices.ContainsFunc(overheads, func(c daemonOverhead) bool { return len(c.requests) > 0 }); nc.Daemoned {
+	overheads := newDaemonOverheads(columns.Len(), daemons)
+	if nc.Daemoned = slices.ContainsFunc(overheads.combinations, func(c daemonOverhead) bool { return len(c.requests) > 0 }); nc.Daemoned {
 		nc.Daemons = make([]resource.Vector, columns.Len())
 	}
-	if slices.ContainsFunc(overheads, func(c daemonOverhead) bool { return len(c.ports) > 0 }) {
+	if slices.ContainsFunc(overheads.combinations, func(c daemonOverhead) bool { return len(c.ports) > 0 }) {
 		nc.DaemonPorts = make([][]model.HostPort, columns.Len())
 	}
 	for column := range nc.Available {
-		overhead := overheads[overheadOf[column]]
+		overhead := overheads.at(column)
 		if nc.Daemons != nil {
 			nc.Daemons[column] = overhead.requests
 		}
 		if nc.DaemonPorts != nil {
 			nc.DaemonPorts[column] = overhead.ports
 		}
-		// A node that cannot even hold its daemons has no capacity for pods.
-		switch allocatable := columns.Allocatable(column); {
-		case len(overhead.requests) == 0:
-			nc.Available[column] = allocatable
-		case overhead.requests.Fits(allocatable):
-			nc.Available[column] = allocatable.Sub(overhead.requests)
-		}
+		nc.Available[column] = available(columns.Allocatable(column), overhead.requests)
 	}
 	return nc
 }
 
-// daemonOverheads are the different combinations of daemons that occur, and the one of each column.
-func daemonOverheads(columns *index.Columns, daemons []templateDaemon) (combinations []daemonOverhead, of []int) {
-	combinations, of = []daemonOverhead{{}}, make([]int, columns.Len())
-	for _, d := range daemons {
-		joined := map[int]int{}
-		for column := range d.columns.All() {
-			before := of[column]
-			after, ok := joined[before]
-			if !ok {
-				after = len(combinations)
-				joined[before] = after
-				combinations = append(combinations, daemonOverhead{
-					requests: combinations[before].requests.Add(d.Shape.Requests),
-					ports:    slices.Concat(combinations[before].ports, d.Shape.HostPorts),
-				})
-			}
-			of[column] = after
-		}
+// available is what daemons leave of a node. One that cannot even hold its daemons has no capacity for pods.
+func available(allocatable, daemons resource.Vector) resource.Vector {
+	switch {
+	case len(daemons) == 0:
+		return allocatable
+	case daemons.Fits(allocatable):
+		return allocatable.Sub(daemons)
 	}
-	return combinations, of
+	return nil
+}
+
+// daemonOverheads are the different combinations of daemons that occur, and the one of each column.
+type daemonOverheads struct {
+	combinations []daemonOverhead
+	of           []int
+	// portless leaves out the ports.
+	portless bool
+}
+
+// newPortlessOverheads is the overheads of no daemons, to which daemons are added without their ports.
+func newPortlessOverheads(columns int) daemonOverheads {
+	return daemonOverheads{[]daemonOverhead{{}}, make([]int, columns), true}
+}
+
+func newDaemonOverheads(columns int, daemons []templateDaemon) daemonOverheads {
+	o := daemonOverheads{[]daemonOverhead{{}}, make([]int, columns), false}
+	for _, d := range daemons {
+		o.add(d)
+	}
+	return o
+}
+
+func (o *daemonOverheads) at(column int) daemonOverhead { return o.combinations[o.of[column]] }
+
+// add adds a daemon to its columns.
+func (o *daemonOverheads) add(d templateDaemon) {
+	o.compact()
+	joined := map[int]int{}
+	for column := range d.columns.All() {
+		before := o.of[column]
+		after, ok := joined[before]
+		if !ok {
+			after = len(o.combinations)
+			joined[before] = after
+			with := daemonOverhead{requests: o.combinations[before].requests.Add(d.Shape.Requests)}
+			if !o.portless {
+				with.ports = slices.Concat(o.combinations[before].ports, d.Shape.HostPorts)
+			}
+			o.combinations = append(o.combinations, with)
+		}
+		o.of[column] = after
+	}
+}
+
+// compact drops combinations that no column has any more, once they are the most.
+func (o *daemonOverheads) compact() {
+	if len(o.combinations) <= 2*len(o.of) {
+		return
+	}
+	kept, moved := []daemonOverhead{{}}, map[int]int{}
+	for column, before := range o.of {
+		after, ok := moved[before]
+		if !ok {
+			after = len(kept)
+			moved[before] = after
+			kept = append(kept, o.combinations[before])
+		}
+		o.of[column] = after
+	}
+	o.combinations = kept
+}
+
+// with is o with more daemons.
+func (o *daemonOverheads) with(daemons ...templateDaemon) daemonOverheads {
+	more := daemonOverheads{slices.Clip(o.combinations), slices.Clone(o.of), o.portless}
+	for _, d := range daemons {
+		more.add(d)
+	}
+	return more
 }
 
 // index is the capacity index of resource r. Columns without daemons share theirs between templates.

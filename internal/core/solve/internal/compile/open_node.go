@@ -8,6 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
 
@@ -31,8 +32,8 @@ type OpenNode struct {
 	volumes volume.Attached
 	// RelaxedMinValues are minValues, by key, that the open node need not meet in full.
 	RelaxedMinValues map[int]int
-	// held are the reservations that the open node may be launched from.
-	held []int
+	// reservations are those that the open node could be launched from, held the ones that it holds an instance of.
+	reservations, held []int
 	// Devices is the open node's name in the ledger of devices; empty while it holds none.
 	Devices string
 	// charged is the capacity that is charged to the pool's limits for this open node.
@@ -192,7 +193,7 @@ func (on *OpenNode) cutOffer(o *Offer, next *State, remaining func(n int) bitset
 	if rs.Mode == ReservedStrict {
 		compatible := rs.compatible(on.Template, next.Kinds, remaining(1))
 		reserved = len(compatible) > 0 || len(on.held) > 0
-		if reserved && len(rs.Reservable(on, compatible)) == 0 {
+		if reserved && !rs.Serves(on, compatible) {
 			o.Reset()
 			o.Deferred = true
 			return
@@ -201,7 +202,7 @@ func (on *OpenNode) cutOffer(o *Offer, next *State, remaining func(n int) bitset
 	fewer := sort.Search(o.Pods, func(fewer int) bool {
 		mask := remaining(o.Pods - fewer)
 		return len(trial.Unmet(next, mask)) == 0 &&
-			(!reserved || len(rs.Reservable(on, rs.compatible(on.Template, next.Kinds, mask))) > 0)
+			(!reserved || rs.Serves(on, rs.compatible(on.Template, next.Kinds, mask)))
 	})
 	o.Pods -= fewer
 }
@@ -257,7 +258,9 @@ func (on *OpenNode) Pods() []*model.Pod {
 // Indivisible reports whether repacking must leave the open node as it is: it may be launched from a reservation, or some
 // of its pods must share a node with others.
 func (on *OpenNode) Indivisible() bool {
-	return on.Template.Reservations.concern(on) || slices.ContainsFunc(on.Batches, func(f Batch) bool { return f.Level.HostAffinity || on.Template.Attaches(f.Class()) })
+	return on.Template.Reservations.concern(on) || slices.ContainsFunc(on.Batches, func(f Batch) bool {
+		return f.Level.HostAffinity || f.Level.Beside != nil || on.Template.Attaches(f.Class())
+	})
 }
 
 // Floats reports whether the open node is not bound yet to a domain in which pods of the class would count. Pods that have
@@ -265,4 +268,25 @@ func (on *OpenNode) Indivisible() bool {
 func (on *OpenNode) Floats(c *Class) bool {
 	st := on.Template.States[on.State]
 	return !slices.ContainsFunc(c.UncountedKeys, func(key int) bool { return on.Template.decided(st, key) })
+}
+
+// certainlySatisfies reports whether the node meets c whichever of its instance types and offerings it is launched as.
+func (on *OpenNode) certainlySatisfies(c *Conjunction) bool {
+	t := on.Template
+	st := t.States[on.State]
+	return !slices.ContainsFunc(c.Terms, func(want index.Term) bool {
+		k, have := t.Universe.Keys[want.Key], st.Get(want.Key)
+		allowed := k.Sets[want.Set]
+		switch {
+		case have != index.Undefined && k.Covers(want.Set, have):
+			return false
+		case have == index.Undefined && !k.WellKnown && !t.Defined[want.Key] && !t.Columns.Defines(want.Key):
+			return !allowed.AllowsAbsence() // the node lacks the label
+		}
+		if !t.Columns.OfferingsDefine(want.Key) && !allowed.AllowsAbsence() && t.Columns.Label(want.Key).Absent.Intersects(on.Mask) {
+			return true
+		}
+		names, known := t.values(want.Key, st, on.Mask)
+		return !known || slices.ContainsFunc(names, func(name string) bool { return !allowed.Has(name) })
+	})
 }

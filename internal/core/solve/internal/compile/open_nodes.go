@@ -64,13 +64,23 @@ type TemplateCursor struct {
 	Closed bool
 }
 
+// Retry forgets which bins rejected the class.
+func (c *Class) Retry() {
+	for _, lv := range c.Levels {
+		for _, dv := range lv.Variants {
+			dv.Nodes = 0
+			clear(dv.cursors)
+		}
+	}
+}
+
 // Cursor returns the cursor of a variant, which is one of a level, for a template.
 func (dv *DomainVariant) Cursor(lv *Level, t *Template) *TemplateCursor {
 	sp := &dv.cursors[t.number]
 	if !sp.checked {
 		sp.checked = true
 		_, repelled := t.Repels(lv.Class, lv)
-		sp.Rejects = repelled || !t.mayAccept(dv.Forms)
+		sp.Rejects = repelled || lv.Beside != nil && !runsOn(t, lv.Beside) || !t.mayAccept(dv.Forms)
 	}
 	return sp
 }

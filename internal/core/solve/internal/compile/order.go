@@ -10,22 +10,23 @@ import (
 )
 
 // InOrder is the pods of the problem in order of trial: existing pods before virtual ones, which stand for headroom; where limits may
-// leave some without a node, by priority; those that request extended resources before others use up the nodes that have them; then
-// large before small, and old before young.
+// leave some without a node, by priority; those that request extended resources before others use up the nodes that have them; those that
+// volumes bind to a few zones before pods of the same spread that have a choice take the skew of these zones; then large before small, and
+// old before young.
 //
 // What is compiled gets its numbers in this order, so that nothing depends on the order of the input. Shapes are few and pods are many:
 // shapes are ranked, and pods are distributed by rank. Pods mostly come in an order in which those of a rank need no sorting.
 // Source: scheduling specification, queue.
 func (p *Problem) InOrder() []*model.Pod {
-	ranks, many := p.ranks()
+	places, shapes := p.shapes()
+	ranks, many := p.ranks(shapes)
 	ends := make([]int, 2*many+1)
-	places := make([]int32, len(p.Pods))
 	for i, pod := range p.Pods {
-		at := ranks[pod.Shape]
+		at := ranks[places[i]]
 		if pod.Virtual {
 			at += many
 		}
-		places[i] = int32(at)
+		places[i] = int32(at) //nolint:gosec // there are not more ranks than pods
 		ends[at+1]++
 	}
 	for i := range 2 * many {
@@ -46,27 +47,39 @@ func (p *Problem) InOrder() []*model.Pod {
 	return pods
 }
 
-// ranks numbers the shapes of the pods in order of trial, with one number for shapes that compare equal, and returns how
-// many numbers there are.
-func (p *Problem) ranks() (ranks map[*model.Shape]int, many int) {
-	limited := slices.ContainsFunc(p.Pools, func(pool *model.Pool) bool { return len(pool.Limits) > 0 })
-	ranks = map[*model.Shape]int{}
-	var shapes []*model.Shape
-	var last *model.Shape
-	for _, pod := range p.Pods {
-		if pod.Shape == last {
+// shapes lists the shapes of the pods, and returns the number of each pod's.
+func (p *Problem) shapes() (of []int32, shapes []*model.Shape) {
+	of = make([]int32, len(p.Pods))
+	known := map[*model.Shape]int32{}
+	for i, pod := range p.Pods {
+		if i > 0 && pod.Shape == p.Pods[i-1].Shape {
+			of[i] = of[i-1]
 			continue
 		}
-		last = pod.Shape
-		if _, known := ranks[pod.Shape]; !known {
-			ranks[pod.Shape] = 0
+		number, ok := known[pod.Shape]
+		if !ok {
+			number = int32(len(shapes)) //nolint:gosec // there are not more shapes than pods
+			known[pod.Shape] = number
 			shapes = append(shapes, pod.Shape)
 		}
+		of[i] = number
 	}
-	order := func(a, b *model.Shape) int { return compareShapes(a, b, limited) }
-	slices.SortFunc(shapes, order)
-	for i, shape := range shapes {
-		if i > 0 && order(shapes[i-1], shape) != 0 {
+	return of, shapes
+}
+
+// ranks numbers shapes in order of trial, with one number for shapes that compare equal, and returns how many numbers there are.
+func (p *Problem) ranks(shapes []*model.Shape) (ranks []int, many int) {
+	limited := slices.ContainsFunc(p.Pools, func(pool *model.Pool) bool { return len(pool.Limits) > 0 })
+	sorted := make([]int, len(shapes))
+	for i := range sorted {
+		sorted[i] = i
+	}
+	zones := spreadZones(shapes)
+	order := func(a, b int) int { return compareShapes(shapes[a], shapes[b], limited, zones) }
+	slices.SortFunc(sorted, order)
+	ranks = make([]int, len(shapes))
+	for i, shape := range sorted {
+		if i > 0 && order(sorted[i-1], shape) != 0 {
 			many++
 		}
 		ranks[shape] = many
@@ -81,7 +94,7 @@ func older(a, b *model.Pod) int {
 	return strings.Compare(a.UID, b.UID)
 }
 
-func compareShapes(a, b *model.Shape, byPriority bool) int {
+func compareShapes(a, b *model.Shape, byPriority bool, zones boundZones) int {
 	if byPriority && a.Priority != b.Priority {
 		return cmp.Compare(b.Priority, a.Priority)
 	}
@@ -92,6 +105,7 @@ func compareShapes(a, b *model.Shape, byPriority bool) int {
 		return 1
 	}
 	return cmp.Or(
+		cmp.Compare(zones.of(a), zones.of(b)),
 		cmp.Compare(b.Requests.At(resource.CPU), a.Requests.At(resource.CPU)),
 		cmp.Compare(b.Requests.At(resource.Memory), a.Requests.At(resource.Memory)),
 	)

@@ -17,10 +17,13 @@ type Problem struct {
 	Pods []*model.Pod
 	// Nodes are existing or requested nodes that may receive pods, in any order. They count against the limits of their pools.
 	Nodes []*model.Node
-	// ExcludedNodes receive no pods because they are being deleted. Pods that stay on them count for topology.
+	// ExcludedNodes receive no pods because they are being deleted. Pods that stay on them, and the
+	// nodes themselves, count for topology.
 	ExcludedNodes []*model.Node
 	// Cordoned are the IDs of nodes that receive no pods but those of CordonExempt, by pod UID.
 	Cordoned, CordonExempt map[string]bool
+	// Destinations are the only places for some pods, by UID: the ID of a node, cordoned or not, or NewNode.
+	Destinations map[string]string
 	// Namespaces are the labels of the namespaces, by name, for terms that select namespaces by label.
 	Namespaces map[string]map[string]string
 	// Pools may launch, in any order; weight and name decide.
@@ -31,6 +34,9 @@ type Problem struct {
 	Devices *model.Devices
 	Options Options
 }
+
+// NewNode is the destination of pods that run on nodes to be launched.
+const NewNode = ""
 
 // Options are the policies of a run.
 type Options struct {

@@ -62,7 +62,7 @@ func (cs *Classes) addLevels(c *Class) {
 	if cs.softTaints {
 		cs.addLevel(c, last, preferences{}, true)
 	}
-	c.Final = c.Levels[len(c.Levels)-1]
+	c.Final = c.lastLevel()
 	for i := range last {
 		if !all.none() {
 			cs.addLevel(c, i, preferences{}, false)
@@ -85,10 +85,27 @@ func (cs *Classes) addLevel(c *Class, alternative int, w preferences, tolerant b
 			st.Bind(c, g)
 		}
 	}
-	if n := len(c.Levels); n > 0 && c.Levels[n-1].same(st) {
-		c.Levels[n-1].preferring = st.preferring
+	if before := c.lastLevel(); before != nil && before.same(st) {
+		before.preferring = st.preferring
 		return
 	}
+	cs.enterLevel(c, st)
+	cs.addBeside(c, st)
+}
+
+// lastLevel is the last level that relies on no DaemonSet; nil if there is none.
+func (c *Class) lastLevel() *Level {
+	for _, lv := range slices.Backward(c.Levels) {
+		if lv.Beside == nil {
+			return lv
+		}
+	}
+	return nil
+}
+
+// enterLevel completes a level and appends it to those of its class.
+func (cs *Classes) enterLevel(c *Class, st *Level) {
+	st.Keys = nil
 	cs.Universe.Bytes += int64(levelSize + ownedSize*(len(st.Owned)+len(st.Hosts)))
 	for _, list := range [][]*Group{c.Avoid, st.ownedGroups()} {
 		for _, g := range list {
@@ -141,5 +158,6 @@ func (cs *Classes) Variant(c *Class, want *Conjunction) *DomainVariant {
 	if len(dv.Forms) == 0 {
 		dv.Forms = want.List[:]
 	}
+	dv.Forms = cs.withEvasions(dv.Forms, c.evasions)
 	return dv
 }

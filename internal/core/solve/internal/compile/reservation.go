@@ -24,15 +24,23 @@ const (
 // CapacityTypeReserved is the value of the capacity-type label of reserved offerings.
 const CapacityTypeReserved = "reserved"
 
-// Reservations knows how many instances each capacity reservation still holds. An open node holds one instance of every
-// reservation that it may be launched from: the provider chooses among them. Source: scheduling specification, reserved
-// capacity.
+// Reservations knows how many instances each capacity reservation still holds.
+//
+// Problem: which open nodes can be launched from reservations, if each may be launched from some of them? Approach: a matching. An open node
+// holds one instance, and another one that can do with a different reservation gives way to it, along an augmenting path. What is left in
+// the end is held as well: the provider chooses among all that a NodeClaim names. Invariant: no instance is held twice. Cost: a search visits
+// each reservation once, and the open nodes that hold instances of it; a search without result is remembered until something changes.
+//
+// Source: scheduling specification, reserved capacity.
 type Reservations struct {
 	Mode ReservedMode
 	// Left by reservation.
 	Left []int
 	ids  []string
 	ByID map[string]int
+	// holders are the open nodes that hold an instance, by reservation; exhausted are reservations known to have none that can be freed.
+	holders   [][]*OpenNode
+	exhausted []bool
 	// Kinds is the reservation that each kind of offering draws on; -1 for none.
 	Kinds map[*index.Columns][]int
 }
@@ -72,6 +80,7 @@ func (rs *Reservations) Know(id string, capacity int) {
 	}
 	rs.ByID[id] = len(rs.Left)
 	rs.Left = append(rs.Left, capacity)
+	rs.holders = append(rs.holders, nil)
 	rs.ids = append(rs.ids, id)
 }
 
@@ -128,18 +137,116 @@ func (rs *Reservations) Hold(on *OpenNode, want []int) {
 				panic(fmt.Sprintf("reservation %s is used up and was taken once more", rs.ids[r]))
 			}
 			rs.Left[r]--
+			rs.holders[r] = append(rs.holders[r], on)
+			rs.exhausted = nil
 		}
 	}
 	for _, r := range on.held {
 		if !slices.Contains(want, r) {
 			rs.Left[r]++
+			at := slices.Index(rs.holders[r], on)
+			rs.holders[r] = slices.Delete(rs.holders[r], at, at+1)
+			rs.exhausted = nil
 		}
 	}
 	on.held = want
 }
 
-// Update makes on hold the reservations that it could be launched from now.
+// Restore sets the instances that are left, and nothing is held.
+func (rs *Reservations) Restore(left []int) {
+	copy(rs.Left, left)
+	clear(rs.holders)
+	rs.exhausted = nil
+}
+
+// Update makes on hold an instance of a reservation that it could be launched from now, if there is one.
 func (rs *Reservations) Update(on *OpenNode) {
+	if rs.Mode == ReservedIgnored {
+		return
+	}
+	may := rs.compatible(on.Template, on.Template.States[on.State].Kinds, on.Mask)
+	if !slices.Equal(may, on.reservations) {
+		on.reservations, rs.exhausted = may, nil
+	}
+	if len(on.held) == 1 && slices.Contains(may, on.held[0]) {
+		return
+	}
+	rs.Hold(on, nil)
+	if path := rs.free(may); path != nil {
+		for i := len(path) - 1; i > 0; i-- {
+			rs.Hold(path[i].from, []int{path[i].reservation})
+		}
+		rs.Hold(on, []int{path[0].reservation})
+	}
+}
+
+// Serves reports whether on could hold an instance of one of the reservations in list, in place of what it holds.
+func (rs *Reservations) Serves(on *OpenNode, list []int) bool {
+	if len(rs.Reservable(on, list)) > 0 {
+		return true
+	}
+	if len(on.held) == 0 {
+		return rs.free(list) != nil
+	}
+	known := rs.exhausted
+	rs.exhausted = nil
+	for _, r := range on.held {
+		rs.Left[r]++
+	}
+	path := rs.free(list)
+	for _, r := range on.held {
+		rs.Left[r]--
+	}
+	rs.exhausted = known
+	return path != nil
+}
+
+// move is an open node that gives way and holds a reservation instead.
+type move struct {
+	reservation int
+	from        *OpenNode
+	// before is the index of the move that this one enables, -1 for none.
+	before int
+}
+
+// free finds an instance of one of the reservations in list. The first entry of the result is its reservation; by the others, open nodes
+// give way, the last of them to an instance that nothing holds. The result is nil if there is none.
+func (rs *Reservations) free(list []int) []move {
+	if rs.exhausted == nil {
+		rs.exhausted = make([]bool, len(rs.Left))
+	}
+	var queue []move
+	visit := func(m move) {
+		if !rs.exhausted[m.reservation] {
+			rs.exhausted[m.reservation] = true
+			queue = append(queue, m)
+		}
+	}
+	for _, r := range list {
+		visit(move{reservation: r, before: -1})
+	}
+	for i := 0; i < len(queue); i++ { //nolint:intrange // visit appends to the queue
+		r := queue[i].reservation
+		if rs.Left[r] > 0 {
+			var path []move
+			for at := i; at >= 0; at = queue[at].before {
+				path = append(path, queue[at])
+			}
+			slices.Reverse(path)
+			rs.exhausted = nil
+			return path
+		}
+		for _, on := range rs.holders[r] {
+			for _, other := range on.reservations {
+				visit(move{reservation: other, from: on, before: i})
+			}
+		}
+	}
+	return nil
+}
+
+// HoldAll makes on hold what is left of the reservations that it could be launched from: the provider chooses among them.
+func (rs *Reservations) HoldAll(on *OpenNode) {
 	if rs.Mode != ReservedIgnored {
 		rs.Hold(on, rs.Reservable(on, rs.compatible(on.Template, on.Template.States[on.State].Kinds, on.Mask)))
 	}
@@ -155,11 +262,12 @@ func (rs *Reservations) MayServe(t *Template, st *State) bool {
 	return rs.Mode != ReservedIgnored && len(rs.compatible(t, st.Kinds, st.Mask)) > 0
 }
 
-// Pin binds an open node that holds reservations to them, and excludes all reservations for one that holds none. Where the held
-// reservations alone leave too few values for minValues, only the other reservations are excluded: the provider launches from a
-// reservation if it can.
+// Pin binds an open node to the reservation that it holds, and to what is left of others, and excludes all reservations for one that
+// holds none. Where the held reservations alone leave too few values for minValues, only the other reservations are excluded: the
+// provider launches from a reservation if it can.
 func (on *OpenNode) Pin(cs *Classes) {
 	rs := on.Template.Reservations
+	rs.HoldAll(on)
 	if len(on.held) == 0 {
 		if rs.concern(on) {
 			on.exclude(cs, requirement.New(CapacityTypeKey, requirement.NotIn, CapacityTypeReserved))

@@ -12,6 +12,7 @@ import (
 
 // Run is a compiled problem and what has been placed so far.
 type Run struct {
+	// Problem has its pods in order of trial.
 	Problem   Problem
 	Classes   *Classes
 	Groups    *Groups
@@ -24,6 +25,10 @@ type Run struct {
 	Open    []*OpenNode
 	// Undecided are pods that were not compiled because the run was stopped.
 	Undecided []*model.Pod
+	// leaving are the excluded nodes that are being deleted; those that a what-if is without are not among them.
+	leaving []*model.Node
+	// mutual is set when pods of some classes need a domain because they and others count each other.
+	mutual bool
 }
 
 // NewRun compiles everything that does not depend on where pods are. Seed counts the pods.
@@ -40,14 +45,14 @@ func NewRun(p Problem) *Run {
 	p.Pools = pools
 	cs := newClasses(u, p, len(pools))
 	cs.groups = newGroups(cs, p)
-	p.Pods = simpleFirst(p.Pods)
-	r := &Run{Problem: p, Classes: cs, Groups: cs.groups}
-	daemons := make([]*Class, 0, len(p.DaemonSets))
+	r := &Run{Problem: p, Classes: cs, Groups: cs.groups, leaving: p.ExcludedNodes}
+	daemons := make([]expectedDaemon, 0, len(p.DaemonSets))
 	for _, d := range sortedDaemons(p.DaemonSets) {
-		daemons = append(daemons, cs.daemon(d))
+		daemons = append(daemons, expectedDaemon{cs.daemon(d), d})
 	}
 	// All groups have to be known before those that select a pod can be found.
-	r.compileGroups()
+	pods := r.compileGroups(simpleFirst(p.Pods))
+	cs.groups.shareLateVolumes(pods, p.Nodes)
 	for _, n := range slices.Concat(p.Nodes, p.ExcludedNodes) {
 		for _, pod := range n.AntiAffinityPods {
 			cs.groups.guardsOf(pod.Shape)
@@ -56,8 +61,10 @@ func NewRun(p Problem) *Run {
 	for _, d := range daemons {
 		cs.groups.guardsOf(d.Shape)
 	}
+	cs.fileDaemons()
 	cs.ByKey = make(map[classKey]*Class, len(cs.groups.ByShape))
-	r.compileClasses()
+	r.compileClasses(pods)
+	r.decideMutual()
 	r.compileTemplates(pools, daemons)
 	newReservations(p, r.Templates)
 	r.Targets = newTargets(p.Nodes, u)
@@ -70,8 +77,9 @@ func NewRun(p Problem) *Run {
 	return r
 }
 
-// manyPreferences is the number of soft constraints beyond which a pod is compiled after the others.
-const manyPreferences = 12
+// manyPreferences is the number of soft constraints beyond which a pod is compiled after the others. It is that of soft spread constraints
+// beyond which the class is expensive; other soft constraints take less effort to place, but as much memory.
+const manyPreferences = 16
 
 // simpleFirst moves pods with many soft constraints behind the others, so that they do not use up the budget of these.
 func simpleFirst(pods []*model.Pod) []*model.Pod {
@@ -86,27 +94,38 @@ func simpleFirst(pods []*model.Pod) []*model.Pod {
 // podsPerStop is how many pods are compiled between two questions whether to stop.
 const podsPerStop = 64
 
-// compileGroups compiles the constraints of the pods on each other. Once the run is stopped, the other pods are undecided.
-func (r *Run) compileGroups() {
-	for i, pod := range r.Problem.Pods {
+// compileGroups compiles the constraints of pods on each other, and returns the pods. Once the run is stopped, the other pods are
+// undecided.
+func (r *Run) compileGroups(pods []*model.Pod) []*model.Pod {
+	for i, pod := range pods {
 		if i%podsPerStop == podsPerStop-1 && r.stopped() {
-			r.Problem.Pods, r.Undecided = r.Problem.Pods[:i], r.Problem.Pods[i:]
-			return
+			r.leaveUndecided(pods[i:])
+			return pods[:i]
 		}
 		r.Groups.of(pod.Shape)
 	}
+	return pods
 }
 
-// compileClasses compiles the classes of the pods. Once the run is stopped, the other pods are undecided.
-func (r *Run) compileClasses() {
-	for i, pod := range r.Problem.Pods {
+// compileClasses compiles the classes of pods. Once the run is stopped, the other pods are undecided.
+func (r *Run) compileClasses(pods []*model.Pod) {
+	for i, pod := range pods {
 		if i%podsPerStop == podsPerStop-1 && r.stopped() {
-			r.Undecided = slices.Concat(r.Problem.Pods[i:], r.Undecided)
-			r.Problem.Pods = r.Problem.Pods[:i]
+			r.leaveUndecided(pods[i:])
 			return
 		}
 		r.Classes.Of(pod)
 	}
+}
+
+// leaveUndecided removes pods from the run.
+func (r *Run) leaveUndecided(pods []*model.Pod) {
+	r.Undecided = slices.Concat(pods, r.Undecided)
+	left := make(map[*model.Pod]bool, len(pods))
+	for _, pod := range pods {
+		left[pod] = true
+	}
+	r.Problem.Pods = slices.DeleteFunc(slices.Clone(r.Problem.Pods), func(pod *model.Pod) bool { return left[pod] })
 }
 
 func (r *Run) stopped() bool {
@@ -114,7 +133,7 @@ func (r *Run) stopped() bool {
 }
 
 // compileTemplates shares columns between pools that have the same catalog.
-func (r *Run) compileTemplates(pools []*model.Pool, daemons []*Class) {
+func (r *Run) compileTemplates(pools []*model.Pool, daemons []expectedDaemon) {
 	wanted := r.Classes.wanted()
 	compiled := map[*catalog.InstanceType]*index.Columns{}
 	for _, pool := range pools {
@@ -126,14 +145,13 @@ func (r *Run) compileTemplates(pools []*model.Pool, daemons []*Class) {
 			cols = index.NewColumns(pool.Catalog, r.Classes.Universe)
 			compiled[pool.Catalog[0]] = cols
 		}
-		t := newTemplate(pool, cols, r.Classes.Universe, daemons)
+		t := newTemplate(pool, cols, r.Classes.Universe, r.Problem.Options.BestEffortMinValues, daemons)
 		if !t.usable() {
 			r.Unlaunchable = append(r.Unlaunchable, t)
 			continue
 		}
 		t.Limits = newLimits(pool, r.Problem.Nodes)
 		t.Wanted, t.number = wanted, len(r.Templates)
-		t.BestEffort = r.Problem.Options.BestEffortMinValues
 		r.Templates = append(r.Templates, t)
 	}
 }
@@ -154,10 +172,15 @@ func anySoftTaint(p Problem) bool {
 		slices.ContainsFunc(p.Nodes, func(n *model.Node) bool { return soft(n.Taints) })
 }
 
+// sortedDaemons are DaemonSets in the order in which they get the capacity of nodes that cannot hold all: the pods that kube-scheduler
+// prefers first, then those of older DaemonSets, because the newest is the most likely mistake.
 func sortedDaemons(ds []*model.DaemonSet) []*model.DaemonSet {
 	out := slices.Clone(ds)
 	slices.SortFunc(out, func(a, b *model.DaemonSet) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		return cmp.Or(
+			cmp.Compare(b.Shape.Priority, a.Shape.Priority), cmp.Compare(a.Created, b.Created),
+			strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name),
+		)
 	})
 	return out
 }

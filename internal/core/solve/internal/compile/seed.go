@@ -22,20 +22,29 @@ func (r *Run) Seed() {
 	for _, n := range r.Problem.ExcludedNodes {
 		ct.addNode(n, notPlaceable, moving)
 	}
+	ct.addNoZone(r.Templates)
+	r.restrictLate()
 }
 
-// span is the values of a label that new nodes of one template can have.
+// span is the values of a label that new nodes of one template can have, in the state of an empty node that some requirements leave.
 type span struct {
 	t      *Template
+	st     *State
 	values []string
 }
 
-func spans(templates []*Template, key int) []span {
+// spans are those of the templates that can launch nodes with the requirements of a conjunction; nil requires nothing.
+func spans(templates []*Template, key int, c *Conjunction) []span {
 	var out []span
 	for _, t := range templates {
-		root := t.States[t.Root]
-		names, _ := t.values(key, root, root.Mask)
-		out = append(out, span{t, names})
+		st, ok := t.States[t.Root], true
+		if c != nil {
+			st, ok = emptyState(t, c)
+		}
+		if ok {
+			names, _ := t.values(key, st, st.Mask)
+			out = append(out, span{t, st, names})
+		}
 	}
 	return out
 }
@@ -43,29 +52,47 @@ func spans(templates []*Template, key int) []span {
 // notPlaceable stands for the number of nodes that receive no pods.
 const notPlaceable = -1
 
-// addDomains adds the domains that new nodes can be in to every group.
+// addDomains adds the domains that new nodes can be in to every group: those of nodes that count for it.
 func (ct *Counts) addDomains(templates []*Template) {
-	byKey := map[int][]span{}
+	type question struct {
+		key int
+		c   *Conjunction
+	}
+	known := map[question][]span{}
 	for _, g := range ct.groups.list {
 		if g.Host {
 			continue
 		}
 		v := ct.Domains.Of(g.Key)
-		if _, ok := byKey[g.Key]; !ok {
-			byKey[g.Key] = spans(templates, g.Key)
-		}
-		for _, sp := range byKey[g.Key] {
-			if g.filter != nil && g.filter.honorTaints && !g.filter.tolerates(sp.t.Pool.Taints) {
-				continue
+		for _, c := range g.filter.required() {
+			asked := question{g.Key, c}
+			if _, ok := known[asked]; !ok {
+				known[asked] = spans(templates, g.Key, c)
 			}
-			if g.filter != nil && slices.ContainsFunc(g.filter.keys, func(key int) bool { return sp.t.lacks(sp.t.States[sp.t.Root], key) }) {
-				continue
-			}
-			for _, name := range sp.values {
-				g.AddDomain(v.number(name))
+			for _, sp := range known[asked] {
+				if !g.filter.admits(sp) {
+					continue
+				}
+				for _, name := range sp.values {
+					g.AddDomain(v.number(name))
+				}
 			}
 		}
 	}
+}
+
+// required are the alternatives of what the filter requires of labels; a single nil for nothing.
+func (f *NodeFilter) required() []*Conjunction {
+	if f == nil || len(f.alternatives) == 0 {
+		return []*Conjunction{nil}
+	}
+	return f.alternatives
+}
+
+// admits reports whether taints and missing labels do not keep the filter from counting new nodes.
+func (f *NodeFilter) admits(sp span) bool {
+	return f == nil || (!f.honorTaints || f.tolerates(sp.t.Pool.Taints)) &&
+		!slices.ContainsFunc(f.keys, func(key int) bool { return sp.t.lacks(sp.st, key) })
 }
 
 // addNode makes the labels of a node domains and counts its pods. host is the node's number, or notPlaceable.
@@ -82,6 +109,8 @@ func (ct *Counts) addNode(n *model.Node, host int, moving map[string]bool) {
 	at[ct.u.Key(HostnameKey)] = host
 	ct.eachCounted(n, moving, func(g *Group, _ *model.Pod) {
 		switch d := at[g.Key]; {
+		case d == noDomain && g.late:
+			ct.addLate(g, n)
 		case d == noDomain || !ct.counts(g, n):
 		case d == notPlaceable:
 			g.AddElsewhere()
@@ -116,6 +145,9 @@ func (ct *Counts) eachCounted(n *model.Node, without map[string]bool, yield func
 			continue
 		}
 		for _, g := range ct.groups.membership(p).members {
+			yield(g, p)
+		}
+		for _, g := range ct.groups.lateOf(p) {
 			yield(g, p)
 		}
 	}

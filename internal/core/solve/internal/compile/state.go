@@ -113,12 +113,35 @@ func (t *Template) Step(from StateID, c *Conjunction) StateID {
 }
 
 func (t *Template) follow(from StateID, want []index.Term) StateID {
-	s := t.States[from]
-	if !t.Compatible(s, want) {
+	n, changed, ok := t.join(t.States[from], want)
+	switch {
+	case !ok:
+		return NoState
+	case len(changed) == 0:
+		return from
+	case !t.expressible(n, changed):
 		return NoState
 	}
-	n := &State{Terms: slices.Clone(s.Terms), Labels: s.Labels}
-	var changed []index.Term
+	return t.derive(n, changed)
+}
+
+// emptyState is the state of an empty open node with the requirements of a conjunction. It is not numbered: it serves questions about
+// requirements that no pod may ever bring. ok is false where nothing can be launched in it.
+func emptyState(t *Template, c *Conjunction) (s *State, ok bool) {
+	n, changed, ok := t.join(t.States[t.Root], c.Terms)
+	if !ok {
+		return nil, false
+	}
+	t.complete(n, changed)
+	return n, !n.Mask.Empty()
+}
+
+// join adds requirements to a state, and returns those that changed; not ok where the template cannot meet them.
+func (t *Template) join(s *State, want []index.Term) (n *State, changed []index.Term, ok bool) {
+	if !t.Compatible(s, want) {
+		return nil, nil, false
+	}
+	n = &State{Terms: slices.Clone(s.Terms), Labels: s.Labels}
 	for _, w := range want {
 		joined := w.Set
 		if have := s.Get(w.Key); have != index.Undefined {
@@ -132,13 +155,7 @@ func (t *Template) follow(from StateID, want []index.Term) StateID {
 		n.put(index.Term{Key: w.Key, Set: joined})
 		changed = append(changed, index.Term{Key: w.Key, Set: joined})
 	}
-	if len(changed) == 0 {
-		return from
-	}
-	if !t.expressible(n, changed) {
-		return NoState
-	}
-	return t.derive(n, changed)
+	return n, changed, true
 }
 
 // derive completes n after the keys in changed were set, and numbers it.
@@ -147,6 +164,12 @@ func (t *Template) derive(n *State, changed []index.Term) StateID {
 	if known, ok := t.byTerms[id]; ok {
 		return known
 	}
+	t.complete(n, changed)
+	return t.enter(n)
+}
+
+// complete finds what follows from the requirements of n after the keys in changed were set.
+func (t *Template) complete(n *State, changed []index.Term) {
 	for _, c := range changed {
 		n.Labels = n.Labels.And(t.Columns.Matching(c))
 	}
@@ -164,7 +187,6 @@ func (t *Template) derive(n *State, changed []index.Term) StateID {
 			n.Minimums = append(n.Minimums, have)
 		}
 	}
-	return t.enter(n)
 }
 
 // enter numbers a state that is not known.

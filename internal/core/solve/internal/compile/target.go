@@ -22,7 +22,7 @@ type Target struct {
 	Ports []model.HostPort
 	// Volumes are those attached.
 	Volumes Attachments
-	// daemons are those whose pods will run on a node that is not initialized yet.
+	// daemons are those whose pods run on the node or may yet start there.
 	daemons []*Class
 	// closed nodes receive exempt pods only.
 	closed bool
@@ -34,6 +34,8 @@ type Targets struct {
 	u    *index.Universe
 	// labelled[n] are the targets whose labels satisfy conjunction n.
 	labelled map[int]bitset.Set
+	// arriving are the DaemonSets of each target whose pods it can hold. They are not part of the targets, which what-ifs copy, because few pods ask for them.
+	arriving [][]*Class
 }
 
 func newTargets(nodes []*model.Node, u *index.Universe) *Targets {
@@ -64,6 +66,9 @@ func newTargets(nodes []*model.Node, u *index.Universe) *Targets {
 	return ts
 }
 
+// removed reports whether a what-if is without the node.
+func (t *Target) removed() bool { return t.Free == nil }
+
 func (t *Target) get(key int) index.SetID {
 	if key < len(t.sets) {
 		return t.sets[key]
@@ -86,26 +91,32 @@ func (t *Target) put(have index.Term) {
 
 // reserveDaemons reserves capacity for the daemons that match a node and do not run on it yet. A node that is not launched
 // has no labels to match; its capacity accounts for daemons already.
-func (ts *Targets) reserveDaemons(daemons []*Class) {
+func (ts *Targets) reserveDaemons(daemons []expectedDaemon) {
+	ts.arriving = make([][]*Class, len(ts.List))
 	for i, t := range ts.List {
-		if !t.Node.Initialized {
-			for _, d := range daemons {
-				if ts.hosts(i, d) {
-					t.daemons = append(t.daemons, d)
-				}
-			}
-		}
-		if !t.Node.Launched {
-			continue
-		}
 		var expected resource.Vector
 		for _, d := range daemons {
-			if ts.hosts(i, d) {
-				expected = expected.Add(d.Shape.Requests)
+			if !ts.hosts(i, d.Class) {
+				continue
+			}
+			// A pod that the node cannot hold beside those before it stays pending, and takes nothing.
+			total := expected.Add(d.Shape.Requests)
+			fits := !t.Node.Launched || total.Fits(t.Node.Allocatable)
+			if fits || !t.Node.Initialized {
+				t.daemons = append(t.daemons, d.Class)
+			}
+			if !fits {
+				continue
+			}
+			ts.arriving[i] = append(ts.arriving[i], d.Class)
+			if t.Node.Launched {
+				expected = total
 				t.Ports = append(t.Ports, d.Shape.HostPorts...)
 			}
 		}
-		t.Free = t.Free.Sub(expected.Sub(t.Node.UsedByDaemons).Floor(0))
+		if t.Node.Launched {
+			t.Free = t.Free.Sub(expected.Sub(t.Node.UsedByDaemons).Floor(0))
+		}
 	}
 }
 
@@ -145,6 +156,20 @@ func (t *Target) satisfies(c *Conjunction, u *index.Universe) bool {
 	return true
 }
 
+// maySatisfy reports whether the labels that a node will be launched with may satisfy c.
+func (t *Target) maySatisfy(c *Conjunction, u *index.Universe) bool {
+	for _, want := range c.Terms {
+		k, have := u.Keys[want.Key], t.get(want.Key)
+		switch {
+		case have == index.Undefined && !k.WellKnown && !k.Sets[want.Set].AllowsAbsence():
+			return false
+		case have != index.Undefined && !k.Join(have, want.Set).Overlap:
+			return false
+		}
+	}
+	return true
+}
+
 // SatisfyingAny is the targets whose labels satisfy one of the forms.
 func (ts *Targets) SatisfyingAny(forms []*Conjunction) bitset.Set {
 	m := ts.Satisfying(forms[0])
@@ -159,7 +184,7 @@ func (ts *Targets) SatisfyingAny(forms []*Conjunction) bitset.Set {
 
 // Accepts reports whether ports and taints of the node allow pods of the class.
 func (t *Target) Accepts(c *Class, lv *Level) bool {
-	if t.closed && !c.exempt {
+	if t.closed && !c.exempt && c.destination == nil {
 		return false
 	}
 	if _, taken := model.FirstConflict(c.Shape.HostPorts, t.Ports); taken || t.repelledByDaemons(c) {

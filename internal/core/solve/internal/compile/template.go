@@ -19,10 +19,11 @@ const (
 	NewHostname = "hostname-placeholder"
 )
 
-// Labels that an open node constrains itself.
+// Labels that the engine knows.
 const (
 	InstanceTypeKey = requirement.InstanceTypeLabel
 	CapacityTypeKey = requirement.CapacityTypeLabel
+	ZoneKey         = requirement.ZoneLabel
 )
 
 // simulatedLabels are the labels that every new node has during a run and that must not be written to it. The last two make
@@ -47,6 +48,10 @@ type Template struct {
 	// daemons are the DaemonSets that may run on some node of the pool, capacities what sets of them leave.
 	daemons    []templateDaemon
 	capacities map[string]*NodeCapacity
+	// Omitted are the DaemonSets whose pods no node of the pool can hold beside those of the others; rivals are those among them that
+	// could run in place of others.
+	Omitted []*model.DaemonSet
+	rivals  []rival
 	// States are the label states that open nodes of this pool have reached; states[root] is that of an empty one.
 	States  []*State
 	byTerms map[string]StateID
@@ -77,9 +82,9 @@ type Template struct {
 	names               []string
 }
 
-func newTemplate(pool *model.Pool, cols *index.Columns, u *index.Universe, daemons []*Class) *Template {
+func newTemplate(pool *model.Pool, cols *index.Columns, u *index.Universe, bestEffort bool, daemons []expectedDaemon) *Template {
 	t := &Template{
-		Pool: pool, Columns: cols, Universe: u, byTerms: map[string]StateID{}, Defined: map[int]bool{},
+		Pool: pool, Columns: cols, Universe: u, byTerms: map[string]StateID{}, Defined: map[int]bool{}, BestEffort: bestEffort,
 		scratch: bitset.New(cols.Len()), candidates: bitset.New(cols.Len()),
 	}
 	t.slotted = slices.ContainsFunc(cols.Types, func(it *catalog.InstanceType) bool { return len(it.Attachable) > 0 })

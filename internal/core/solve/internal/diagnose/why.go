@@ -31,25 +31,31 @@ func DiagnoseAll(s *place.Placer) []UnschedulablePods {
 			admitted[i] = t.Within(bitset.Full(t.Columns.Len()))
 		}
 	}
+	d := diagnosis{s, map[string][]string{}}
 	out := make([]UnschedulablePods, 0, len(s.Unschedulable))
-	for _, r := range s.Unschedulable {
-		out = append(out, UnschedulablePods{Pods: r.Pods, Reasons: diagnosis{s}.why(r.Class, r.Pods[0], admitted)})
+	for i, r := range s.Unschedulable {
+		out = append(out, UnschedulablePods{Pods: r.Pods, Reasons: d.why(r.Class, i, r.Pods[0], admitted)})
 	}
 	return out
 }
 
 // diagnosis finds out why pods fit nowhere.
-type diagnosis struct{ *place.Placer }
+type diagnosis struct {
+	*place.Placer
+	// known are the values that labels have, by key.
+	known map[string][]string
+}
 
-// why is the reason of every pool against a pod of the class in its most relaxed form; admitted are the columns
-// that the limits of each template admit.
-func (s diagnosis) why(c *compile.Class, pod *model.Pod, admitted []bitset.Set) unschedulable.Reasons {
+// why is the reason of every pool, the nearest first, against a pod of the class in its most relaxed form; admitted are the columns
+// that the limits of each template admit. number is that of the class among the unschedulable ones.
+func (s diagnosis) why(c *compile.Class, number int, pod *model.Pod, admitted []bitset.Set) unschedulable.Reasons {
 	if len(s.Problem.Pools) == 0 {
 		return unschedulable.Reasons{{Code: unschedulable.NoPools}}
 	}
 	if len(s.Templates) == 0 {
 		return s.whyEmpty()
 	}
+	unknown := s.unknownValues(c, number)
 	var out unschedulable.Reasons
 	for i, t := range s.Templates {
 		r := s.whyNot(&poolFilter{t: t, c: c, pod: pod, resources: s.Problem.Resources, admitted: admitted[i]}, c.Final)
@@ -57,16 +63,18 @@ func (s diagnosis) why(c *compile.Class, pod *model.Pod, admitted []bitset.Set) 
 		if r.HasRequest() {
 			r.Resources = requests(t, c, s.Problem.Resources)
 		}
-		out = append(out, r)
+		out = append(out, withUnknownValues(r, unknown))
 	}
-	return out
+	return out.NearestFirst()
 }
 
 // whyEmpty is the reason where no pool has anything to launch.
 func (s diagnosis) whyEmpty() unschedulable.Reasons {
 	var out unschedulable.Reasons
 	for _, t := range s.Unlaunchable {
-		out = append(out, unschedulable.Reason{Code: unschedulable.PoolEmpty, Pool: t.Pool.Name, UnavailableOfferings: UnavailableOfferings(t)})
+		r := unschedulable.EmptyPool(t.Pool.Requirements, t.Pool.Catalog)
+		r.Pool, r.UnavailableOfferings = t.Pool.Name, UnavailableOfferings(t)
+		out = append(out, r)
 	}
 	if len(out) == 0 {
 		out = unschedulable.Reasons{{Code: unschedulable.PoolEmpty}}
@@ -179,8 +187,8 @@ func requests(t *compile.Template, c *compile.Class, names []string) string {
 		next = t.States[to]
 	}
 	least, most := t.CapacityIn(next).DaemonRange(t.States[t.Root].Mask)
-	low := resource.Describe(c.Shape.Requests.Add(least), names)
-	high := resource.Describe(c.Shape.Requests.Add(most), names)
+	low := resource.Describe(c.Shape.Requests.Add(least), names, c.Shape.Unoffered...)
+	high := resource.Describe(c.Shape.Requests.Add(most), names, c.Shape.Unoffered...)
 	if low == high {
 		return low
 	}

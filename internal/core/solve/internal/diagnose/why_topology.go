@@ -37,7 +37,7 @@ func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compil
 	for _, key := range st.Keys {
 		within := s.Counts.Domains.Allowed(key, st.Strict)
 		possible := s.Counts.Domains.Possible(key, root.Get(key))
-		for _, b := range place.GroupStates(nil, st, key, within) {
+		for _, b := range place.GroupStates(nil, st, key) {
 			if first == nil {
 				first = b.Group
 			}
@@ -61,17 +61,18 @@ func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compil
 }
 
 func (s diagnosis) unsatisfiable(t *compile.Template, st *compile.Level, g *compile.Group) unschedulable.Reason {
-	k := s.Classes.Universe.Keys[g.Key]
+	k, counts := s.Classes.Universe.Keys[g.Key], s.groupCountsOf(g)
 	node := requirement.New(k.Name, requirement.Exists)
 	if set := t.States[t.Root].Get(g.Key); set != index.Undefined && !g.Host {
 		node = k.Sets[set]
 	}
 	return unschedulable.Reason{Code: unschedulable.TopologyUnsatisfiable, Topology: unschedulable.Topology{
-		Kind:        g.Kind.String(),
+		Kind:        g.Constraint(),
 		Key:         k.Name,
-		Counts:      s.groupCountsOf(g),
+		Counts:      counts,
 		PodDomains:  st.Strict.Set.Get(k.Name),
 		NodeDomains: node,
+		Unmatched:   g.IsAffinity() && !s.Classes.Counts(g) && !slices.ContainsFunc(counts, func(c unschedulable.Count) bool { return c.Pods > 0 }),
 	}}
 }
 

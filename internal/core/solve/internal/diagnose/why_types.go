@@ -215,6 +215,14 @@ func (s *poolFilter) insufficientResources(columns bitset.Set) []unschedulable.I
 	var out []unschedulable.InsufficientResource
 	known := 0
 	for _, need := range s.c.Needs {
+		if need.Resource == resource.Unoffered {
+			for _, r := range s.c.Shape.Unoffered {
+				out = append(out, unschedulable.InsufficientResource{
+					Resource: r.Name, Requested: resource.Format(resource.Unoffered, r.Amount), Available: "0",
+				})
+			}
+			continue
+		}
 		var most int64
 		for column := range columns.All() {
 			most = max(most, s.capacity.Available[column].At(need.Resource))

@@ -132,6 +132,13 @@ func (c *Columns) Label(key int) *Label {
 	return l
 }
 
+// OfferingsDefine reports whether the label is one of offerings, such as the zone.
+func (c *Columns) OfferingsDefine(key int) bool {
+	return slices.ContainsFunc(c.Kinds, func(kind Kind) bool {
+		return slices.ContainsFunc(kind.Terms, func(term Term) bool { return term.Key == key })
+	})
+}
+
 // compileOfferings sorts offerings into kinds. Those of one catalog share them; equal kinds are merged here.
 func (c *Columns) compileOfferings() {
 	known := map[*catalog.Kind]int{}

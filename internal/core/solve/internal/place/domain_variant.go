@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
-	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
@@ -150,16 +149,16 @@ func (s *Placer) choose(from *compile.Conjunction, picked []domainChoice) *compi
 			continue
 		}
 		v := s.Counts.Domains.Of(one.key)
-		names := make([]string, len(one.domains))
-		for i, d := range one.domains {
-			names[i] = v.Names[d]
-		}
+		var names []string
 		operator := requirement.In
 		switch {
 		case one.absent:
 			operator = requirement.DoesNotExist
 		case one.except:
 			operator = requirement.NotIn
+		}
+		for i := 0; i < len(one.domains) && !one.absent; i++ {
+			names = append(names, v.Names[one.domains[i]])
 		}
 		set = set.And(requirement.NewSet(requirement.New(s.Classes.Universe.Keys[one.key].Name, operator, names...)))
 	}
@@ -172,34 +171,35 @@ func (s *Placer) choose(from *compile.Conjunction, picked []domainChoice) *compi
 // is concerned a single domain is chosen, so that it can be counted; otherwise all allowed domains stay open.
 func (s *Placer) choices(out []domainChoice, c *compile.Class, st *compile.Level, key int) []domainChoice {
 	v, within := s.Counts.Domains.Of(key), s.Counts.Domains.Allowed(key, st.Strict)
-	groups := GroupStates(s.scratch.states[:0], st, key, within)
+	groups := GroupStates(s.scratch.states[:0], st, key)
 	s.scratch.states = groups
 	blocked := c.Blocked(key)
 	if len(groups) == 0 {
+		if c.Decides(key) {
+			return eachDomain(s, out, c, st, key, blocked)
+		}
 		return append(out, domainChoice{key: key, maxPods: math.MaxInt, domains: blocked, except: true})
 	}
 	single := slices.ContainsFunc(groups, func(b GroupState) bool { return b.Kind == topology.KindSpread || b.bootstraps })
 	open := domainChoice{key: key, maxPods: math.MaxInt}
 	for d := range v.Names {
-		maxPods, count := CapacityIn(groups, d, within)
+		counting := groups
+		if v.Lacks(d) { // anti-affinity cannot be violated there
+			counting = slices.DeleteFunc(slices.Clone(groups), func(b GroupState) bool { return b.Kind == topology.KindAnti })
+		}
+		maxPods, count := CapacityIn(counting, d, within)
 		if maxPods == 0 || slices.Contains(blocked, d) {
 			continue
 		}
-		if single {
-			out = append(out, domainChoice{key: key, domains: v.Alone(d), count: count, maxPods: maxPods})
+		if single || v.Lacks(d) {
+			out = append(out, domainChoice{key: key, domains: v.Alone(d), absent: v.Lacks(d), count: count, maxPods: maxPods})
 			continue
 		}
 		open.domains = append(open.domains, d)
 		open.maxPods = min(open.maxPods, maxPods)
 	}
 	if single {
-		slices.SortFunc(out, func(a, b domainChoice) int {
-			return cmp.Or(
-				cmp.Compare(a.count, b.count),
-				cmp.Compare(s.pricePerCore(key, a.domains[0]), s.pricePerCore(key, b.domains[0])),
-				cmp.Compare(v.Names[a.domains[0]], v.Names[b.domains[0]]),
-			)
-		})
+		sortDomains(s, out, c, st, key)
 		return out
 	}
 	if len(open.domains) > 0 {
@@ -213,32 +213,22 @@ func (s *Placer) choices(out []domainChoice, c *compile.Class, st *compile.Level
 	return out
 }
 
-// pricePerCore is the lowest price of a core in a domain, in dollars per hour, from the first pool that has instance types
-// there; between domains that are equally full the cheaper one is taken.
-func (s *Placer) pricePerCore(key, d int) float64 {
-	v := s.Counts.Domains.Of(key)
-	for len(v.PricesPerCore) < len(v.Names) {
-		v.PricesPerCore = append(v.PricesPerCore, s.pricePerCoreIn(key, v.Names[len(v.PricesPerCore)]))
-	}
-	return v.PricesPerCore[d]
-}
-
-func (s *Placer) pricePerCoreIn(key int, name string) float64 {
-	here := s.Classes.Intern(requirement.NewSet(requirement.New(s.Classes.Universe.Keys[key].Name, requirement.In, name)))
-	for _, t := range s.Templates {
-		to := t.Step(t.Root, here)
-		if to == compile.NoState || t.States[to].Mask.Empty() {
-			continue
+// eachDomain appends every domain that is not blocked to out, the cheapest first, and the nodes outside of all known domains at the end.
+func eachDomain(s *Placer, out []domainChoice, c *compile.Class, lv *compile.Level, key int, blocked []int) []domainChoice {
+	v, within := s.Counts.Domains.Of(key), s.Counts.Domains.Allowed(key, lv.Strict)
+	for d := range v.Names {
+		if within(d) && !slices.Contains(blocked, d) {
+			out = append(out, domainChoice{key: key, domains: v.Alone(d), absent: v.Lacks(d), maxPods: math.MaxInt})
 		}
-		st, low := t.States[to], math.Inf(1)
-		for column := range st.Mask.All() {
-			if cores := t.CapacityIn(st).Available[column].At(resource.CPU); cores > 0 {
-				low = min(low, t.Prices(st)[column]/float64(cores))
-			}
-		}
-		return low
 	}
-	return math.Inf(1)
+	sortDomains(s, out, c, lv, key)
+	var known []int
+	for d := range v.Names {
+		if !v.Lacks(d) {
+			known = append(known, d)
+		}
+	}
+	return append(out, domainChoice{key: key, domains: known, except: true, maxPods: math.MaxInt})
 }
 
 // GroupState is a group of a level with the values that hold for all domains at this moment.
@@ -249,7 +239,7 @@ type GroupState struct {
 }
 
 // GroupStates appends the groups of a level on one label to out, which is empty.
-func GroupStates(out []GroupState, lv *compile.Level, key int, within topology.DomainFilter) []GroupState {
+func GroupStates(out []GroupState, lv *compile.Level, key int) []GroupState {
 	for _, o := range lv.Owned {
 		if o.Key != key {
 			continue
@@ -257,7 +247,7 @@ func GroupStates(out []GroupState, lv *compile.Level, key int, within topology.D
 		b := GroupState{Owned: o}
 		switch o.Kind {
 		case topology.KindSpread:
-			b.floor = o.MinCount(within)
+			b.floor = o.MinCount()
 		case topology.KindAffinity:
 			b.bootstraps = o.Bootstraps(o.Self)
 		}

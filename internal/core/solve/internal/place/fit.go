@@ -3,6 +3,7 @@ package place
 import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
 // Whether pods fit a bin, and where they are counted then, is computed here only: for existing nodes, for open
@@ -33,7 +34,7 @@ func (s *Placer) Fit(o *compile.Offer, b compile.Bin, c *compile.Class, lv *comp
 		n = min(n, c.HostCapacity(lv, b.Host))
 	}
 	switch {
-	case n == 0:
+	case n == 0 || !c.MayGoTo(b) || lv.Beside != nil && !s.Targets.Runs(lv.Beside, b):
 		o.Reset()
 	case b.Target != nil:
 		s.fitTarget(o, b.Target, c, lv, pods[:n])
@@ -47,8 +48,34 @@ func (s *Placer) Fit(o *compile.Offer, b compile.Bin, c *compile.Class, lv *comp
 		}
 		b.Open = &trial
 		s.FitOpen(o, b, c, forms, 1)
+		cutLate(s, o, b, lv)
 	default:
 		s.FitOpen(o, b, c, forms, n)
+		cutLate(s, o, b, lv)
+	}
+}
+
+// cutLate lowers an offer of an open node to the pods that their spreads allow beside those on the node that are counted from then on,
+// because the new pods decide the domain.
+func cutLate(s *Placer, o *compile.Offer, b compile.Bin, lv *compile.Level) {
+	if o.Pods == 0 || b.Open.Trial || o.State == b.Open.State || len(b.Open.Batches) == 0 {
+		return
+	}
+	fits := o.Pods
+	for _, owned := range lv.Owned {
+		if owned.Kind != topology.KindSpread {
+			continue
+		}
+		if d, late := s.Counts.LateCount(owned.Group, b, o.State); late > 0 {
+			fits = min(fits, owned.AllowedBeside(d, late, owned.MinCount(), owned.Self))
+		}
+	}
+	switch {
+	case fits == o.Pods:
+	case fits == 0 || o.Devices != nil:
+		o.Reset()
+	default:
+		o.Pods = fits
 	}
 }
 
@@ -94,6 +121,7 @@ func (s *Placer) Take(o *compile.Offer, b compile.Bin, c *compile.Class, lv *com
 		}
 	} else {
 		on := b.Open
+		s.Counts.CountLate(b, o.State)
 		on.Put(c, lv, o, pods)
 		s.commitDevices(b, o)
 		if !on.Trial {

@@ -21,6 +21,13 @@ type Placer struct {
 	Offer   compile.Offer
 	buffer  []Option
 	scratch scratch
+	prices  struct {
+		// demanded is what the pods request, largest the capacity of the largest node, both in the unit of the vectors for CPU; 0 until
+		// they are needed.
+		demanded, largest float64
+		// launches are the results of launchPrice.
+		launches map[launch]float64
+	}
 	// halted is set once the run is stopped; ticks counts how often that was asked.
 	halted bool
 	ticks  int
@@ -118,6 +125,9 @@ func (s *Placer) place(r PodRun) (pods []*model.Pod, deferred bool) {
 		rest := s.placeOnExisting(r.Class, pods)
 		if len(rest) == len(pods) {
 			rest, deferred = s.openNew(r.Class, pods)
+		}
+		if len(rest) == len(pods) && !deferred {
+			rest, deferred = s.openRoomier(r.Class, pods)
 		}
 		if len(rest) == len(pods) {
 			break
@@ -296,6 +306,38 @@ func (s *Placer) openFrom(t *compile.Template, c *compile.Class, st *compile.Lev
 		if len(c.Levels) > 1 || t.Attaches(c) {
 			// The node just opened may take pods that have to relax a preference for it.
 			break
+		}
+	}
+	return pods, false
+}
+
+// openRoomier opens a node for pods that fit on none beside DaemonSets that only some nodes of a pool run: without these.
+func (s *Placer) openRoomier(c *compile.Class, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
+	for _, st := range s.Classes.LevelsOf(c) {
+		if st.RequiresExisting() {
+			continue
+		}
+		var options []Option
+		for _, t := range s.Templates {
+			if _, repelled := t.Repels(c, st); repelled || t.Most == t.NodeCapacity {
+				continue
+			}
+			if options == nil {
+				options = s.Options(nil, c, st)
+			}
+			for _, o := range options {
+				if s.tick() {
+					return pods, false
+				}
+				roomier := *o.DomainVariant
+				if roomier.Forms = s.Classes.Roomier(t, o.Forms); len(roomier.Forms) == 0 {
+					continue
+				}
+				o.DomainVariant = &roomier
+				if opened, later := s.tryOpen(t, c, st, o, pods[:min(len(pods), o.maxPods)]); later || opened > 0 {
+					return pods[opened:], later
+				}
+			}
 		}
 	}
 	return pods, false

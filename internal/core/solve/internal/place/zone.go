@@ -88,7 +88,7 @@ func (s *Placer) leftByTopology(c *compile.Class, key int, zone requirement.Requ
 		st.Bind(c, g)
 	}
 	within := s.Counts.Domains.Allowed(key, st.Strict)
-	states := GroupStates(s.scratch.states[:0], st, key, within)
+	states := GroupStates(s.scratch.states[:0], st, key)
 	s.scratch.states = states
 	blocked := c.Blocked(key)
 	if len(states) == 0 && len(blocked) == 0 {
@@ -96,7 +96,7 @@ func (s *Placer) leftByTopology(c *compile.Class, key int, zone requirement.Requ
 	}
 	left := s.scratch.names[:0]
 	for d, name := range s.Counts.Domains.Of(key).Names {
-		if maxPods, _ := CapacityIn(states, d, within); maxPods > 0 && !slices.Contains(blocked, d) {
+		if maxPods, _ := CapacityIn(states, d, within); maxPods > 0 && !compile.LacksLabel(name) && !slices.Contains(blocked, d) {
 			left = append(left, name)
 		}
 	}

@@ -19,7 +19,7 @@ func (rp *repacker) chooseAlternative(f compile.Batch) compile.Batch {
 		best = f.Level
 		least := math.Inf(1)
 		for _, st := range f.Class().Levels {
-			if !st.Plain() || st.Conjunction != st.Strict || st.Tolerant != f.Level.Tolerant || !slices.Equal(st.Hosts, f.Level.Hosts) {
+			if !st.Plain() || st.Beside != nil || st.Conjunction != st.Strict || st.Tolerant != f.Level.Tolerant || !slices.Equal(st.Hosts, f.Level.Hosts) {
 				continue
 			}
 			if cost := rp.leastCost(rp.podCount(f.Class()), f.Class(), st); cost < least {

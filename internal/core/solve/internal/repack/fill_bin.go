@@ -62,7 +62,12 @@ func (rp *repacker) rankTypes(enough float64) {
 	prices := rp.t.Prices(rp.t.States[b.state])
 	b.ranked = b.ranked[:0]
 	few := b.few()
+	st := rp.t.States[b.state]
+	others := st.HasLastResort(rp.t) && !st.LastResort(rp.t, int32(b.node.Cheapest()))
 	for c := range b.node.Mask.All() {
+		if others && st.LastResort(rp.t, int32(c)) {
+			continue
+		}
 		o := rankedType{c, prices[c], 0}
 		value := k.values[c]
 		if few {

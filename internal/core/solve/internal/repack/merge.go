@@ -44,12 +44,17 @@ func (rp *repacker) merge(a, b packedBin) (both packedBin, ok bool) {
 	st, mask := t.States[a.State], rp.scratch
 	clear(mask)
 	within, prices, available := t.Within(st.Mask), t.Prices(st), t.CapacityIn(st).Available
+	exotic, others := st.HasLastResort(t), false // others would be launched in place of exotic types, even if they cost more
 	for _, column := range t.ByPrice(st) {
-		if prices[column] > most+lp.Negligible {
+		last, expensive := exotic && st.LastResort(t, column), prices[column] > most+lp.Negligible
+		if last && others || expensive && (last || others || !exotic) {
 			break
 		}
 		if within.Has(int(column)) && total.Fits(available[column]) {
-			mask.Add(int(column))
+			others = others || !last
+			if !expensive {
+				mask.Add(int(column))
+			}
 		}
 	}
 	for _, list := range [][]compile.Batch{a.Batches, b.Batches} {

@@ -169,11 +169,14 @@ func (rp *repacker) put(p *itemType, n int) int {
 	b, placed := &rp.bin, 0
 	for i := range p.segments {
 		st := &p.segments[i]
+		o, on := &rp.offer, compile.Bin{Host: b.host, Open: b.node}
 		want := min(n-placed, len(st.pods))
+		if p.hostConstrained {
+			want = min(want, st.Class.ForeignHostCapacity(st.Level, on))
+		}
 		if want == 0 {
 			continue
 		}
-		o, on := &rp.offer, compile.Bin{Host: b.host, Open: b.node}
 		rp.s.Fit(o, on, st.Class, st.Level, p.group.form.List[:], st.pods[:want])
 		if o.Pods == 0 || !rp.keepsPins(o.State, p.group) {
 			continue

@@ -166,7 +166,7 @@ func (rp *repacker) itemTypeOf(on *compile.OpenNode, f compile.Batch) *itemType 
 	ports := len(f.Class().Shape.HostPorts) > 0
 	key := itemTypeKey{
 		group:           k,
-		hostConstrained: ports || len(f.Level.Hosts) > 0 || len(f.Class().AvoidHosts) > 0,
+		hostConstrained: ports || len(f.Level.Hosts) > 0 || len(f.Class().AvoidHosts) > 0 || f.Class().ForeignHosts(f.Level),
 		selfExclusive:   ports || slices.ContainsFunc(f.Level.Hosts, func(o compile.Owned) bool { return o.Self }),
 	}
 	if needs := f.Class().Needs; len(needs) > 0 {

@@ -1,0 +1,73 @@
+package solve
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// manyDaemonSets is a problem with one DaemonSet that no node holds and n others, each kept off the nodes with one value of a label.
+func manyDaemonSets(n int) Problem {
+	p := pool("default", ladder(400)...)
+	p.Requirements = p.Requirements.Add(requirement.New("example.com/set", requirement.Exists))
+	in := problem(pods(10, shape(1000, gi)), p)
+	in.DaemonSets = []*model.DaemonSet{{Name: "too-large", Shape: shape(1<<40, gi)}}
+	for i := range n {
+		s := &model.Shape{Requests: resource.Vector{1, 1 << 20}}
+		s.Selector = requirement.NewSet(requirement.New("example.com/set", requirement.NotIn, fmt.Sprint(i)))
+		in.DaemonSets = append(in.DaemonSets, &model.DaemonSet{
+			Namespace: "default", Name: fmt.Sprintf("set-%d", i), Shape: s, Created: int64(i),
+			Labels: &model.Labels{Namespace: "default", Values: map[string]string{"app": fmt.Sprint(i)}},
+		})
+	}
+	return in
+}
+
+func TestManyRestrictedDaemonSetsAreAllReserved(t *testing.T) {
+	in := manyDaemonSets(100)
+	plan := Solve(in)
+	if len(plan.OmittedDaemons) != 1 || plan.OmittedDaemons[0].DaemonSet.Name != "too-large" {
+		t.Errorf("%d DaemonSets are omitted, want the one that is too large only", len(plan.OmittedDaemons))
+	}
+	if len(plan.NodeClaims) != 1 {
+		t.Errorf("%d nodes, want one", len(plan.NodeClaims))
+	}
+}
+
+// BenchmarkManyDaemonSets shows that compiling takes time that grows with the number of DaemonSets, not with its square.
+func BenchmarkManyDaemonSets(b *testing.B) {
+	for _, n := range []int{100, 200, 400} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			in := manyDaemonSets(n)
+			b.ReportAllocs()
+			for b.Loop() {
+				compile.NewRun(in)
+			}
+		})
+	}
+}
+
+// BenchmarkDaemonConflicts shows what it costs to find the DaemonSets that pods with many terms of anti-affinity keep away from.
+func BenchmarkDaemonConflicts(b *testing.B) {
+	in := manyDaemonSets(200)
+	in.DaemonSets = in.DaemonSets[1:]
+	in.Pods = nil
+	for i := range 100 {
+		s := shape(100+int64(i), gi)
+		for k := range 50 {
+			s.Affinities = append(s.Affinities, topology.Affinity{
+				Key: zoneKey, Anti: true, Selector: appIs(fmt.Sprint("other-", i, "-", k)), Namespaces: []string{"default"},
+			})
+		}
+		in.Pods = append(in.Pods, pods(1, s)...)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		compile.NewRun(in)
+	}
+}

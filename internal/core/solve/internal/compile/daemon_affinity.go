@@ -1,0 +1,66 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// Problem: pods with required affinity to the pods of a DaemonSet may run on every node where the DaemonSet runs, and on a new node its pod
+// is not counted yet: it does not exist before the node.
+//
+// Approach: after each level with such an affinity come levels without it that require what the DaemonSet selects, one for each alternative
+// of its node affinity. They hold on nodes of the pools that the DaemonSet tolerates, and on existing nodes that expect its pod.
+// Whatever the domains of the node are, the pod of the DaemonSet is in them.
+//
+// Invariant: labels of open nodes only narrow, so that the DaemonSet runs on the node however it ends. Cost: as many levels more, up to
+// maxForms for each level, for the pods with such an affinity only.
+
+// addBeside appends the levels of pods that rely on the pods of DaemonSets in place of the affinity that the level requires.
+func (cs *Classes) addBeside(c *Class, lv *Level) {
+	var near []*Group
+	var labels []requirement.Requirement
+	for _, g := range c.Owns.Part(PartRequired) {
+		if g.IsAffinity() && !g.late {
+			near = append(near, g)
+			if !g.Host { // kube-scheduler accepts nodes with the label only
+				labels = append(labels, requirement.New(cs.Universe.Keys[g.Key].Name, requirement.Exists))
+			}
+		}
+	}
+	if len(near) == 0 {
+		return
+	}
+	added := 0
+	without := func(list []Owned) []Owned {
+		return slices.DeleteFunc(slices.Clone(list), func(o Owned) bool { return slices.Contains(near, o.Group) })
+	}
+	// All groups of a pod's required affinity count the pods that all its terms select.
+	for _, d := range near[0].daemons {
+		for _, alternative := range d.Alternatives {
+			if added++; added > maxForms {
+				return
+			}
+			next := *lv
+			next.Beside, next.HostAffinity, next.Variants = d, false, nil
+			next.Conjunction = cs.Intern(lv.Set.And(alternative.Set).And(requirement.NewSet(labels...)))
+			next.Owned, next.Hosts = without(lv.Owned), without(lv.Hosts)
+			cs.enterLevel(c, &next)
+		}
+	}
+}
+
+// Runs reports whether the pod of a DaemonSet, whose labels the bin has, runs on the bin.
+func (ts *Targets) Runs(d *Class, b Bin) bool {
+	if b.Target != nil {
+		return slices.Contains(ts.arriving[b.Host], d)
+	}
+	return runsOn(b.Open.Template, d)
+}
+
+// runsOn reports whether the pods of a DaemonSet are certain to run on the nodes of the template that it selects: no other DaemonSet may take
+// their place.
+func runsOn(t *Template, d *Class) bool {
+	return slices.ContainsFunc(t.daemons, func(o templateDaemon) bool { return o.Class == d }) &&
+		!slices.ContainsFunc(t.rivals, func(r rival) bool { return r.Shape.Priority >= d.Shape.Priority })
+}

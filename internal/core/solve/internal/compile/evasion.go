@@ -1,0 +1,99 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// Problem: a pod that shares no node with the pods of a DaemonSet, because of a host port or of anti-affinity, may run on the nodes that
+// the DaemonSet does not select, such as those of another zone or capacity type. As long as the node's label is open, both may be on it.
+//
+// Approach: besides its own requirements, the pod is tried with requirements that exclude those of the DaemonSet. Instance types
+// need none: AwayFromDaemons leaves out those on which the DaemonSet runs.
+//
+// Cost: a form more for each label that such a DaemonSet selects, for the pods that conflict with it only.
+
+// maxForms bounds the forms of a variant.
+const maxForms = 16
+
+// evasions are the ways to keep nodes free of the DaemonSets that the class shares no node with: for each of these, and each alternative of
+// its node affinity, the requirements of which one is enough.
+func (cs *Classes) evasions(c *Class) [][]requirement.Requirement {
+	if len(cs.daemonList) == 0 || len(c.daemonConflicts)+len(c.Shape.HostPorts) == 0 {
+		return nil
+	}
+	var out [][]requirement.Requirement
+	for _, d := range cs.daemonList {
+		_, conflict := model.FirstConflict(c.Shape.HostPorts, d.Shape.HostPorts)
+		conflict = conflict || slices.ContainsFunc(c.daemonConflicts, func(o daemonConflict) bool { return o.daemon == d })
+		if !conflict {
+			continue
+		}
+		for _, alternative := range d.Alternatives {
+			var ways []requirement.Requirement
+			for _, r := range alternative.Set {
+				if without, ok := excluding(r); ok {
+					ways = append(ways, without)
+				}
+			}
+			if len(ways) > 0 {
+				out = append(out, ways)
+			}
+		}
+	}
+	return out
+}
+
+// excluding is the requirement that excludes what another one allows; ok is false if no single requirement does.
+func excluding(r requirement.Requirement) (without requirement.Requirement, ok bool) {
+	operator := map[requirement.Operator]requirement.Operator{
+		requirement.In: requirement.NotIn, requirement.NotIn: requirement.In,
+		requirement.Exists: requirement.DoesNotExist, requirement.DoesNotExist: requirement.Exists,
+	}[r.Operator()]
+	_, low := r.Low()
+	_, high := r.High()
+	if operator == "" || low || high || r.Key == InitializedKey || r.Key == RegisteredKey {
+		return requirement.Requirement{}, false
+	}
+	return requirement.New(r.Key, operator, r.Values()...), true
+}
+
+// Roomier derives from forms those that keep nodes of the template free of DaemonSets that only some of its nodes run, for pods that do not fit
+// beside them, and returns these only.
+func (cs *Classes) Roomier(t *Template, forms []*Conjunction) []*Conjunction {
+	var evasions [][]requirement.Requirement
+	for _, d := range t.daemons {
+		var ways []requirement.Requirement
+		for _, term := range d.alternative.Terms {
+			if t.decidedByColumn(term.Key) {
+				continue
+			}
+			if without, ok := excluding(t.Universe.Keys[term.Key].Sets[term.Set]); ok {
+				ways = append(ways, without)
+			}
+		}
+		if !d.always && len(ways) > 0 {
+			evasions = append(evasions, ways)
+		}
+	}
+	return cs.withEvasions(forms, evasions)[len(forms):]
+}
+
+// withEvasions adds to forms those that meet one requirement of each of some evasions: the fewest requirements first.
+func (cs *Classes) withEvasions(forms []*Conjunction, evasions [][]requirement.Requirement) []*Conjunction {
+	for _, ways := range evasions {
+		for _, form := range slices.Clip(forms) {
+			for _, way := range ways {
+				if len(forms) >= maxForms {
+					return forms
+				}
+				if with := cs.Intern(form.Set.And(requirement.NewSet(way))); !slices.Contains(forms, with) {
+					forms = append(forms, with)
+				}
+			}
+		}
+	}
+	return forms
+}

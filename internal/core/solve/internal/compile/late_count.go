@@ -1,0 +1,58 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// While the domain of an open node is undecided, spread and affinity do not count its pods (Counts.Add). A later pod may decide the domain,
+// because it can run in one zone only. Then the pods that came before it count there, too.
+
+// CountLate counts the pods of an open node in the domains that a new state of it decides.
+func (ct *Counts) CountLate(b Bin, to StateID) {
+	if b.Open.Trial || to == b.Open.State || b.Host == Uncounted {
+		return
+	}
+	for _, batch := range b.Open.Batches {
+		for _, g := range batch.Class().members {
+			if d, ok := ct.decides(g, b, to); ok {
+				ct.addIn(g, d, b, len(batch.Pods))
+			}
+		}
+	}
+}
+
+// LateCount is the domain that a new state of an open node decides, and how many pods of the node the group will count there and does not
+// count yet.
+func (ct *Counts) LateCount(g *Group, b Bin, to StateID) (d, n int) {
+	d, ok := ct.decides(g, b, to)
+	if !ok {
+		return 0, 0
+	}
+	for _, batch := range b.Open.Batches {
+		if slices.Contains(batch.Class().members, g) {
+			n += len(batch.Pods)
+		}
+	}
+	return d, n
+}
+
+// decides is the domain that a new state of an open node decides, in which the group counts its pods from then on.
+func (ct *Counts) decides(g *Group, b Bin, to StateID) (d int, ok bool) {
+	if g.Host || g.Kind == topology.KindAnti {
+		return 0, false
+	}
+	t := b.Open.Template
+	if t.decided(t.States[b.Open.State], g.Key) || !t.decided(t.States[to], g.Key) {
+		return 0, false
+	}
+	next := *b.Open
+	next.State = to
+	b.Open = &next
+	possible, decided := ct.possible(b, g.Key)
+	if !decided || !ct.looksAt(g.filter, b) {
+		return 0, false
+	}
+	return possible[0], true
+}
