@@ -80,6 +80,30 @@ func (c Command) Pods() int {
 	return n
 }
 
+// destinations are where the pods of the command's nodes go, by UID: the ID of a node, or solve.NewNode.
+func (c Command) destinations() map[string]string {
+	to := map[string]string{}
+	for _, at := range c.Placements {
+		for _, pod := range at.Pods {
+			to[pod.UID] = at.Node.ID
+		}
+	}
+	for _, claim := range c.Replacements {
+		for _, pod := range claim.Pods {
+			to[pod.UID] = solve.NewNode
+		}
+	}
+	out := map[string]string{}
+	for _, candidate := range c.Candidates {
+		for _, pod := range candidate.PodsToMove {
+			if id, ok := to[pod.UID]; ok {
+				out[pod.UID] = id
+			}
+		}
+	}
+	return out
+}
+
 // IDs are the IDs of the command's nodes, in its order.
 func (c Command) IDs() []string {
 	ids := make([]string, len(c.Candidates))

@@ -34,7 +34,8 @@ type quote struct {
 	lowest, worst float64
 }
 
-// quotes are the instance types of a claim with an available offering, cheapest first.
+// quotes are the instance types of a claim with an available offering, in the order of launches: cheapest first, exotic types last
+// unless there are minValues.
 func quotes(list []*catalog.InstanceType, reqs requirement.Set) []quote {
 	out := make([]quote, 0, len(list))
 	for _, it := range list {
@@ -42,7 +43,14 @@ func quotes(list []*catalog.InstanceType, reqs requirement.Set) []quote {
 			out = append(out, q)
 		}
 	}
+	minValues := slices.ContainsFunc(reqs, func(r requirement.Requirement) bool { return r.MinValues() > 0 })
 	slices.SortFunc(out, func(a, b quote) int {
+		if a.it.Exotic != b.it.Exotic && !minValues {
+			if a.it.Exotic {
+				return 1
+			}
+			return -1
+		}
 		return cmp.Or(cmp.Compare(a.lowest, b.lowest), strings.Compare(a.it.Name, b.it.Name))
 	})
 	return out

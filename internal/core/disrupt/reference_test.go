@@ -3,9 +3,10 @@ package disrupt
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
+
+	"github.com/karpenter-anew/karpenter/test/referencepage"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/reference/obstacles.md")
@@ -24,17 +25,5 @@ func TestReference(t *testing.T) {
 			b.WriteString("- Exception: drift does not wait for it where the NodePool has a `terminationGracePeriod`.\n")
 		}
 	}
-	const path = "../../../docs/reference/obstacles.md"
-	if *update {
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(page) != b.String() {
-		t.Errorf("%s is stale: run go test ./internal/core/disrupt -update", path)
-	}
+	referencepage.Check(t, "../../../docs/reference/obstacles.md", b.String(), *update)
 }

@@ -38,10 +38,7 @@ type Simulator struct {
 	types map[string]map[string]*catalog.InstanceType
 	// leaving are the UIDs of pods that leave a node that is being deleted.
 	leaving map[string]bool
-	// kept are the places of kept outcomes, attached those of pods with required affinity among them, gone the IDs of the nodes that
-	// these outcomes remove.
-	kept, attached []place
-	gone           map[string]bool
+	assumed assumedOutcomes
 	// last is the last simulation.
 	last struct {
 		set  []Candidate
@@ -51,7 +48,7 @@ type Simulator struct {
 
 // Simulator compiles the input for simulations without any of the candidates.
 func (s *SimulationInput) Simulator(candidates []Candidate, kind Simulation) *Simulator {
-	sim := &Simulator{input: s, types: map[string]map[string]*catalog.InstanceType{}, leaving: map[string]bool{}, gone: map[string]bool{}}
+	sim := &Simulator{input: s, types: map[string]map[string]*catalog.InstanceType{}, leaving: map[string]bool{}}
 	p := s.Problem
 	p.Options.DisableRepacking = kind == ForConsolidation
 	if kind == ForConsolidation {
@@ -82,11 +79,7 @@ func (s *SimulationInput) Simulator(candidates []Candidate, kind Simulation) *Si
 		sim.types[pool.Name] = byName
 	}
 	sim.base = solve.NewBase(p, movable)
-	for _, c := range s.Underway {
-		if sim.Simulate(c.Candidates); !sim.Keep() {
-			break
-		}
-	}
+	sim.assumeUnderway()
 	return sim
 }
 
@@ -146,7 +139,10 @@ type UnplacedPod struct {
 }
 
 // Simulate returns the outcome without the candidates.
-func (sim *Simulator) Simulate(set []Candidate) Outcome {
+func (sim *Simulator) Simulate(set []Candidate) Outcome { return sim.simulate(set, nil) }
+
+// simulate is Simulate with the only places for some pods, by UID.
+func (sim *Simulator) simulate(set []Candidate, destinations map[string]string) Outcome {
 	var nodes []*model.Node
 	var pods []*model.Pod
 	var t Outcome
@@ -159,9 +155,9 @@ func (sim *Simulator) Simulate(set []Candidate) Outcome {
 			}
 		}
 	}
-	t.Plan = sim.base.Solve(nodes, pods)
+	t.Plan = sim.base.SolveTo(nodes, pods, destinations)
 	sim.last.set, sim.last.plan = set, t.Plan
-	t.Failed = append(t.Failed, sim.separated(set, t.Plan)...)
+	t.Failed = append(append(t.Failed, sim.withUnmetAffinity(set, t.Plan)...), sim.withUndecidedSpread(set)...)
 	for _, r := range t.Plan.Unschedulable {
 		for _, p := range r.Pods {
 			if p.Node != "" {
@@ -196,17 +192,26 @@ func (sim *Simulator) Keep() bool {
 	if !sim.base.Commit() {
 		return false
 	}
-	sim.keepPlaces(sim.last.set, sim.last.plan)
+	sim.assumed.assume(sim.last.set, sim.last.plan)
 	return true
 }
 
 // Reset discards the kept outcomes, except the commands under way.
 func (sim *Simulator) Reset() {
 	sim.base.Reset()
-	sim.kept, sim.attached = nil, nil
-	clear(sim.gone)
+	sim.assumed = assumedOutcomes{}
+	sim.assumeUnderway()
+}
+
+// assumeUnderway makes simulations assume the commands under way.
+func (sim *Simulator) assumeUnderway() {
 	for _, c := range sim.input.Underway {
-		if sim.Simulate(c.Candidates); !sim.Keep() {
+		to := c.destinations()
+		t := sim.simulate(c.Candidates, to)
+		if slices.ContainsFunc(t.Failed, func(p UnplacedPod) bool { _, ok := to[p.Pod.UID]; return ok }) {
+			sim.Simulate(c.Candidates) // something has changed: kube-scheduler will find other places
+		}
+		if !sim.Keep() {
 			break
 		}
 	}
