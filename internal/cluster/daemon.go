@@ -106,9 +106,9 @@ func (ds *Daemons) publish(namespace, name string) {
 	if d.owns(d.newest) {
 		live = d.newest
 	}
-	next := ds.store.translator.DaemonSet(namespace, name, d.set.Spec.Template, live)
+	next := ds.store.translator.DaemonSet(d.set, live)
 	id := namespace + "/" + name
-	if before, ok := ds.published.Get(id); ok && before.Shape == next.Shape && before.Labels == next.Labels && before.UsesDevices == next.UsesDevices {
+	if before, ok := ds.published.Get(id); ok && *before == *next {
 		return
 	}
 	ds.published.Put(id, next)

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 const (
@@ -48,7 +49,7 @@ func (g *Gauges) Start(ctx context.Context) error {
 		if synced := g.refresh(now.Sub(started)); !synced && !now.Before(complain) {
 			complain = now.Add(errorEvery)
 			g.log.Error("cluster state is not synced, scheduling and disruption are paused",
-				"missing", g.feed.Missing(), "duration", now.Sub(started).String())
+				logfield.Missing(g.feed.Missing()), logfield.Duration(now.Sub(started)))
 		}
 		select {
 		case <-ctx.Done():

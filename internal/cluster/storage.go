@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +22,12 @@ type storage struct {
 	claimants map[string]*corev1.Pod // pods with claims, by UID
 	// users are the UIDs of the pods of a claim; byVolume and byClass are the claims that refer to a volume or a class.
 	users, byVolume, byClass links
+	// drivers are the CSI drivers of the nodes.
+	drivers map[string]reach
 }
+
+// reach is on how many nodes the topology of a CSI driver includes the zone, and on how many it does not.
+type reach struct{ zone, wider int }
 
 func newStorage() *storage {
 	return &storage{
@@ -33,6 +39,7 @@ func newStorage() *storage {
 		users:     links{},
 		byVolume:  links{},
 		byClass:   links{},
+		drivers:   map[string]reach{},
 	}
 }
 
@@ -46,6 +53,44 @@ func (st *storage) Volume(name string) *corev1.PersistentVolume { return st.volu
 
 // Class implements translate.Volumes.
 func (st *storage) Class(name string) *storagev1.StorageClass { return st.classes[name] }
+
+// Zonal implements translate.Volumes. A driver that no node has may be zonal.
+func (st *storage) Zonal(driver string) bool {
+	r := st.drivers[driver]
+	return r.zone > 0 || r.wider == 0
+}
+
+// setNode sets a CSINode, or removes it when node is nil, and returns the drivers of which Zonal changed.
+func (st *storage) setNode(name string, node *storagev1.CSINode) map[string]bool {
+	before := map[string]bool{}
+	count := func(n *storagev1.CSINode, by int) {
+		for i := range n.Spec.Drivers {
+			driver := &n.Spec.Drivers[i]
+			if _, ok := before[driver.Name]; !ok {
+				before[driver.Name] = st.Zonal(driver.Name)
+			}
+			r := st.drivers[driver.Name]
+			if translate.Zonal(driver) {
+				r.zone += by
+			} else {
+				r.wider += by
+			}
+			if st.drivers[driver.Name] = r; r == (reach{}) {
+				delete(st.drivers, driver.Name)
+			}
+		}
+	}
+	if old := st.nodes[name]; old != nil {
+		count(old, -1)
+		delete(st.nodes, name)
+	}
+	if node != nil {
+		count(node, 1)
+		st.nodes[name] = node
+	}
+	maps.DeleteFunc(before, func(driver string, zonal bool) bool { return st.Zonal(driver) == zonal })
+	return before
+}
 
 // links is a set of names by name.
 type links map[string]map[string]bool
@@ -163,16 +208,29 @@ func (v *Volumes) DeleteStorageClass(name string) {
 func (v *Volumes) UpdateCSINode(node *storagev1.CSINode) {
 	v.store.mu.Lock()
 	defer v.store.mu.Unlock()
-	v.storage.nodes[node.Name] = node
-	v.store.markDirty(node.Name)
+	v.setNode(node.Name, node)
+}
+
+func (v *Volumes) setNode(name string, node *storagev1.CSINode) {
+	changed := v.storage.setNode(name, node)
+	v.store.markDirty(name)
+	if len(changed) == 0 {
+		return
+	}
+	for class, claims := range v.storage.byClass {
+		if c := v.storage.classes[class]; c != nil {
+			if _, ok := changed[translate.Driver(c)]; ok {
+				v.retranslate(claims)
+			}
+		}
+	}
 }
 
 // DeleteCSINode removes a CSINode.
 func (v *Volumes) DeleteCSINode(name string) {
 	v.store.mu.Lock()
 	defer v.store.mu.Unlock()
-	delete(v.storage.nodes, name)
-	v.store.markDirty(name)
+	v.setNode(name, nil)
 }
 
 // retranslate translates the pods of claims again.
@@ -214,5 +272,5 @@ func (s *Store) podByUID(uid string) *model.Pod {
 // sameVolumes reports whether two translations of one pod agree about its volumes.
 func sameVolumes(a, b *model.Pod) bool {
 	return a != nil && a.Shape == b.Shape && a.Rejected == b.Rejected && slices.Equal(a.Attachments(), b.Attachments()) &&
-		slices.Equal(a.ExclusiveVolumes(), b.ExclusiveVolumes())
+		slices.Equal(a.ExclusiveVolumes(), b.ExclusiveVolumes()) && slices.Equal(a.LateVolumes(), b.LateVolumes())
 }

@@ -57,6 +57,9 @@ type Store struct {
 	nodes   model.Editor[*model.Node]
 	pending model.Editor[*model.Pod]
 
+	// resources is the number of offered resources for which the pods are translated.
+	resources int
+
 	published     *model.Snapshot
 	changed       bool
 	consolidation consolidation
@@ -102,13 +105,12 @@ func (s *Store) Snapshot() *model.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.DefaultSpread.retranslateStale()
-	if s.published != nil && !s.changed && len(s.dirty) == 0 {
+	if s.published != nil && !s.changed && len(s.dirty) == 0 && s.resources == s.translator.Resources().Len() {
 		return s.published
 	}
-	for id := range s.dirty {
-		s.rebuild(id)
-	}
-	clear(s.dirty)
+	s.rebuildDirty()
+	s.offerResources()
+	s.rebuildDirty()
 	s.changed = false
 	version := uint64(1)
 	if s.published != nil {
@@ -126,6 +128,39 @@ func (s *Store) Snapshot() *model.Snapshot {
 		Devices:         s.Devices.publish(),
 	}
 	return s.published
+}
+
+func (s *Store) rebuildDirty() {
+	for id := range s.dirty {
+		s.rebuild(id)
+	}
+	clear(s.dirty)
+}
+
+// offerResources updates pods that request resources which something offers since the last time. This is rare: resources are few.
+func (s *Store) offerResources() {
+	offered := s.translator.Resources().Len()
+	if s.resources == offered {
+		return
+	}
+	s.resources = offered
+	var stale []*model.Pod
+	for _, p := range s.pending.All() {
+		if len(p.Shape.Unoffered) > 0 {
+			stale = append(stale, p)
+		}
+	}
+	for _, p := range stale {
+		s.putPod(p, true)
+	}
+	for _, pods := range s.podsOn {
+		for uid, p := range pods {
+			if next := s.translator.Offered(p); next != p {
+				pods[uid] = next
+				s.markDirty(p.Node)
+			}
+		}
+	}
 }
 
 func (s *Store) rebuild(id string) {
@@ -263,6 +298,7 @@ func (s *Store) applyLivePod(pod *corev1.Pod, p *model.Pod) {
 
 // putPod sets a live pod; waiting reports whether it is pending.
 func (s *Store) putPod(p *model.Pod, waiting bool) {
+	p = s.translator.Offered(p) // it may have been translated before the last call of offerResources
 	uid := p.UID
 	if at, ok := s.podNode[uid]; ok && at != p.Node {
 		s.unbind(uid)

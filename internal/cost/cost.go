@@ -4,8 +4,6 @@
 package cost
 
 import (
-	"math"
-
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -51,7 +49,7 @@ func (p Prices) Of(o Offering) (dollars float64, known bool) {
 	}
 	for i := range t.Offerings {
 		if sold := &t.Offerings[i]; sold.Zone() == o.Zone && sold.CapacityType() == o.CapacityType {
-			if math.IsNaN(sold.Price) {
+			if !sold.PriceKnown() {
 				return 0, false
 			}
 			return max(sold.Price, 0), true
@@ -60,20 +58,37 @@ func (p Prices) Of(o Offering) (dollars float64, known bool) {
 	return 0, false
 }
 
-// Sum returns the total price of nodes in dollars per hour. Offerings without a price count as 0 and are returned, each once, in
-// the order of the nodes. Incomplete offerings are left out.
-func (p Prices) Sum(nodes []Offering) (dollars float64, unknown []Offering) {
+// Total is what nodes cost together.
+type Total struct {
+	// Dollars per hour are those of the Priced nodes. Unpriced is the number of nodes whose price is not known.
+	Dollars          float64
+	Priced, Unpriced int
+	// Unknown are the offerings of the unpriced nodes, each once, in the order of the nodes.
+	Unknown []Offering
+}
+
+// Known reports whether Dollars says anything: some price is known, or there are no nodes.
+func (t Total) Known() bool { return t.Priced > 0 || t.Unpriced == 0 }
+
+// Sum returns the total of nodes. Incomplete offerings are left out.
+func (p Prices) Sum(nodes []Offering) Total {
+	var out Total
 	reported := map[Offering]bool{}
 	for _, o := range nodes {
 		if !o.Complete() {
 			continue
 		}
 		price, known := p.Of(o)
-		if !known && !reported[o] {
-			reported[o] = true
-			unknown = append(unknown, o)
+		if known {
+			out.Dollars += price
+			out.Priced++
+			continue
 		}
-		dollars += price
+		out.Unpriced++
+		if !reported[o] {
+			reported[o] = true
+			out.Unknown = append(out.Unknown, o)
+		}
 	}
-	return dollars, unknown
+	return out
 }

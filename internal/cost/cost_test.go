@@ -27,7 +27,10 @@ func priced(name string, prices map[[2]string]float64) *cloud.InstanceType {
 
 func TestSum(t *testing.T) {
 	t.Attr("covers", "C539 L397")
+	free := priced("free", map[[2]string]float64{{"a", "spot"}: 0})
+	free.Offerings[0].PriceOverlaid = true
 	prices := PricesOf([]*cloud.InstanceType{
+		free, priced("unpriced", map[[2]string]float64{{"a", "spot"}: 0}),
 		priced("m", map[[2]string]float64{{"a", "spot"}: 1, {"a", "on-demand"}: 4, {"b", "on-demand"}: 5}),
 		priced("odd", map[[2]string]float64{{"a", "spot"}: math.NaN(), {"b", "spot"}: -3}),
 	})
@@ -42,13 +45,28 @@ func TestSum(t *testing.T) {
 		"two of one offering":             {[]Offering{spot, spot}, 2, nil},
 		"several offerings":               {[]Offering{spot, onDemand}, 6, nil},
 		"a type that is not listed":       {[]Offering{spot, {"gone", "a", "spot"}, {"gone", "a", "spot"}}, 1, []Offering{{"gone", "a", "spot"}}},
+		"a type without prices":           {[]Offering{{"unpriced", "a", "spot"}, spot}, 1, []Offering{{"unpriced", "a", "spot"}}},
+		"a free offering":                 {[]Offering{{"free", "a", "spot"}, spot}, 1, nil},
 		"a zone that is not listed":       {[]Offering{{"m", "c", "spot"}, onDemand}, 5, []Offering{{"m", "c", "spot"}}},
 		"a price that is no number":       {[]Offering{{"odd", "a", "spot"}}, 0, []Offering{{"odd", "a", "spot"}}},
 		"a price below nothing":           {[]Offering{{"odd", "b", "spot"}, spot}, 1, nil},
 		"a node that is not launched yet": {[]Offering{{InstanceType: "m"}, {}, spot}, 1, nil},
 	} {
-		if got, unknown := prices.Sum(c.nodes); got != c.want || !slices.Equal(unknown, c.unknown) {
-			t.Errorf("%s: %v, unknown %v; want %v, %v", name, got, unknown, c.want, c.unknown)
+		got := prices.Sum(c.nodes)
+		if got.Dollars != c.want || !slices.Equal(got.Unknown, c.unknown) {
+			t.Errorf("%s: %v, unknown %v; want %v, %v", name, got.Dollars, got.Unknown, c.want, c.unknown)
+		}
+		complete := 0
+		for _, o := range c.nodes {
+			if o.Complete() {
+				complete++
+			}
+		}
+		if got.Priced+got.Unpriced != complete || got.Unpriced < len(got.Unknown) || (got.Unpriced > 0) != (len(got.Unknown) > 0) {
+			t.Errorf("%s: %d with a price and %d without, of %d", name, got.Priced, got.Unpriced, complete)
+		}
+		if got.Known() != (got.Priced > 0 || complete == 0) {
+			t.Errorf("%s: known: %v", name, got.Known())
 		}
 	}
 	if got, known := (Prices{}).Of(spot); known || got != 0 {

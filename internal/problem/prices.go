@@ -26,8 +26,13 @@ func PricesOf(types []*cloud.InstanceType) PoolPrices {
 
 // Of is the price of a node in dollars an hour; 0 when it is not known.
 func (p PoolPrices) Of(n *model.Node) float64 {
-	price, _ := p.prices.Of(cost.OfferingOf(n.Labels))
+	price, _ := p.Known(n)
 	return price
+}
+
+// Known is the price of a node in dollars an hour; false when it is not known.
+func (p PoolPrices) Known(n *model.Node) (dollars float64, known bool) {
+	return p.prices.Of(cost.OfferingOf(n.Labels))
 }
 
 // Set sets the fields of a candidate that depend on prices.

@@ -117,7 +117,9 @@ func (b Builder) AddPools(ctx context.Context, snapshot *model.Snapshot, in *Inp
 		return err
 	}
 	in.Problem.Pools = in.Pools.Usable
-	// Translating pods and pools may have met resources that the snapshot did not know.
+	// The pools may offer resources that the snapshot did not know.
+	in.Problem.Pods = b.Translator.OfferedPods(in.Problem.Pods)
+	in.Problem.DaemonSets = b.Translator.OfferedDaemonSets(in.Problem.DaemonSets)
 	in.Problem.Resources = snapshot.Resources.Names()
 	return nil
 }
@@ -157,11 +159,13 @@ func (b Builder) input(snapshot *model.Snapshot, reserved solve.ReservedMode) (i
 		switch {
 		case !n.Deleting:
 			in.Problem.Nodes = append(in.Problem.Nodes, n)
-		case n.NodeName != "" && len(n.Pods) > 0:
-			leaving = append(leaving, n)
+		case n.NodeName != "":
+			in.Problem.ExcludedNodes = append(in.Problem.ExcludedNodes, n)
+			if len(n.Pods) > 0 {
+				leaving = append(leaving, n)
+			}
 		}
 	}
-	in.Problem.ExcludedNodes = leaving
 	return in, leaving
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -14,10 +15,12 @@ import (
 func TestDaemonSetsThatUseDevices(t *testing.T) {
 	t.Attr("covers", "L163")
 	tr := translate.New(v1.CoreLabelRules())
-	spec := corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}}}}}
+	gpu, log := &appsv1.DaemonSet{}, &appsv1.DaemonSet{}
+	gpu.Name, log.Name = "gpu", "log"
+	gpu.Spec.Template.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}}}}
 	var all model.Editor[*model.DaemonSet]
-	all.Put("ns/gpu", tr.DaemonSet("ns", "gpu", corev1.PodTemplateSpec{Spec: spec}, nil))
-	all.Put("ns/log", tr.DaemonSet("ns", "log", corev1.PodTemplateSpec{}, nil))
+	all.Put("ns/gpu", tr.DaemonSet(gpu, nil))
+	all.Put("ns/log", tr.DaemonSet(log, nil))
 	for _, c := range []struct {
 		devices *model.Devices
 		want    int

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -76,8 +77,22 @@ func emptyTerm(term corev1.NodeSelectorTerm) bool {
 	return len(term.MatchExpressions) == 0 && len(term.MatchFields) == 0
 }
 
+// unparsable returns why kube-scheduler cannot parse a term, or "". Such a term matches no node. The API server accepts some: Gt and Lt with
+// a label value that is no integer, terms that are older than its validation, and any value in the topologies of a StorageClass. In a
+// NodeClaim it would refuse them.
+func unparsable(term corev1.NodeSelectorTerm) string {
+	_, err := nodeaffinity.NewNodeSelector(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}})
+	if err == nil {
+		return ""
+	}
+	return strings.ReplaceAll(err.Error(), "nodeSelectorTerms[0].", "")
+}
+
 // excludes reports whether the pod's node affinity, including its preference of highest weight, excludes nodes with the label.
 func (l labelTerms) excludes(pod *corev1.Pod, key string) bool {
+	if !l.mentions(pod, key) {
+		return false
+	}
 	var s model.Shape
 	s.Selector = l.selector(pod.Spec.NodeSelector)
 	l.nodeAffinity(&s, pod.Spec.Affinity)
@@ -90,9 +105,24 @@ func (l labelTerms) excludes(pod *corev1.Pod, key string) bool {
 	return avoids.Operator() == requirement.DoesNotExist && avoids.AllowsAbsence()
 }
 
-// reject returns why a pending pod cannot be scheduled, specBytes being the length of its key in the spec cache, and whether it opts out of Karpenter's nodes, for which there is no
-// event. trouble is the problem with its volumes, or empty. Every other field that it reads has to be in the key of the spec
-// cache.
+// mentions reports whether the node selector or the node affinity of the pod has a term on the label.
+func (l labelTerms) mentions(pod *corev1.Pod, key string) bool {
+	for name := range pod.Spec.NodeSelector {
+		if l.rules.Normalize(name) == key {
+			return true
+		}
+	}
+	on := func(e corev1.NodeSelectorRequirement) bool { return l.rules.Normalize(e.Key) == key }
+	return slices.ContainsFunc(requiredTerms(pod.Spec.Affinity), func(term corev1.NodeSelectorTerm) bool {
+		return slices.ContainsFunc(term.MatchExpressions, on)
+	}) || slices.ContainsFunc(preferredTerms(pod.Spec.Affinity), func(term corev1.PreferredSchedulingTerm) bool {
+		return slices.ContainsFunc(term.Preference.MatchExpressions, on)
+	})
+}
+
+// reject returns why a pending pod cannot be scheduled, and whether it opts out of Karpenter's nodes, for which there is no event. trouble
+// is the problem with its volumes, or empty. specBytes is the length of its key in the spec cache; 0 leaves the size unchecked, for a
+// pod that has such a problem anyway. Every other field that it reads has to be in the key of the spec cache.
 // Source: scheduling specification, pod validation.
 func (l labelTerms) reject(pod *corev1.Pod, trouble string, specBytes int) (why string, silent bool) {
 	var problems []string

@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
-	podresource "k8s.io/component-helpers/resource"
 
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
@@ -15,7 +14,8 @@ import (
 // amounts translates between lists of resources and vectors.
 type amounts struct{ resources *resource.Table }
 
-// vector returns list in table order. CPU is rounded up to thousandths, all other resources up to whole units.
+// vector returns what list offers in table order: the table learns its names. CPU is rounded up to thousandths, all other resources up to
+// whole units.
 func (a amounts) vector(list corev1.ResourceList) resource.Vector {
 	v := vectorOf(len(list))
 	for name, q := range list {
@@ -92,50 +92,6 @@ func quantity(i int, amount int64) apiresource.Quantity {
 	default:
 		return *apiresource.NewQuantity(amount, apiresource.DecimalSI)
 	}
-}
-
-// podRequests returns the pod's total requests, including one pod.
-func (a amounts) podRequests(pod *corev1.Pod) resource.Vector {
-	v, ok := a.plainRequests(pod)
-	if !ok {
-		v = a.vector(podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true}))
-	}
-	v[resource.Pods] = 1
-	return v
-}
-
-// plainRequests returns the sum over containers and overhead, for pods whose requests depend only on these and whose amounts
-// are all integers: nearly all pending pods.
-func (a amounts) plainRequests(pod *corev1.Pod) (resource.Vector, bool) {
-	spec := &pod.Spec
-	if len(spec.InitContainers) > 0 || spec.Resources != nil || podresource.IsPodResizeInfeasible(pod) {
-		return nil, false
-	}
-	v := make(resource.Vector, resource.Nodes)
-	for i := range spec.Containers {
-		c := &spec.Containers[i]
-		if s := statusOf(&pod.Status, c.Name); s != nil && (s.Resources != nil || s.AllocatedResources != nil) {
-			return nil, false
-		}
-		var ok bool
-		if v, ok = a.accumulate(v, c.Resources.Requests); !ok {
-			return nil, false
-		}
-	}
-	return a.accumulate(v, spec.Overhead)
-}
-
-// accumulate adds list to v, up to maxAmount; false if some amount is not an integer.
-func (a amounts) accumulate(v resource.Vector, list corev1.ResourceList) (resource.Vector, bool) {
-	for name, q := range list {
-		i := a.resources.Index(string(name))
-		n, ok := exact(i, &q)
-		if !ok {
-			return nil, false
-		}
-		v = v.Set(i, min(max(v.At(i)+n, -maxAmount), maxAmount)) // both are far from the range of int64
-	}
-	return v, true
 }
 
 func (a amounts) estimate(reported, expected corev1.ResourceList) resource.Vector {

@@ -21,7 +21,7 @@ func FuzzRequests(f *testing.F) {
 		for _, text := range []string{one, other} {
 			q, err := resource.ParseQuantity(text)
 			if err != nil || q.Sign() < 0 || len(text) > 40 {
-				t.Skip() // the API server refuses these
+				return // the API server refuses these
 			}
 			quantities = append(quantities, q)
 		}

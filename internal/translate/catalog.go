@@ -61,7 +61,7 @@ func (r *catalogReader) read(out *catalog.InstanceType, it *cloud.InstanceType, 
 		Attachable:   it.VolumeLimits,
 		Devices:      r.templateOf(it.DynamicResources),
 
-		PriceOverlaid: it.PriceOverlaid(), CapacityOverlaid: it.CapacityOverlaid,
+		PriceOverlaid: it.PriceOverlaid(), CapacityOverlaid: it.CapacityOverlaid, Exotic: it.Exotic,
 	}
 	first := len(r.offerings)
 	var known map[string]int

@@ -88,7 +88,8 @@ func (x *deviceTerms) slice(s *resourcev1.ResourceSlice) *device.Slice {
 	return out
 }
 
-// places are the alternatives that a node selector leaves, of which some may be equal.
+// places are the alternatives that a node selector leaves, of which some may be equal; none if no node matches it. kube-scheduler
+// allocates no device while it cannot parse a term of a selector: such a selector leaves none either.
 func (l labelTerms) places(selector *corev1.NodeSelector) []requirement.Set {
 	if selector == nil {
 		return nil
@@ -97,6 +98,9 @@ func (l labelTerms) places(selector *corev1.NodeSelector) []requirement.Set {
 	for _, term := range selector.NodeSelectorTerms {
 		if emptyTerm(term) {
 			continue
+		}
+		if unparsable(term) != "" {
+			return nil
 		}
 		set := l.expressions(term.MatchExpressions)
 		for _, f := range term.MatchFields {

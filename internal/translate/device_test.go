@@ -273,6 +273,46 @@ func TestSlices(t *testing.T) {
 	}
 }
 
+// TestNodeSelectorsThatCannotBeParsed: kube-scheduler allocates nothing from such a slice, and places no pod of such a claim.
+func TestNodeSelectorsThatCannotBeParsed(t *testing.T) {
+	term := func(op corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorTerm {
+		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "team", Operator: op, Values: values}}}
+	}
+	here := func(s *device.Slice, claim *device.Claim) bool {
+		facts := requirement.Labels(map[string]string{"team": "2"})
+		_, failure := device.NewLedger(device.NewInventory([]*device.Slice{s}, func(string) bool { return true }), device.Allocated{}).Allocate(device.Candidate{
+			Owner: "n", Node: "n", Fixed: true, Requirements: facts, Templates: []*device.Template{nil},
+		}, []*device.Claim{claim}, nil)
+		return failure == nil
+	}
+	translator := New(v1.CoreLabelRules())
+	for name, c := range map[string]struct {
+		terms []corev1.NodeSelectorTerm
+		want  bool
+	}{
+		"a valid term":               {[]corev1.NodeSelectorTerm{term(corev1.NodeSelectorOpNotIn, "1")}, true},
+		"a value that is none":       {[]corev1.NodeSelectorTerm{term(corev1.NodeSelectorOpNotIn, "not a value!")}, false},
+		"a bound that is no integer": {[]corev1.NodeSelectorTerm{term(corev1.NodeSelectorOpGt, "many")}, false},
+		"one of two terms":           {[]corev1.NodeSelectorTerm{term(corev1.NodeSelectorOpIn, "2"), term(corev1.NodeSelectorOpGt, "many")}, false},
+		"only an empty term":         {[]corev1.NodeSelectorTerm{{}}, false},
+	} {
+		selector := &corev1.NodeSelector{NodeSelectorTerms: c.terms}
+		slice := translator.Slice(&resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{
+			Driver: "gpu.example.com", Pool: resourcev1.ResourcePool{Name: "p", ResourceSliceCount: 1},
+			NodeSelector: selector, Devices: []resourcev1.Device{{Name: "d"}},
+		}})
+		open := claimOf(t, classes(), []resourcev1.DeviceRequest{exactly("gpu")})
+		if got := here(slice, open); got != c.want {
+			t.Errorf("%s: a device of the slice is allocated: %v", name, got)
+		}
+		claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
+		claim.Status.Allocation = &resourcev1.AllocationResult{NodeSelector: selector}
+		if got := here(slice, translator.DeviceClaim(claim, nil).Claim); got != c.want {
+			t.Errorf("%s: the allocated claim can be used: %v", name, got)
+		}
+	}
+}
+
 func TestAllocatedClaims(t *testing.T) {
 	t.Attr("covers", "L340")
 	result := func(name, memory string, admin bool) resourcev1.DeviceRequestAllocationResult {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
@@ -37,8 +38,11 @@ func newDeviceTerms(labels labelTerms) *deviceTerms {
 func (t *Translator) DeviceClaim(c *resourcev1.ResourceClaim, class func(name string) *resourcev1.DeviceClass) *model.DeviceClaim {
 	out := &model.DeviceClaim{Claim: &device.Claim{Name: c.Namespace + "/" + c.Name}}
 	out.Pods, out.PodsOnly = reservedFor(c)
-	if c.Status.Allocation != nil {
-		out.Allocation = &device.Allocation{Places: t.labels.places(c.Status.Allocation.NodeSelector)}
+	if a := c.Status.Allocation; a != nil {
+		out.Allocation = &device.Allocation{Places: t.labels.places(a.NodeSelector)}
+		if a.NodeSelector != nil && len(out.Allocation.Places) == 0 {
+			out.Allocation.Places = []requirement.Set{device.Nowhere()}
+		}
 	}
 	requests, err := t.devices.requests(c.Spec.Devices.Requests, class)
 	if err == nil {

@@ -17,6 +17,7 @@ func newInterned[T any]() *interned[T] {
 
 // of returns the live value with that identity, or the one that build returns.
 func (x *interned[T]) of(id []byte, build func() *T) *T {
+	id = shortKey(id)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if known := x.live.entries[string(id)].Value(); known != nil {

@@ -30,11 +30,11 @@ func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 	}
 	p := plain(pod)
 	p.Shape, p.Labels, p.Dependencies = asked.shape, t.podLabels(pod), model.NewDependencies(volumes.attachments, p.DeviceClaims())
-	if len(volumes.exclusive) > 0 {
+	if len(volumes.exclusive)+len(volumes.late) > 0 {
 		if p.Dependencies == nil {
 			p.Dependencies = &model.Dependencies{}
 		}
-		p.Dependencies.ExclusiveVolumes = volumes.exclusive
+		p.Dependencies.ExclusiveVolumes, p.Dependencies.LateVolumes = volumes.exclusive, volumes.late
 	}
 	p.Rejected, p.Silent, p.IgnoredPreferences = asked.problems, asked.silent, asked.ignored
 	switch {
@@ -72,8 +72,10 @@ func (t *Translator) Shape(pod *corev1.Pod) *model.Shape {
 
 // shape translates a pod spec, and returns the preferences that it ignores. Every field that it reads has to be in the key of the spec cache.
 func (x *podSpecs) shape(pod *corev1.Pod) (*model.Shape, notes) {
+	asked := x.amounts.podRequests(pod)
 	s := &model.Shape{
-		Requests:    x.amounts.podRequests(pod),
+		Requests:    asked.vector,
+		Unoffered:   asked.unoffered,
 		Selector:    x.labels.selector(pod.Spec.NodeSelector),
 		Tolerations: tolerations(pod.Spec.Tolerations),
 		HostPorts:   hostPorts(&pod.Spec),

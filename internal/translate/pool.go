@@ -3,6 +3,7 @@ package translate
 import (
 	"maps"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -49,13 +50,15 @@ func poolLabels(pool *v1.NodePool) map[string]string {
 	return labels
 }
 
-// DaemonSet translates a daemon as the pod that will appear on a new node: the newest live pod if there is one, else the
+// DaemonSet translates a DaemonSet with the pod that will appear on a new node: the newest live pod if there is one, else that of the
 // template. Affinity is the template's in both cases where it has any, because live pods are pinned to a node by name.
 // Source: scheduling specification, DaemonSets.
-func (t *Translator) DaemonSet(namespace, name string, template corev1.PodTemplateSpec, newest *corev1.Pod) *model.DaemonSet {
+func (t *Translator) DaemonSet(set *appsv1.DaemonSet, newest *corev1.Pod) *model.DaemonSet {
+	template := &set.Spec.Template
 	pod := &corev1.Pod{Spec: *template.Spec.DeepCopy()}
-	pod.Namespace, pod.Labels = namespace, template.Labels
+	pod.Namespace, pod.Labels = set.Namespace, template.Labels
 	DefaultRequests(&pod.Spec)
+	pod.Spec.Priority = builtInPriority(template.Spec.PriorityClassName)
 	if newest != nil {
 		pod = newest.DeepCopy()
 		pod.Spec.NodeName = ""
@@ -63,8 +66,29 @@ func (t *Translator) DaemonSet(namespace, name string, template corev1.PodTempla
 			setRequiredAffinity(&pod.Spec, terms)
 		}
 	}
-	return &model.DaemonSet{Namespace: namespace, Name: name, Shape: t.Shape(pod), Labels: t.podLabels(pod), UsesDevices: UsesDevices(&pod.Spec)}
+	return &model.DaemonSet{
+		Namespace: set.Namespace, Name: set.Name, UID: string(set.UID), Created: set.CreationTimestamp.UnixNano(),
+		Shape: t.Shape(pod), Labels: t.podLabels(pod), UsesDevices: UsesDevices(&pod.Spec),
+	}
 }
+
+// builtInPriority is the priority of a class that every cluster has, or nil. What a template says itself does not count: the API server
+// sets the priority of pods by their class.
+func builtInPriority(class string) *int32 {
+	priority, ok := map[string]int32{
+		"system-node-critical": systemNodeCritical, "system-cluster-critical": systemClusterCritical,
+	}[class]
+	if !ok {
+		return nil
+	}
+	return &priority
+}
+
+// The priorities of the classes that every cluster has. Source: Kubernetes documentation, pod priority and preemption.
+const (
+	systemNodeCritical    = 2_000_001_000
+	systemClusterCritical = 2_000_000_000
+)
 
 func requiredAffinity(a *corev1.Affinity) *corev1.NodeSelector {
 	if a == nil || a.NodeAffinity == nil {

@@ -44,6 +44,10 @@ func appendShape(b []byte, s *model.Shape) []byte {
 	for _, amount := range s.Requests {
 		b = binary.AppendVarint(b, amount)
 	}
+	b = binary.AppendUvarint(b, uint64(len(s.Unoffered)))
+	for _, r := range s.Unoffered {
+		b = binary.AppendVarint(appendString(b, r.Name), r.Amount)
+	}
 	b = appendSet(b, s.Selector)
 	b = binary.AppendUvarint(b, uint64(len(s.Required)))
 	for _, set := range s.Required {

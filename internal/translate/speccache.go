@@ -59,7 +59,15 @@ func (x *podSpecs) of(pod *corev1.Pod, waits bool) podSpec {
 
 // withKey returns the translated spec of a pod with the given key, from the cache if it is there.
 func (x *podSpecs) withKey(key []byte, pod *corev1.Pod, waits bool) podSpec {
+	size := len(key)
+	key = shortKey(key)
 	a, judged := x.cache.find(key)
+	if a.shape != nil {
+		if now := x.offered(a.shape); now != a.shape {
+			a.shape = now
+			x.cache.put(key, &cachedSpec{shape: weak.Make(now), validated: judged, problems: a.problems, silent: a.silent, ignored: a.ignored})
+		}
+	}
 	switch {
 	case a.shape == nil:
 		shape, ignored := x.shape(pod)
@@ -70,7 +78,7 @@ func (x *podSpecs) withKey(key []byte, pod *corev1.Pod, waits bool) podSpec {
 		return a
 	}
 	if waits {
-		a.problems, a.silent = x.labels.reject(pod, "", len(key))
+		a.problems, a.silent = x.labels.reject(pod, "", size)
 	}
 	x.cache.put(key, &cachedSpec{shape: weak.Make(a.shape), validated: waits, problems: a.problems, silent: a.silent, ignored: a.ignored})
 	if !waits {

@@ -3,6 +3,7 @@ package translate
 import (
 	"math"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -18,6 +19,8 @@ type Volumes interface {
 	Claim(namespace, name string) *corev1.PersistentVolumeClaim
 	Volume(name string) *corev1.PersistentVolume
 	Class(name string) *storagev1.StorageClass
+	// Zonal reports whether volumes that a CSI driver creates may be usable in one zone only.
+	Zonal(driver string) bool
 }
 
 // Storage is the input of the translation of a pod's volumes besides the pod.
@@ -89,10 +92,13 @@ func (u volumeUse) driver() string {
 			return csiDriver(old)
 		}
 	case u.class != nil:
-		return csiDriver(u.class.Provisioner)
+		return Driver(u.class)
 	}
 	return ""
 }
+
+// Driver returns the CSI driver that creates the volumes of a StorageClass.
+func Driver(class *storagev1.StorageClass) string { return csiDriver(class.Provisioner) }
 
 func csiDriver(provisioner string) string {
 	if driver, err := csitranslation.New().GetCSINameFromInTreeName(provisioner); err == nil {
@@ -108,7 +114,9 @@ type podVolumes struct {
 	driverKeys  []string
 	// exclusive are the claims that only one pod may use.
 	exclusive []string
-	problem   string
+	// late are the claims whose volume will be created in the zone of the first pod that uses it.
+	late    []string
+	problem string
 }
 
 // drivers are those of the attachments, sorted, as often as they occur, and with the claim where it is shared.
@@ -126,6 +134,7 @@ func (v volumeTerms) ofPod(pod *corev1.Pod, storage Storage, waits bool) podVolu
 	var err error
 	if waits {
 		err = storage.check(uses)
+		out.late = storage.late(uses)
 	}
 	if err == nil {
 		out.topology, err = v.topology(uses)
@@ -171,6 +180,25 @@ func exclusive(uses []volumeUse) []string {
 		}
 	}
 	return out
+}
+
+// late returns the claims whose volume will be created in the zone of the first pod that uses it, without repetition.
+func (st Storage) late(uses []volumeUse) []string {
+	var out []string
+	for _, u := range uses {
+		if u.class == nil || immediate(u.class) || !st.Volumes.Zonal(u.driver()) {
+			continue
+		}
+		if id := u.namespace + "/" + u.name; !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// Zonal reports whether the topology of a CSI driver on a node, as its CSINode has it, includes the zone.
+func Zonal(driver *storagev1.CSINodeDriver) bool {
+	return slices.ContainsFunc(driver.TopologyKeys, func(key string) bool { return strings.HasSuffix(key, "/zone") })
 }
 
 // Attachable returns how many volumes of each driver a node can attach, as its CSINode reports; nil without a CSINode. A

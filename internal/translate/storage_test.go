@@ -10,9 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
 	"sigs.k8s.io/yaml"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
@@ -29,6 +31,7 @@ func (s shelf) Claim(namespace, name string) *corev1.PersistentVolumeClaim {
 }
 func (s shelf) Volume(name string) *corev1.PersistentVolume { return s.volumes[name] }
 func (s shelf) Class(name string) *storagev1.StorageClass   { return s.classes[name] }
+func (s shelf) Zonal(driver string) bool                    { return driver == "disk" }
 
 func fill[T metav1.Object](t *testing.T, into map[string]T, text string, empty func() T) {
 	t.Helper()
@@ -83,6 +86,14 @@ const (
 {metadata: {namespace: x, name: nfs, annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {volumeName: nfs}}
 {metadata: {namespace: x, name: ebs, annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {volumeName: ebs}}
 {metadata: {namespace: x, name: odd-volume, annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {volumeName: odd}}
+{metadata: {namespace: x, name: misnamed}, spec: {storageClassName: misnamed}}
+{metadata: {namespace: x, name: half-misnamed}, spec: {storageClassName: half-misnamed}}
+{metadata: {namespace: x, name: no-number, annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {volumeName: no-number}}
+{metadata: {namespace: x, name: negative, annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {volumeName: negative}}
+{metadata: {namespace: x, name: excludes-misnamed, annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {volumeName: excludes-misnamed}}
+{metadata: {namespace: x, name: misnamed-or-b, annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {volumeName: misnamed-or-b}}
+{metadata: {namespace: x, name: two-names, annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {volumeName: two-names}}
+{metadata: {namespace: x, name: local-misnamed, annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {volumeName: local-misnamed}}
 {metadata: {namespace: x, name: old-zone, annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {volumeName: old-zone}}
 `
 	testVolumes = `
@@ -98,6 +109,12 @@ const (
 {metadata: {name: nfs}, spec: {nfs: {server: s, path: /d}}}
 {metadata: {name: ebs}, spec: {awsElasticBlockStore: {volumeID: v}}}
 {metadata: {name: odd}, spec: {csi: {driver: odd, volumeHandle: h}}}
+{metadata: {name: no-number}, spec: {nfs: {server: s, path: /d}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: generation, operator: Gt, values: [many]}]}]}}}}
+{metadata: {name: negative}, spec: {nfs: {server: s, path: /d}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: generation, operator: Gt, values: ["-2"]}]}]}}}}
+{metadata: {name: excludes-misnamed}, spec: {nfs: {server: s, path: /d}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: team, operator: NotIn, values: ["not a value!"]}]}]}}}}
+{metadata: {name: misnamed-or-b}, spec: {nfs: {server: s, path: /d}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [a]}, {key: team, operator: In, values: [one, "not a value!"]}]}, {matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [b]}]}]}}}}
+{metadata: {name: two-names}, spec: {nfs: {server: s, path: /d}, nodeAffinity: {required: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [node-1, node-2]}]}]}}}}
+{metadata: {name: local-misnamed}, spec: {local: {path: /d}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: ["not a value!"]}]}]}}}}
 {metadata: {name: old-zone}, spec: {csi: {driver: disk, volumeHandle: h}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: failure-domain.beta.kubernetes.io/zone, operator: In, values: [b]}]}]}}}}
 `
 	testClasses = `
@@ -109,6 +126,8 @@ const (
 {metadata: {name: old-driver}, provisioner: kubernetes.io/aws-ebs, volumeBindingMode: WaitForFirstConsumer}
 {metadata: {name: in-a-or-b}, provisioner: disk, volumeBindingMode: WaitForFirstConsumer, allowedTopologies: [{matchLabelExpressions: [{key: topology.kubernetes.io/zone, values: [a, b]}]}]}
 {metadata: {name: in-racks}, provisioner: disk, volumeBindingMode: WaitForFirstConsumer, allowedTopologies: [{matchLabelExpressions: [{key: topology.kubernetes.io/zone, values: [a]}, {key: rack, values: ["1"]}]}, {matchLabelExpressions: [{key: topology.kubernetes.io/zone, values: [b]}, {key: rack, values: ["2"]}]}]}
+{metadata: {name: misnamed}, provisioner: disk, volumeBindingMode: WaitForFirstConsumer, allowedTopologies: [{matchLabelExpressions: [{key: team, values: ["not a value!"]}]}]}
+{metadata: {name: half-misnamed}, provisioner: disk, volumeBindingMode: WaitForFirstConsumer, allowedTopologies: [{matchLabelExpressions: [{key: team, values: [one, "not a value!"]}]}, {matchLabelExpressions: [{key: team, values: [two]}]}]}
 {metadata: {name: matches-none}, provisioner: disk, volumeBindingMode: WaitForFirstConsumer, allowedTopologies: [{}]}
 `
 )
@@ -137,6 +156,11 @@ func claimant(claims ...string) *corev1.Pod {
 	}
 	return pod
 }
+
+// noValue is what is wrong with the first value of the first expression where it is no label value.
+const noValue = `matchExpressions[0].values[0][team]: Invalid value: "not a value!": a valid label must be an empty string or consist of alphanumeric characters, ` +
+	`'-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', ` +
+	`regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`
 
 func TestVolumesOfPodsThatWaitAreValidated(t *testing.T) {
 	t.Attr("covers", "L278 L279 L285 L287 L288 L289 L290")
@@ -169,6 +193,11 @@ func TestVolumesOfPodsThatWaitAreValidated(t *testing.T) {
 		{"the first volume in trouble decides", []string{"b", "at-once", "none"}, "failed to validate pvc, pvc with immediate volume binding mode must be bound (PersistentVolumeClaim=x/at-once, StorageClass=immediate)"},
 		{"a volume that no node can use", []string{"no-node"}, "failed to get volume topology, node affinity of persistentvolume matches no node (PersistentVolume=no-node, PersistentVolumeClaim=x/no-node)"},
 		{"a class that serves no node", []string{"nowhere"}, "failed to get volume topology, allowed topologies of storageclass match no node (PersistentVolumeClaim=x/nowhere, StorageClass=matches-none)"},
+		{"a class that names no label value", []string{"misnamed"}, "failed to get volume topology, allowed topologies of storageclass match no node (PersistentVolumeClaim=x/misnamed, StorageClass=misnamed, invalid=" + noValue + ")"},
+		{"a volume with a bound that is no number", []string{"no-number"}, `failed to get volume topology, node affinity of persistentvolume matches no node (PersistentVolume=no-number, PersistentVolumeClaim=x/no-number, invalid=matchExpressions[0].values[0]: Invalid value: "many": for 'Gt', 'Lt' operators, the value must be an integer)`},
+		{"a volume that excludes no label value", []string{"excludes-misnamed"}, "failed to get volume topology, node affinity of persistentvolume matches no node (PersistentVolume=excludes-misnamed, PersistentVolumeClaim=x/excludes-misnamed, invalid=" + noValue + ")"},
+		{"one valid term of a volume is enough", []string{"misnamed-or-b"}, ""},
+		{"one valid term of a class is enough", []string{"half-misnamed"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := translator.PodWith(claimant(c.claims...), storage).Rejected; got != c.want {
@@ -211,6 +240,8 @@ func TestReach(t *testing.T) {
 		{"a host path on one node by name", []string{"host-path"}, nil},
 		{"a local volume on one node, or in a zone", []string{"local"}, nil},
 		{"not a CSI volume", []string{"nfs"}, nil},
+		{"a class with a term that cannot be parsed", []string{"half-misnamed"}, []string{"team In [two]"}},
+		{"a volume with a term that cannot be parsed", []string{"misnamed-or-b"}, []string{"topology.kubernetes.io/zone In [b]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pod := translator.PodWith(claimant(c.claims...), storage)
@@ -231,6 +262,26 @@ func TestReach(t *testing.T) {
 				t.Errorf("got %v, want node-1 only", reach)
 			}
 		})
+	}
+}
+
+// TestTermsThatCannotBeParsedMatchNoNode compares volumes with what kube-scheduler says about them.
+func TestTermsThatCannotBeParsedMatchNoNode(t *testing.T) {
+	storage, translator := testStorage(t), translate.New(v1.CoreLabelRules())
+	node := map[string]string{"team": "one", "generation": "3", corev1.LabelHostname: "node-1", corev1.LabelTopologyZone: "a"}
+	for _, name := range []string{"no-number", "negative", "excludes-misnamed", "misnamed-or-b", "two-names", "local-misnamed"} {
+		if err := volumehelpers.CheckNodeAffinity(storage.Volumes.Volume(name), node); err == nil {
+			t.Errorf("kube-scheduler accepts volume %s", name)
+		}
+		pod := translator.PodWith(claimant(name), storage)
+		for _, set := range pod.Shape.VolumeTopology {
+			if set.Compatible(requirement.Labels(node), requirement.Strict) {
+				t.Errorf("volume %s can be used on the node: %s", name, set)
+			}
+		}
+		if len(pod.Shape.VolumeTopology) == 0 && pod.Rejected == "" {
+			t.Errorf("volume %s can be used everywhere", name)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"crypto/sha256"
 	"maps"
 	"weak"
 )
@@ -31,3 +32,16 @@ func (x *sweptMap[K, V]) put(key K, value V) {
 
 // collected reports whether the value was garbage collected.
 func collected[T any](place weak.Pointer[T]) bool { return place.Value() == nil }
+
+// maxKey is the length from which keys are replaced by their hash: nearly all are shorter.
+const maxKey = 4096
+
+// shortKey is the key, or, for a long one, its hash: entries remain for a while after they are dead, and pods may have a megabyte of
+// resource names or labels.
+func shortKey(key []byte) []byte {
+	if len(key) <= maxKey {
+		return key
+	}
+	hash := sha256.Sum256(key)
+	return hash[:]
+}

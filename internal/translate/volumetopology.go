@@ -1,12 +1,12 @@
 package translate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
@@ -53,8 +53,13 @@ func (v volumeTerms) volumeAlternatives(u volumeUse) ([]requirement.Set, error) 
 	}
 	nodeBound := u.volume.Spec.Local != nil || u.volume.Spec.HostPath != nil
 	var out []requirement.Set
+	var invalid string // why the first invalid term is
 	for _, term := range affinity.Required.NodeSelectorTerms {
 		if emptyTerm(term) {
+			continue
+		}
+		if why := unparsable(term); why != "" {
+			invalid = cmp.Or(invalid, why)
 			continue
 		}
 		set := v.labels.expressions(slices.Concat(term.MatchExpressions, namesAsLabels(term.MatchFields)))
@@ -64,7 +69,7 @@ func (v volumeTerms) volumeAlternatives(u volumeUse) ([]requirement.Set, error) 
 		out = append(out, set)
 	}
 	if len(out) == 0 {
-		return nil, u.problem("node affinity of persistentvolume matches no node")
+		return nil, u.problem("node affinity of persistentvolume matches no node", because(invalid)...)
 	}
 	return out, nil
 }
@@ -81,18 +86,34 @@ func namesAsLabels(fields []corev1.NodeSelectorRequirement) []corev1.NodeSelecto
 // classAlternatives are the allowed topologies of a StorageClass.
 func (v volumeTerms) classAlternatives(u volumeUse) ([]requirement.Set, error) {
 	var out []requirement.Set
-	for _, term := range u.class.AllowedTopologies {
-		if len(term.MatchLabelExpressions) == 0 {
-			continue // an empty term matches no node
+	var invalid string // why the first invalid term is
+	for _, allowed := range u.class.AllowedTopologies {
+		var term corev1.NodeSelectorTerm
+		for _, e := range allowed.MatchLabelExpressions {
+			term.MatchExpressions = append(term.MatchExpressions, corev1.NodeSelectorRequirement{
+				Key: e.Key, Operator: corev1.NodeSelectorOpIn, Values: e.Values,
+			})
 		}
-		reqs := make([]requirement.Requirement, len(term.MatchLabelExpressions))
-		for i, e := range term.MatchLabelExpressions {
-			reqs[i] = cloud.Requirement(e.Key, corev1.NodeSelectorOpIn, e.Values, v.labels.rules)
+		if emptyTerm(term) {
+			continue
 		}
-		out = append(out, requirement.NewSet(reqs...))
+		// The API server does not check these values.
+		if why := unparsable(term); why != "" {
+			invalid = cmp.Or(invalid, why)
+			continue
+		}
+		out = append(out, v.labels.expressions(term.MatchExpressions))
 	}
 	if len(out) == 0 && len(u.class.AllowedTopologies) > 0 {
-		return nil, u.problem("allowed topologies of storageclass match no node")
+		return nil, u.problem("allowed topologies of storageclass match no node", because(invalid)...)
 	}
 	return out, nil
+}
+
+// because is the pair of key and value that explains a problem, or none.
+func because(invalid string) []string {
+	if invalid == "" {
+		return nil
+	}
+	return []string{"invalid", invalid}
 }
