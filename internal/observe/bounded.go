@@ -22,6 +22,8 @@ func bounded(a slog.Attr) (out slog.Attr) {
 	}()
 	switch {
 	case a.Key == "stack":
+	case a.Value.Kind() == slog.KindDuration: // of libraries; fields of this program are texts already
+		a.Value = slog.StringValue(a.Value.Duration().String())
 	case a.Value.Kind() == slog.KindString:
 		a.Value = slog.StringValue(condition.TruncateMessage(a.Value.String()))
 	case a.Value.Kind() == slog.KindAny:
@@ -32,13 +34,10 @@ func bounded(a slog.Attr) (out slog.Attr) {
 
 func boundedValue(value any) any {
 	switch v := value.(type) {
-	case nil, *slog.Source, slog.Level:
+	case nil:
 		return value
 	case error:
-		if text := v.Error(); len(text) > condition.MaxMessageBytes {
-			return condition.TruncateMessage(text)
-		}
-		return value
+		return condition.TruncateMessage(v.Error()) // also that of an error with another form in JSON
 	}
 	shown, err := json.Marshal(value)
 	if err != nil || len(shown) <= condition.MaxMessageBytes {

@@ -35,7 +35,7 @@ func TestLogFieldsAreCut(t *testing.T) {
 	var nothing *failing
 	out := logLines(t, "info", func(l *slog.Logger) {
 		l.With("with", long).WithGroup("group").Error(long, "text", long, "error", fmt.Errorf("pod: %s", long), "names", names, "requests", amounts,
-			"structured", WithFields(errors.New("why"), "field", long), "struct", struct{ Text string }{long}, "panic", nothing)
+			"structured", WithFields(errors.New("why"), slog.String("field", long)), "struct", struct{ Text string }{long}, "panic", nothing)
 		l.Info("short", "names", names[:2], "stack", long)
 	})
 	lines := strings.Split(strings.TrimSpace(out), "\n")

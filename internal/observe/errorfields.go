@@ -14,25 +14,18 @@ type FieldError struct {
 	quiet bool
 }
 
-// WithFields attaches key-value pairs to err, in the manner of slog; nil stays nil.
-func WithFields(err error, args ...any) error {
+// WithFields attaches fields to err; nil stays nil.
+func WithFields(err error, fields ...slog.Attr) error {
 	if err == nil {
 		return nil
 	}
-	var r slog.Record
-	r.Add(args...)
-	e := &FieldError{cause: err}
-	r.Attrs(func(a slog.Attr) bool {
-		e.fields = append(e.fields, a)
-		return true
-	})
-	return e
+	return &FieldError{cause: err, fields: fields}
 }
 
 // WithLogFields is WithFields for values that only log lines show. The text is that of err: it appears in events and conditions,
 // which must not change with every retry.
-func WithLogFields(err error, args ...any) error {
-	with := WithFields(err, args...)
+func WithLogFields(err error, fields ...slog.Attr) error {
+	with := WithFields(err, fields...)
 	if e, ok := with.(*FieldError); ok { //nolint:errorlint // it was made here
 		e.quiet = true
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -42,5 +43,33 @@ func NoCompatibleInstanceTypes(pool *v1.NodePool, minValues bool) Event {
 	if minValues {
 		message += " due to minValues incompatibility"
 	}
-	return WarningEvent(pool, "NoCompatibleInstanceTypes", message, string(pool.UID)).within(time.Minute)
+	return WarningEvent(pool, ReasonNoCompatibleInstanceTypes, message, string(pool.UID)).within(time.Minute)
+}
+
+// Reasons of conditions and events of a NodePool that has no effect as it is.
+const (
+	// ReasonNoCompatibleInstanceTypes means that its requirements leave no instance type.
+	ReasonNoCompatibleInstanceTypes = "NoCompatibleInstanceTypes"
+	// ReasonInvalidBudget means that one of its disruption budgets cannot be read.
+	ReasonInvalidBudget = "InvalidBudget"
+)
+
+// NodePoolProblem reports what is wrong with a NodePool.
+func NodePoolProblem(pool *v1.NodePool, reason, problem string) Event {
+	return WarningEvent(pool, reason, problem, string(pool.UID), reason).within(time.Hour)
+}
+
+// UnknownRequirementKey reports a requirement of a NodePool on a label that no instance type has and that nearly is a well-known one.
+func UnknownRequirementKey(pool *v1.NodePool, key, meant string) Event {
+	return WarningEvent(pool, "UnknownRequirementKey", fmt.Sprintf(
+		"Requirement on the label %q is not about instance types: nodes get it as a custom label; did you mean %q?", key, meant,
+	), string(pool.UID), key).within(time.Hour)
+}
+
+// DaemonSetTooLarge reports that nodes are launched without capacity for the pods of a DaemonSet, because no instance type of some NodePools
+// could hold them.
+func DaemonSetTooLarge(set *appsv1.DaemonSet, pools []string) Event {
+	return WarningEvent(set, "DaemonSetTooLarge", fmt.Sprintf(
+		"No instance type of NodePool %s has capacity for a pod of the DaemonSet beside those of other DaemonSets; nodes are launched without capacity for it",
+		strings.Join(pools, ", ")), string(set.UID), strings.Join(pools, ",")).within(time.Hour)
 }

@@ -65,6 +65,12 @@ func NodeClaimTerminationGracePeriodExpiring(claim *v1.NodeClaim, deadline strin
 	return WarningEvent(claim, "TerminationGracePeriodExpiring", "All pods will be deleted by "+deadline, claim.Name)
 }
 
+// FailedTermination says why the instance of a deleted NodeClaim is not terminated. Upstream has no such event: there a NodeClaim whose
+// instance cannot be terminated stays without a word.
+func FailedTermination(claim *v1.NodeClaim, why string) Event {
+	return WarningEvent(claim, "FailedTermination", "Failed to terminate the instance, "+why, string(claim.UID))
+}
+
 // InvalidTerminationTimestamp reports that the deadline of a NodeClaim is malformed and is taken from its spec instead. Upstream has no
 // such event: there the drain fails forever.
 func InvalidTerminationTimestamp(claim *v1.NodeClaim, text string) Event {

@@ -17,6 +17,10 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // logLines runs write with a logger on a fixed clock and returns what it wrote.
@@ -30,7 +34,10 @@ func logLines(t *testing.T, level string, write func(*slog.Logger)) string {
 }
 
 func TestLogLines(t *testing.T) {
-	at := `"time":"2000-01-01T00:00:00.000Z"`
+	// head is the beginning of a line, up to the message.
+	head := func(level, logger string) string {
+		return `{"level":"` + level + `","time":"2000-01-01T00:00:00.000Z","logger":"` + logger + `",`
+	}
 	for _, tc := range []struct {
 		name, level string
 		write       func(*slog.Logger)
@@ -38,34 +45,70 @@ func TestLogLines(t *testing.T) {
 	}{
 		{
 			"info", "info", func(l *slog.Logger) { l.Info("hello", "nodepool", "general", "pods", 3) },
-			`{` + at + `,"level":"INFO","message":"hello","commit":"abc1234-dirty","logger":"controller","nodepool":"general","pods":3}`,
+			head("INFO", "controller") + `"message":"hello","commit":"abc1234-dirty","nodepool":"general","pods":3}`,
 		},
 		{
 			"warn", "", func(l *slog.Logger) { l.Warn("careful") },
-			`{` + at + `,"level":"WARN","message":"careful","commit":"abc1234-dirty","logger":"controller"}`,
+			head("WARN", "controller") + `"message":"careful","commit":"abc1234-dirty"}`,
 		},
 		{
 			"error", "error", func(l *slog.Logger) { l.Info("no"); l.Error("broken", "error", errors.New("why")) },
-			`{` + at + `,"level":"ERROR","message":"broken","commit":"abc1234-dirty","logger":"controller","error":"why"}`,
+			head("ERROR", "controller") + `"message":"broken","commit":"abc1234-dirty","error":"why"}`,
 		},
 		{"no debug at info", "info", func(l *slog.Logger) { l.Debug("chatter") }, ``},
 		{"structured error", "info", func(l *slog.Logger) {
-			err := fmt.Errorf("launching: %w", WithFields(errors.New("no capacity"), "zone", "a", "type", "m-4x"))
+			err := fmt.Errorf("launching: %w", WithFields(errors.New("no capacity"), slog.String("zone", "a"), slog.String("type", "m-4x")))
 			l.Error("failed", "error", err)
-		}, `{` + at + `,"level":"ERROR","message":"failed","commit":"abc1234-dirty","logger":"controller","error":"launching: no capacity (zone=a, type=m-4x)","zone":"a","type":"m-4x"}`},
+		}, head("ERROR", "controller") + `"message":"failed","commit":"abc1234-dirty","error":"launching: no capacity (zone=a, type=m-4x)","zone":"a","type":"m-4x"}`},
 		{"joined structured errors", "info", func(l *slog.Logger) {
-			l.Error("failed", "error", errors.Join(WithFields(errors.New("x"), "a", 1), WithFields(errors.New("y"), "b", 2)))
-		}, `{` + at + `,"level":"ERROR","message":"failed","commit":"abc1234-dirty","logger":"controller","error":"x (a=1)\ny (b=2)","a":1,"b":2}`},
+			l.Error("failed", "error", errors.Join(WithFields(errors.New("x"), slog.Int("a", 1)), WithFields(errors.New("y"), slog.Int("b", 2))))
+		}, head("ERROR", "controller") + `"message":"failed","commit":"abc1234-dirty","error":"x (a=1)\ny (b=2)","a":1,"b":2}`},
 		{"logr name, error and values", "info", func(l *slog.Logger) {
 			logr.FromSlogHandler(l.Handler()).WithName("runtime").WithName("metrics").WithValues("controller", "node.termination").Error(errors.New("why"), "failed", "n", 1)
-		}, `{` + at + `,"level":"ERROR","message":"failed","commit":"abc1234-dirty","controller":"node.termination","logger":"controller.runtime.metrics","error":"why","n":1}`},
+		}, head("ERROR", "controller.runtime.metrics") + `"message":"failed","commit":"abc1234-dirty","controller":"node.termination","error":"why","n":1}`},
 		{
 			"slog name", "info", func(l *slog.Logger) { l.With("logger", "solver").Info("x") },
-			`{` + at + `,"level":"INFO","message":"x","commit":"abc1234-dirty","logger":"controller.solver"}`,
+			head("INFO", "controller.solver") + `"message":"x","commit":"abc1234-dirty"}`,
+		},
+		{
+			"a field twice", "info", func(l *slog.Logger) {
+				err := WithFields(errors.New("x"), slog.String("zone", "b"), slog.String("controller", "y"))
+				l.With("controller", "c").Error("failed", "zone", "a", "error", err)
+			},
+			head("ERROR", "controller") + `"message":"failed","commit":"abc1234-dirty","controller":"c","zone":"a","error":"x (zone=b, controller=y)"}`,
+		},
+		{
+			"no error", "info", func(l *slog.Logger) {
+				logr.FromSlogHandler(l.Handler()).Error(nil, "failed")
+				l.Info("x", logfield.Error(nil))
+			},
+			head("ERROR", "controller") + `"message":"failed","commit":"abc1234-dirty"}` + "\n" + head("INFO", "controller") + `"message":"x","commit":"abc1234-dirty"}`,
+		},
+		{
+			"duration of a library", "info", func(l *slog.Logger) { l.Info("x", "took", time.Second) },
+			head("INFO", "controller") + `"message":"x","commit":"abc1234-dirty","took":"1s"}`,
+		},
+		{
+			"special characters", "info", func(l *slog.Logger) { l.Info("say \"x\"\n<ä>\u0001", "msg", "y") },
+			head("INFO", "controller") + `"message":"say \"x\"\n<ä>\u0001","commit":"abc1234-dirty","msg":"y"}`,
+		},
+		{
+			"objects", "info", func(l *slog.Logger) {
+				l.Info("x", logfield.NodeClaim("a"), logfield.Pod("default/b"), logfield.Requests(corev1.ResourceList{"cpu": resource.MustParse("500m")}),
+					logfield.Allocatable(nil), logfield.Zones(nil))
+			},
+			head("INFO", "controller") + `"message":"x","commit":"abc1234-dirty","NodeClaim":{"name":"a"},"Pod":{"name":"b","namespace":"default"},` +
+				`"requests":{"cpu":"500m"},"allocatable":{},"zones":[]}`,
+		},
+		{
+			"text of an error with an object", "info", func(l *slog.Logger) {
+				l.Error("failed", logfield.Error(WithFields(errors.New("x"), logfield.NodeClaim("a"))))
+			},
+			head("ERROR", "controller") + `"message":"failed","commit":"abc1234-dirty","error":"x (NodeClaim=a)","NodeClaim":{"name":"a"}}`,
 		},
 		{
 			"group", "info", func(l *slog.Logger) { l.WithGroup("pod").Info("x", "logger", "mine", "err", "e") },
-			`{` + at + `,"level":"INFO","message":"x","commit":"abc1234-dirty","logger":"controller","pod":{"logger":"mine","err":"e"}}`,
+			head("INFO", "controller") + `"message":"x","commit":"abc1234-dirty","pod":{"logger":"mine","err":"e"}}`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -89,7 +132,7 @@ func TestDebugAddsCallerAndDropsEventChatter(t *testing.T) {
 	if !regexp.MustCompile(`"caller":"observe/logger_test.go:\d+"`).MatchString(got) {
 		t.Errorf("no caller:\n%s", got)
 	}
-	for text, want := range map[string]bool{"event chatter": false, "event news": true, `"level":"DEBUG","caller"`: true, "too verbose": false, "mine": true} {
+	for text, want := range map[string]bool{"event chatter": false, "event news": true, `"logger":"controller","caller"`: true, "too verbose": false, "mine": true} {
 		if strings.Contains(got, text) != want {
 			t.Errorf("%q present is %v, want %v:\n%s", text, !want, want, got)
 		}
@@ -124,7 +167,7 @@ func TestSampling(t *testing.T) {
 	if same != 100+2+1 {
 		t.Errorf("%d lines, want the first 100, the 200th and 300th, and one in the next second", same)
 	}
-	if !strings.Contains(got, `"ERROR","message":"same"`) || strings.Count(got, "other") != 5 {
+	if !strings.Contains(got, `"level":"ERROR"`) || strings.Count(got, "other") != 5 {
 		t.Errorf("other lines are affected:\n%s", got)
 	}
 }

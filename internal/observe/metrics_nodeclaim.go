@@ -41,8 +41,8 @@ type NodePoolMetrics struct {
 	Limit *GaugeFuncVec
 	// Usage has labels resource_type, nodepool.
 	Usage *GaugeFuncVec
-	// Cost has label nodepool; dollars per hour.
-	Cost *prometheus.GaugeVec
+	// Cost has label nodepool; dollars per hour. Unpriced has label nodepool.
+	Cost, Unpriced *prometheus.GaugeVec
 	// CostTrackerErrors has label nodepool.
 	CostTrackerErrors *prometheus.CounterVec
 	// AllowedDisruptions has labels nodepool, reason (CamelCase).
@@ -58,7 +58,9 @@ func newNodePoolMetrics(b *MetricBuilder) NodePoolMetrics {
 		Usage: b.GaugeFuncs("karpenter_nodepools_usage",
 			"Capacity of the NodePool's nodes by resource; cpu in cores, others in base units.", "resource_type", "nodepool"),
 		Cost: b.Gauges("karpenter_nodepools_cost_total",
-			"Sum of the hourly prices of the NodePool's NodeClaims.", "nodepool"),
+			"Sum of the known hourly prices of the NodePool's NodeClaims; absent while no price is known.", "nodepool"),
+		Unpriced: b.Gauges("karpenter_nodepools_unpriced_nodeclaims",
+			"NodeClaims of the NodePool whose price is not known; its cost does not include them.", "nodepool"),
 		CostTrackerErrors: b.Counters("karpenter_nodepools_cost_tracker_errors_total",
 			"Failures to compute the cost of a NodePool.", "nodepool"),
 		AllowedDisruptions: b.Gauges("karpenter_nodepools_allowed_disruptions",

@@ -94,7 +94,7 @@ func fillEverySeries(m *Metrics, client *APIClientMetrics) {
 		m.Disruption.ConsolidationMoves, m.Scheduler.Panics, m.CloudProvider.Errors, client.Requests,
 	}
 	gauges := []*prometheus.GaugeVec{
-		m.NodePools.Cost, m.NodePools.AllowedDisruptions, m.NodePools.NodesConsumingBudgets, m.Disruption.EligibleNodes,
+		m.NodePools.Cost, m.NodePools.Unpriced, m.NodePools.AllowedDisruptions, m.NodePools.NodesConsumingBudgets, m.Disruption.EligibleNodes,
 		m.Scheduler.QueueDepth, m.Scheduler.UnfinishedWork, m.Scheduler.UnschedulablePods, m.Scheduler.PendingPodsByEffectiveZone,
 	}
 	lives := []*GaugeFuncVec{
