@@ -23,6 +23,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -78,7 +79,7 @@ func newWaiter(config *rest.Config, log *slog.Logger) (waiter, error) {
 	if err != nil {
 		return waiter{}, fmt.Errorf("building a client for the API server at %s: %w", config.Host, err)
 	}
-	return waiter{server: client, host: config.Host, log: log.With("server", config.Host)}, nil
+	return waiter{server: client, host: config.Host, log: log.With(logfield.Server(config.Host))}, nil
 }
 
 // forServer waits until the API server answers.
@@ -86,10 +87,10 @@ func (w waiter) forServer(ctx context.Context) error {
 	err := retry(ctx, serverPatience, func(left time.Duration) error {
 		info, err := w.server.ServerVersionWithContext(ctx)
 		if err != nil {
-			w.log.Warn("the API server does not answer, retrying", "error", err, "giving-up-in", left.String())
+			w.log.Warn("the API server does not answer, retrying", logfield.Error(err), logfield.GivingUpIn(left))
 			return err
 		}
-		w.log.Info("the API server answers", "server-version", info.GitVersion)
+		w.log.Info("the API server answers", logfield.ServerVersion(info.GitVersion))
 		return nil
 	})
 	if err != nil {
@@ -104,10 +105,10 @@ func (w waiter) forKinds(ctx context.Context, kinds []schema.GroupVersionKind) e
 		missing, err := missingKinds(ctx, w.server, kinds)
 		switch {
 		case err != nil:
-			w.log.Warn("the API server does not list what it serves, retrying", "error", err, "giving-up-in", left.String())
+			w.log.Warn("the API server does not list what it serves, retrying", logfield.Error(err), logfield.GivingUpIn(left))
 			return err
 		case len(missing) > 0:
-			w.log.Warn("CustomResourceDefinitions of the Helm chart karpenter-crd are not installed, waiting for them", "missing", missing, "giving-up-in", left.String())
+			w.log.Warn("CustomResourceDefinitions of the Helm chart karpenter-crd are not installed, waiting for them", logfield.Missing(missing), logfield.GivingUpIn(left))
 			return &missingError{kinds: missing}
 		}
 		return nil

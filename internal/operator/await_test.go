@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -132,5 +134,35 @@ func TestKindsOfIncludesNodeClasses(t *testing.T) {
 	buffer := schema.GroupVersionKind{Group: "autoscaling.x-k8s.io", Version: "v1beta1", Kind: "CapacityBuffer"}
 	if !slices.Contains(kindsOf(place, options.FeatureGates{CapacityBuffer: true}), buffer) {
 		t.Error("CapacityBuffers are not waited for although they are asked for")
+	}
+}
+
+func TestReadinessNoticesDeletedDefinitions(t *testing.T) {
+	var logs bytes.Buffer
+	server := &lateServer{served: map[time.Duration]string{0: "NodePool", 1: "NodeClaim"}}
+	ready := &readiness{}
+	ready.attach(&assembled{
+		server: server, log: slog.New(slog.NewTextHandler(&logs, nil)),
+		kinds: []schema.GroupVersionKind{v1.SchemeGroupVersion.WithKind("NodePool"), v1.SchemeGroupVersion.WithKind("NodeClaim")},
+	})
+	h := probeHandler(ready)
+	probe := func(code int, want string) {
+		t.Helper()
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz/crd", http.NoBody))
+		if w.Code != code || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("got %d %q, want %d with %q", w.Code, w.Body, code, want)
+		}
+	}
+	probe(http.StatusOK, "ok")
+	server.served = map[time.Duration]string{0: "NodePool"}
+	probe(http.StatusInternalServerError, "NodeClaim.v1.karpenter.sh are not served")
+	probe(http.StatusInternalServerError, "NodeClaim.v1.karpenter.sh are not served")
+	server.forbidden = true // as good as no answer
+	probe(http.StatusOK, "ok")
+	server.forbidden, server.served = false, map[time.Duration]string{0: "NodePool", 1: "NodeClaim"}
+	probe(http.StatusOK, "ok")
+	if got := logs.String(); strings.Count(got, "were deleted") != 1 || strings.Count(got, "installed again") != 1 {
+		t.Errorf("want one line when definitions go and one when they return, got:\n%s", got)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -45,7 +46,7 @@ func serve(o options.Serving, own prometheus.Gatherer, ready *readiness, log *sl
 			e.close()
 			return nil, fmt.Errorf("serving %s: %w; choose another port with %s", s.name, err, s.flag)
 		}
-		log.Info("serving "+s.name, "address", listener.Addr().String())
+		log.Info("serving "+s.name, logfield.Address(listener.Addr().String()))
 		e.start(listener, s.handler)
 	}
 	return e, nil
@@ -57,7 +58,7 @@ func (e *endpoints) start(listener net.Listener, handler http.Handler) {
 	e.servers = append(e.servers, server)
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			e.log.Error("an endpoint stopped", "address", listener.Addr().String(), "error", err)
+			e.log.Error("an endpoint stopped", logfield.Address(listener.Addr().String()), logfield.Error(err))
 		}
 	}()
 }
@@ -113,7 +114,7 @@ type scrapeLog struct {
 // Println implements promhttp.Logger.
 func (l *scrapeLog) Println(v ...any) {
 	if !l.logged {
-		l.log.Error("some metrics could not be collected", "error", fmt.Sprint(v...))
+		l.log.Error("some metrics could not be collected", logfield.Error(errors.New(fmt.Sprint(v...))))
 	}
 	l.logged = true
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // holdLimit is how long after its last renewal a lease is trusted. A running leader releases it earlier (renewDeadline after its last attempt),
@@ -82,7 +83,7 @@ func (f *fence) refuse(now time.Time) error {
 	f.closed = true
 	f.mu.Unlock()
 	if first && f.log != nil {
-		f.log.Error("not writing until the lease is renewed", "error", err)
+		f.log.Error("not writing until the lease is renewed", logfield.Error(err))
 	}
 	// Every reconcile in progress fails with it, hundreds in a large cluster.
 	return observe.Logged(fmt.Errorf("not writing: %w", err))

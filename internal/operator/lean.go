@@ -10,8 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// mostShared limits how many different parts of pods are cached for sharing.
-const mostShared = 8192
+// mostShared limits how many different parts of pods are cached for sharing, and maxSharedBytes how large they are together, counted
+// as they are encoded. A part that is larger than maxSharedPart is not shared: few pods have any, and some are a megabyte.
+const (
+	mostShared     = 8192
+	maxSharedBytes = 8 << 20
+	maxSharedPart  = 64 << 10
+)
 
 // lean removes fields from objects before they are cached.
 //
@@ -34,6 +39,8 @@ type lean struct {
 	mu sync.Mutex
 	// shared are parts of pods by their content. When it is full it is cleared: equal parts may then exist twice.
 	shared map[string]any
+	// bytes is the size of shared, counted by its keys.
+	bytes int
 }
 
 func newLean() *lean {
@@ -125,13 +132,18 @@ func share[T any](l *lean, said interface{ Marshal() ([]byte, error) }, own T) T
 	if err != nil {
 		return own // only its size is lost
 	}
+	if len(text) > maxSharedPart {
+		return own
+	}
 	key := fmt.Sprintf("%T", own) + string(text)
 	if known, ok := l.shared[key].(T); ok {
 		return known
 	}
-	if len(l.shared) >= mostShared {
+	if len(l.shared) >= mostShared || l.bytes+len(key) > maxSharedBytes {
 		clear(l.shared)
+		l.bytes = 0
 	}
 	l.shared[key] = own
+	l.bytes += len(key)
 	return own
 }

@@ -2,6 +2,8 @@ package operator
 
 import (
 	"fmt"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -152,5 +154,40 @@ func TestMemoryForSharingIsBounded(t *testing.T) {
 	}
 	if len(l.shared) > mostShared {
 		t.Errorf("%d parts are remembered", len(l.shared))
+	}
+}
+
+// TestMemoryForSharingIsBoundedInBytes checks that large parts of pods, such as annotations of a megabyte, do not stay once their pods
+// are gone, and that pods of one workload share theirs all the same.
+func TestMemoryForSharingIsBoundedInBytes(t *testing.T) {
+	l := newLean()
+	annotated := func(i, size int) *corev1.Pod {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"n": fmt.Sprint(i), "text": strings.Repeat("x", size)}}}
+		if _, err := l.transform(pod); err != nil {
+			t.Fatal(err)
+		}
+		return pod
+	}
+	held := func() (bytes int) {
+		for key := range l.shared {
+			bytes += len(key)
+		}
+		return bytes
+	}
+	for i := range 3 * maxSharedBytes / (8 << 10) {
+		one, other := annotated(i, 8<<10), annotated(i, 8<<10)
+		if reflect.ValueOf(one.Annotations).Pointer() != reflect.ValueOf(other.Annotations).Pointer() {
+			t.Fatalf("equal annotations of pods %d are there twice", i)
+		}
+		if l.bytes > maxSharedBytes {
+			t.Fatalf("%d bytes are remembered after %d pods", l.bytes, i)
+		}
+	}
+	if got := held(); got != l.bytes {
+		t.Errorf("%d bytes are remembered, counted as %d", got, l.bytes)
+	}
+	before := held()
+	if pod := annotated(0, maxSharedPart); held() != before || len(pod.Annotations["text"]) != maxSharedPart {
+		t.Errorf("%d bytes are remembered of a part that is too large to be shared", held()-before)
 	}
 }

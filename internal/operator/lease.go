@@ -27,21 +27,21 @@ const (
 
 // lease is the lock that makes one replica act.
 type lease struct {
-	enabled         bool
-	name, namespace string
+	enabled bool
+	name    string
+	// namespace is that of the controller. Without a lease it may be empty: unknown.
+	namespace string
 	// config is apart from that of the main client, so that a burst of its requests cannot cost the lease.
 	config *rest.Config
 }
 
 // newLease finds the namespace of the lease. base must not carry the limits of the main client yet.
 func newLease(o options.LeaderElection, base *rest.Config) (lease, error) {
-	if o.Disable {
-		return lease{}, nil
-	}
 	namespace := o.Namespace
 	if namespace == "" {
 		own, err := os.ReadFile(namespaceFile)
 		switch {
+		case err != nil && o.Disable:
 		case errors.Is(err, fs.ErrNotExist):
 			return lease{}, errors.New("leader election needs a namespace for its lease: outside a cluster, name one with " +
 				"--leader-election-namespace (LEADER_ELECTION_NAMESPACE), or run a single replica with --disable-leader-election")
@@ -49,6 +49,9 @@ func newLease(o options.LeaderElection, base *rest.Config) (lease, error) {
 			return lease{}, fmt.Errorf("reading the namespace of this pod for leader election: %w", err)
 		}
 		namespace = strings.TrimSpace(string(own))
+	}
+	if o.Disable {
+		return lease{namespace: namespace}, nil
 	}
 	return lease{enabled: true, name: o.Name, namespace: namespace, config: rest.CopyConfig(base)}, nil
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -51,7 +52,7 @@ type Process struct {
 // Run runs the controller until ctx ends or something fails for good. It returns nil after an orderly stop.
 func Run(ctx context.Context, o options.Options, p Process) error {
 	routeLibraryLogs(p.Log)
-	logStart(o, p)
+	p.Log.Info("starting", logfield.Version(p.Build.Version), logfield.CloudProvider(string(o.CloudProvider)), logfield.FeatureGates(o.FeatureGates.String()))
 	if o.Process.MemoryLimit > 0 {
 		debug.SetMemoryLimit(o.Process.MemoryLimit / 10 * 9)
 	}
@@ -69,13 +70,15 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 	if err != nil {
 		return err
 	}
-	held := &fence{log: p.Log}
+	held, now := &fence{log: p.Log}, newServerClock(processClock(), p.Log)
 	if lease.enabled {
 		lease.config.Wrap(held.watch)
+		lease.config.Wrap(now.transport)
 	}
 	registry := prometheus.NewRegistry()
 	config.QPS, config.Burst = float32(o.Client.QPS), o.Client.Burst
 	config.Wrap(observe.NewAPIClientMetrics(registry).Transport)
+	config.Wrap(now.transport)
 
 	ready := &readiness{}
 	endpoints, err := serve(o.Serving, registry, ready, p.Log)
@@ -98,7 +101,9 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 	if err != nil {
 		return err
 	}
-	a := assembly{options: o, process: p, manager: m, registry: registry, held: held, stop: stop, ready: ready}
+	a := assembly{
+		options: o, process: p, manager: m, registry: registry, held: held, stop: stop, ready: ready, clock: now, namespace: lease.namespace,
+	}
 	return a.run(ctx, wait)
 }
 
@@ -120,18 +125,22 @@ type assembly struct {
 	held     *fence
 	stop     *drain
 	ready    *readiness
+	clock    clock.WithTicker
+	// namespace is that of the controller; empty if it is unknown.
+	namespace string
 }
 
 // run builds the cloud, waits for the definitions, registers all controllers, and runs them.
 func (a assembly) run(ctx context.Context, wait waiter) error {
 	log := a.process.Log
 	telemetry := &observe.Telemetry{Registry: a.registry, Version: a.process.Build.Version}
-	place, err := a.process.Provider.Open(a.manager.GetClient(), a.options, telemetry)
+	place, err := a.process.Provider.Open(a.manager.GetClient(), a.options, telemetry, a.clock)
 	if err != nil {
 		return fmt.Errorf("building cloud provider %q: %w", a.options.CloudProvider, err)
 	}
 	place = place.WithDefaults()
-	if err := wait.forKinds(ctx, kindsOf(place, a.options.FeatureGates)); err != nil || stopped(ctx, log) {
+	kinds := kindsOf(place, a.options.FeatureGates)
+	if err := wait.forKinds(ctx, kinds); err != nil || stopped(ctx, log) {
 		return err
 	}
 	if err := nodelookup.AddIndexes(ctx, a.manager.GetFieldIndexer()); err != nil {
@@ -151,7 +160,7 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 	if err := a.register(place, telemetry, newRecorder(statusEvents, a.manager)); err != nil {
 		return err
 	}
-	a.ready.attach(a.manager)
+	a.ready.attach(&assembled{manager: a.manager, server: wait.server, kinds: kinds, log: log})
 	if err := a.manager.Start(ctx); err != nil {
 		return explain(err)
 	}
@@ -164,9 +173,13 @@ func (a assembly) register(place cloud.Cloud, telemetry *observe.Telemetry, stat
 	metrics := observe.NewMetrics(a.registry, slices.Sorted(maps.Keys(place.Labels.WellKnown)), classLabels(place)...)
 	metrics.SetBuild(a.process.Build)
 	telemetry.Metrics = metrics
+	settings, err := newPublisher(a, place) // needs the provider as it was opened
+	if err != nil {
+		return err
+	}
 	place.Provider = instrument(a.stop.provider(a.held.provider(place.Provider)), place.Name, metrics)
 	controllers, err := controller.All(controller.Parts{
-		Manager: a.manager, Client: a.manager.GetClient(), Clock: clock.RealClock{}, Cloud: place,
+		Manager: a.manager, Client: a.manager.GetClient(), Clock: a.clock, Cloud: place,
 		Recorder: telemetry.Recorder, StatusRecorder: statuses, Metrics: metrics, Log: a.process.Log, Options: a.options,
 	})
 	if err != nil {
@@ -182,6 +195,9 @@ func (a assembly) register(place cloud.Cloud, telemetry *observe.Telemetry, stat
 			return fmt.Errorf("registering the controllers of cloud provider %q: %w", place.Name, err)
 		}
 	}
+	if err := a.manager.Add(settings); err != nil {
+		return fmt.Errorf("registering the publisher of settings: %w", err)
+	}
 	// Runs on the leader only, like all controllers that write.
 	return a.manager.Add(manager.RunnableFunc(func(context.Context) error {
 		a.process.Log.Info("elected leader")
@@ -196,14 +212,6 @@ func classLabels(place cloud.Cloud) []string {
 		out = append(out, class.LabelKey())
 	}
 	return out
-}
-
-// logStart logs what starts, and which settings are ignored.
-func logStart(o options.Options, p Process) {
-	p.Log.Info("starting", "version", p.Build.Version, "cloud-provider", o.CloudProvider, "feature-gates", o.FeatureGates.String())
-	for _, ignored := range o.Ignored() {
-		p.Log.Warn(ignored.String(), "setting", ignored.Setting)
-	}
 }
 
 // newScheme returns a scheme with the types of Kubernetes, of Karpenter and of the cloud provider.

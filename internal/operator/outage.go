@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // outagePause is the minimum time between two log lines about an outage.
@@ -47,7 +49,7 @@ func (o *outage) failed(err error) {
 		return
 	}
 	o.next = now.Add(outagePause)
-	o.log.Warn("the API server does not answer, retrying", "error", err, "for", now.Sub(o.since).Round(time.Second).String())
+	o.log.Warn("the API server does not answer, retrying", logfield.Error(err), logfield.Duration(now.Sub(o.since).Round(time.Second)))
 }
 
 // ended notes an answer.
@@ -57,7 +59,7 @@ func (o *outage) ended() {
 	if o.since.IsZero() {
 		return
 	}
-	o.log.Info("the API server answers again", "after", time.Since(o.since).Round(time.Second).String())
+	o.log.Info("the API server answers again", logfield.Duration(time.Since(o.since).Round(time.Second)))
 	o.since = time.Time{}
 }
 

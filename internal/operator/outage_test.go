@@ -45,7 +45,7 @@ func TestAnOutageHasABeginningAndAnEnd(t *testing.T) {
 			answer = nil
 			ask(t.Context())
 			ask(t.Context())
-			for text, want := range map[string]int{"does not answer": 3, "connection refused": 3, "for=20s": 1, "answers again": 1, "after=25s": 1} {
+			for text, want := range map[string]int{"does not answer": 3, "connection refused": 3, "duration=20s": 1, "answers again": 1, "duration=25s": 1} {
 				if got := strings.Count(out.String(), text); got != want {
 					t.Errorf("%q %d times, want %d:\n%s", text, got, want, &out)
 				}
