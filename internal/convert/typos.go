@@ -39,5 +39,5 @@ func (c *conversion) checkTypo(n *yaml.Node, path string) {
 	if strings.HasPrefix(n.Value, meant) {
 		end = "ends"
 	}
-	c.addFinding(value{path: path}, "column %d: %q %s with a space; probably meant: %q", n.Column, n.Value, end, meant)
+	c.addFinding(value{path: path}, "%q %s with a space; probably meant: %q", n.Value, end, meant)
 }

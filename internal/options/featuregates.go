@@ -2,8 +2,12 @@ package options
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/alecthomas/kong"
 )
 
 // FeatureGates switches features that are not on by default, or not for every cluster. Source: spec, feature gates.
@@ -80,28 +84,62 @@ func (g FeatureGates) String() string {
 // ParseFeatureGates reads "Name=bool,Name=bool". Omitted gates keep their default, spaces around names and values are
 // ignored, and the last mention of a gate wins. An unknown name and a value that is not a Go boolean are errors.
 func ParseFeatureGates(text string) (FeatureGates, error) {
-	out := DefaultFeatureGates()
-	known := out.gates()
+	changes, err := ParseGateChanges(text)
+	if err != nil {
+		return FeatureGates{}, err
+	}
+	return changes.Apply(DefaultFeatureGates()), nil
+}
+
+// GateChanges are the gates that a text names, with their values.
+type GateChanges map[string]bool
+
+// ParseGateChanges reads the text of ParseFeatureGates without the defaults.
+func ParseGateChanges(text string) (GateChanges, error) {
+	out, known := GateChanges{}, (&FeatureGates{}).gates()
 	for entry := range strings.SplitSeq(text, ",") {
 		if strings.TrimSpace(entry) == "" {
 			continue
 		}
 		name, value, found := strings.Cut(entry, "=")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		field := lookupGate(known, name)
-		if field == nil {
-			return FeatureGates{}, fmt.Errorf("unknown feature gate %q; known gates: %s", name, gateNames(known))
+		if lookupGate(known, name) == nil {
+			return nil, fmt.Errorf("unknown feature gate %q; known gates: %s", name, gateNames(known))
 		}
 		if !found || value == "" {
-			return FeatureGates{}, fmt.Errorf("feature gate %s has no value; write %s=true or %s=false", name, name, name)
+			return nil, fmt.Errorf("feature gate %s has no value; write %s=true or %s=false", name, name, name)
 		}
 		on, err := strconv.ParseBool(value)
 		if err != nil {
-			return FeatureGates{}, fmt.Errorf("feature gate %s has value %q; allowed: true or false", name, value)
+			return nil, fmt.Errorf("feature gate %s has value %q; allowed: true or false", name, value)
 		}
-		*field = on
+		out[name] = on
 	}
 	return out, nil
+}
+
+// Decode implements kong.MapperValue.
+func (c *GateChanges) Decode(ctx *kong.DecodeContext) error {
+	return DecodeText(ctx, c, ParseGateChanges)
+}
+
+// Apply returns g with the changes.
+func (c GateChanges) Apply(g FeatureGates) FeatureGates {
+	for _, e := range g.gates() {
+		if on, named := c[e.name]; named {
+			*e.field = on
+		}
+	}
+	return g
+}
+
+// String renders the changes in the form that ParseGateChanges reads, sorted.
+func (c GateChanges) String() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		parts = append(parts, name+"="+strconv.FormatBool(c[name]))
+	}
+	return strings.Join(parts, ",")
 }
 
 func lookupGate(known []gate, name string) *bool {

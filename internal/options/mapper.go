@@ -20,7 +20,7 @@ func mappers(providers []CloudProvider) []kong.Option {
 		kong.KindMapper(reflect.Int, textMapper(strconv.Atoi, "a whole number")),
 		kong.KindMapper(reflect.Int64, textMapper(parseInt64, "a whole number")),
 		kong.KindMapper(reflect.Float64, textMapper(parseFloat, "a number such as 0.075")),
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), textMapper(time.ParseDuration, "a duration such as 500ms, 10s or 2m")),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), textMapper(time.ParseDuration, "a duration such as 500ms, 10s or 2m, at most 2562047h")),
 		kong.TypeMapper(reflect.TypeFor[[]string](), textMapper(parseList, "")),
 		kong.TypeMapper(reflect.TypeFor[FeatureGates](), textMapper(ParseFeatureGates, "")),
 		kong.TypeMapper(reflect.TypeFor[SchedulerConfig](), textMapper(ParseSchedulerConfig, "")),
@@ -52,6 +52,9 @@ func textMapper[T any](parse func(string) (T, error), allowed string) kong.Mappe
 			reason := err.Error()
 			if allowed != "" {
 				reason = "must be " + allowed
+			}
+			if errors.Is(err, strconv.ErrRange) {
+				reason += " that fits in 64 bits"
 			}
 			return &ValueError{Flag: ctx.Value.Name, Value: text, Reason: reason}
 		}

@@ -34,8 +34,9 @@ type Options struct {
 	FeatureGates FeatureGates `name:"feature-gates" envvar:"FEATURE_GATES" group:"Features" placeholder:"NAME=BOOL,..." default:"" help:"Feature gates to change; gates that are not named keep their default. Known, with defaults: ${feature_gates}."`
 	// DisableClusterStateObservability drops the pod, node and NodePool state metrics and all condition metrics and events.
 	DisableClusterStateObservability bool `name:"disable-cluster-state-observability" envvar:"DISABLE_CLUSTER_STATE_OBSERVABILITY" group:"Features" help:"Drop pod, node and NodePool state metrics and status condition metrics and events."`
-	// KarpenterService is accepted for compatibility and ignored.
-	KarpenterService string `name:"karpenter-service" envvar:"KARPENTER_SERVICE" group:"Features" placeholder:"NAME" help:"Service name; accepted for compatibility and ignored."`
+	// KarpenterService is accepted for compatibility and ignored. It named the service of a webhook that no longer exists. Charts set its
+	// variable, and upstream ignores it as well, so it is not worth a warning.
+	KarpenterService string `name:"karpenter-service" envvar:"KARPENTER_SERVICE" group:"Features" placeholder:"NAME" help:"Service name; accepted for compatibility and ignored, as upstream does."`
 	// CloudProvider names the provider that launches instances.
 	CloudProvider CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" default:"kwok" help:"Cloud provider that launches instances. Known: ${cloud_providers}."`
 	// KWOK configures the simulated provider.

@@ -54,7 +54,7 @@ var settings = []struct {
 	{"disable-cluster-state-observability", "false", "DISABLE_CLUSTER_STATE_OBSERVABILITY", "t", func(o Options) any { return o.DisableClusterStateObservability }, false, true},
 	{"leader-election-name", "a", "LEADER_ELECTION_NAME", "b", func(o Options) any { return o.LeaderElection.Name }, "a", "b"},
 	{"leader-election-namespace", "a", "LEADER_ELECTION_NAMESPACE", "b", func(o Options) any { return o.LeaderElection.Namespace }, "a", "b"},
-	{"memory-limit", "9000000000", "MEMORY_LIMIT", "2", func(o Options) any { return o.Process.MemoryLimit }, int64(9000000000), int64(2)},
+	{"memory-limit", "9000000000", "MEMORY_LIMIT", "1048576", func(o Options) any { return o.Process.MemoryLimit }, int64(9000000000), int64(1048576)},
 	{"cpu-requests", "0", "CPU_REQUESTS", "2500", func(o Options) any { return o.Process.CPURequests }, int64(1000), int64(2500)},
 	{"log-level", "debug", "LOG_LEVEL", "error", func(o Options) any { return o.Log.Level }, LogLevelDebug, LogLevelError},
 	{"log-output-paths", "stdout, /tmp/x", "LOG_OUTPUT_PATHS", "stderr", func(o Options) any { return strings.Join(o.Log.OutputPaths, "|") }, "stdout|/tmp/x", "stderr"},
@@ -128,6 +128,15 @@ func TestLogLevels(t *testing.T) {
 	}
 }
 
+// TestValuesThatMeanNoLimit: what upstream documents as "none" stays valid.
+func TestValuesThatMeanNoLimit(t *testing.T) {
+	for _, arg := range []string{"--memory-limit=-1", "--memory-limit=0", "--memory-limit=1048576", "--kube-client-qps=-1", "--metrics-port=0", "--metrics-port=65535"} {
+		if _, err := Parse([]string{arg}, lookup(nil)); err != nil {
+			t.Errorf("%s: %v", arg, err)
+		}
+	}
+}
+
 func TestNoCPUIsOneCore(t *testing.T) {
 	t.Attr("covers", "C551")
 	for text, want := range map[string]int64{"0": 1000, "-5": 1000, "1": 1, "2500": 2500} {
@@ -166,6 +175,12 @@ func TestErrorsNameSourceValueAndWhatIsAllowed(t *testing.T) {
 		{"same port twice", []string{"--metrics-port=9000", "--health-probe-port=9000"}, nil, []string{"--health-probe-port", "9000", "differ"}},
 		{"no rate", []string{"--kube-client-qps=0"}, nil, []string{"--kube-client-qps", "KUBE_CLIENT_QPS", "above 0"}},
 		{"no burst", []string{"--kube-client-burst=-1"}, nil, []string{"--kube-client-burst", "above 0"}},
+		{"number that does not fit", []string{"--cpu-requests=9223372036854775808"}, nil, []string{"--cpu-requests", "whole number that fits in 64 bits"}},
+		{"memory limit in MiB", []string{"--memory-limit=512"}, nil, []string{"--memory-limit", "MEMORY_LIMIT", "is 512:", "at least 1048576 bytes (1Mi)", "-1 or 0 for no limit"}},
+		{"memory limit in MiB in the environment", nil, map[string]string{"MEMORY_LIMIT": "1048575"}, []string{"MEMORY_LIMIT", "is 1048575:", "at least 1048576 bytes"}},
+		{"negative memory limit", []string{"--memory-limit=-2"}, nil, []string{"--memory-limit", "is -2:", "-1 or 0 for no limit"}},
+		{"no quiet time", nil, map[string]string{"BATCH_IDLE_DURATION": "0s"}, []string{"--batch-idle-duration", "BATCH_IDLE_DURATION", "is 0s:", "above 0s, for example 1s"}},
+		{"duration that does not fit", []string{"--batch-max-duration=9999999h"}, nil, []string{"--batch-max-duration", `"9999999h"`, "at most 2562047h"}},
 		{"negative window", []string{"--batch-max-duration=-1s"}, nil, []string{"--batch-max-duration", "-1s", "above 0s"}},
 		{"lease name", []string{"--leader-election-name=My_Lease"}, nil, []string{"--leader-election-name", `"My_Lease"`}},
 		{"lease namespace", nil, map[string]string{"LEADER_ELECTION_NAMESPACE": "a.b"}, []string{"LEADER_ELECTION_NAMESPACE", `"a.b"`}},
@@ -287,26 +302,6 @@ func TestScale(t *testing.T) {
 	for _, tc := range []struct{ qps, atMin, n, rate, burst int }{{100, 100, 100, 100, 1000}, {10, 100, 5000, 500, 5000}, {10, 1000, 1001, 11, 110}} {
 		if rate, burst := Bucket(tc.qps, tc.atMin, tc.n); rate != tc.rate || burst != tc.burst {
 			t.Errorf("Bucket(%d, %d, %d) = %d, %d, want %d, %d", tc.qps, tc.atMin, tc.n, rate, burst, tc.rate, tc.burst)
-		}
-	}
-}
-
-func TestIgnoredOnlyWhenChanged(t *testing.T) {
-	if got := Default().Ignored(); len(got) != 0 {
-		t.Errorf("defaults are reported: %v", got)
-	}
-	everything := Default()
-	everything.FeatureGates = FeatureGates{NodeRepair: true, SpotToSpotConsolidation: true, NodeOverlay: true, StaticCapacity: true, CapacityBuffer: true, LegacyProvisioner: true}
-	everything.Scheduling.MinValuesPolicy = MinValuesBestEffort
-	everything.KarpenterService = "karpenter"
-	everything.Scheduling.IgnoreDRARequests = false
-	got := everything.Ignored()
-	if len(got) != len(IgnoredSettings()) {
-		t.Errorf("%d of %d are reported: %v", len(got), len(IgnoredSettings()), got)
-	}
-	for _, u := range got {
-		if !strings.Contains(u.String(), u.Setting) || u.Consequence == "" {
-			t.Errorf("no useful sentence: %q", u)
 		}
 	}
 }

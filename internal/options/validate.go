@@ -11,10 +11,8 @@ import (
 // Validate checks conditions that the form of a single value does not show. All violations are joined, one a line, each naming flag, variable, value
 // and the allowed values.
 func (o Options) Validate() error {
-	var errs []error
-	refuse := Refuse(func(flag, env string, value any, format string, args ...any) {
-		errs = append(errs, fmt.Errorf("flag --%s (environment variable %s) is %v: %s", flag, env, quote(value), fmt.Sprintf(format, args...)))
-	})
+	var refusals Refusals
+	refuse := refusals.Refuse
 	for _, p := range []struct {
 		flag, env string
 		port      int
@@ -32,11 +30,14 @@ func (o Options) Validate() error {
 	if o.Client.Burst <= 0 {
 		refuse("kube-client-burst", "KUBE_CLIENT_BURST", o.Client.Burst, "must be above 0")
 	}
+	if limit := o.Process.MemoryLimit; limit < -1 || limit > 0 && limit < minMemoryLimit {
+		refuse("memory-limit", "MEMORY_LIMIT", limit, "must be at least %d bytes (1Mi), or -1 or 0 for no limit; %d is 1Gi", minMemoryLimit, 1<<30)
+	}
 	if o.Scheduling.BatchMaxDuration <= 0 {
-		refuse("batch-max-duration", "BATCH_MAX_DURATION", o.Scheduling.BatchMaxDuration, "must be above 0s")
+		refuse("batch-max-duration", "BATCH_MAX_DURATION", o.Scheduling.BatchMaxDuration, "must be above 0s, for example 10s")
 	}
 	if o.Scheduling.BatchIdleDuration <= 0 {
-		refuse("batch-idle-duration", "BATCH_IDLE_DURATION", o.Scheduling.BatchIdleDuration, "must be above 0s")
+		refuse("batch-idle-duration", "BATCH_IDLE_DURATION", o.Scheduling.BatchIdleDuration, "must be above 0s, for example 1s")
 	}
 	if problems := validation.IsDNS1123Subdomain(o.LeaderElection.Name); len(problems) > 0 && !o.LeaderElection.Disable {
 		refuse("leader-election-name", "LEADER_ELECTION_NAME", o.LeaderElection.Name, "must be the name of a lease: %s", strings.Join(problems, "; "))
@@ -54,8 +55,24 @@ func (o Options) Validate() error {
 			s.Validate(o.CloudProvider == s.Provider(), refuse)
 		}
 	}
-	return errors.Join(errs...)
+	return refusals.Err()
 }
+
+// minMemoryLimit is the least memory limit in bytes. No container runs with less: the value was meant in another unit.
+const minMemoryLimit = 1 << 20
+
+// Refusals collects values that are not valid.
+type Refusals struct {
+	errs []error
+}
+
+// Refuse adds a value; it is of type Refuse.
+func (r *Refusals) Refuse(flag, env string, value any, format string, args ...any) {
+	r.errs = append(r.errs, fmt.Errorf("flag --%s (environment variable %s) is %v: %s", flag, env, quote(value), fmt.Sprintf(format, args...)))
+}
+
+// Err returns all refusals as one error, one a line; nil if there are none.
+func (r *Refusals) Err() error { return errors.Join(r.errs...) }
 
 func quote(value any) string {
 	if text, ok := value.(string); ok {
