@@ -217,6 +217,10 @@ const (
 	ConditionTypeValidationSucceeded     = "ValidationSucceeded"
 	ConditionTypeNodeClassReady          = "NodeClassReady"
 	ConditionTypeNodeRegistrationHealthy = "NodeRegistrationHealthy"
+	// ConditionTypeBudgetsValid is False while a disruption budget cannot be read, and absent otherwise.
+	ConditionTypeBudgetsValid = "BudgetsValid"
+	// ConditionTypeInstanceTypesFound is False while the requirements leave no instance type, and absent otherwise.
+	ConditionTypeInstanceTypesFound = "InstanceTypesFound"
 )
 
 // ConditionList implements condition.Object.

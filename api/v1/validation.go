@@ -125,11 +125,34 @@ func RequirementErrors(requirement NodeSelectorRequirementWithMinValues, rules L
 	if rules.Restricted(key) {
 		errs = append(errs, fmt.Errorf("key %q: %s", key, rules.whyRestricted(key)))
 	}
-	errs = append(errs, messages(content.IsLabelKey(key), "key %q is not a qualified name", key)...)
+	// Nearly all requirements of pods are valid: nothing is rendered for these.
+	if !rules.WellKnown[key] {
+		if findings := content.IsLabelKey(key); len(findings) > 0 {
+			errs = append(errs, messages(findings, "key %q is not a qualified name", key)...)
+		}
+	}
 	for _, value := range requirement.Values {
-		errs = append(errs, messages(content.IsLabelValue(value), "key %q: value %q is not a label value", key, value)...)
+		if isName(value) {
+			continue
+		}
+		if findings := content.IsLabelValue(value); len(findings) > 0 {
+			errs = append(errs, messages(findings, "key %q: value %q is not a label value", key, value)...)
+		}
 	}
 	return errs
+}
+
+// isName reports whether a text certainly is a label value, as nearly all are: up to 63 letters, digits and, between them, hyphens. It takes
+// a fraction of the time of a regular expression.
+func isName(text string) bool {
+	for i := range len(text) {
+		c := text[i]
+		inner := c == '-' && i > 0 && i < len(text)-1
+		if !inner && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return len(text) <= content.LabelValueMaxLength
 }
 
 // inErrors checks the number of values of an In requirement, and whether enough of them exist.

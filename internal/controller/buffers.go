@@ -13,7 +13,7 @@ func newProvisioner(p Parts, shared deps.Shared, d provisioning.Deps) (*provisio
 		return provisioner, []Controller{provisioner}
 	}
 	buffers := capacitybuffer.NewBuffers(capacitybuffer.Deps{
-		Shared: shared, Workloads: p.Manager.GetAPIReader(), Store: d.Store, Translator: d.Translator, Log: p.Log,
+		Shared: shared, Workloads: shared.Live, Store: d.Store, Translator: d.Translator, Log: p.Log,
 	})
 	d.Buffers = buffers
 	provisioner := provisioning.New(d)

@@ -58,7 +58,7 @@ type Parts struct {
 func All(p Parts) ([]Controller, error) {
 	shared := deps.New(p.Client, p.Clock)
 	shared.Cloud, shared.Recorder, shared.Metrics = p.Cloud, p.Recorder, p.Metrics
-	shared.CPUMillis = p.Options.Process.CPURequests
+	shared.Live, shared.CPUMillis = p.Manager.GetAPIReader(), p.Options.Process.CPURequests
 	var gated []Controller
 	if p.Options.FeatureGates.NodeOverlay {
 		corrected, judge := withOverlays(shared)
@@ -80,7 +80,7 @@ func All(p Parts) ([]Controller, error) {
 	}
 	feed := cluster.NewWatcher(store)
 	if p.Options.FeatureGates.StaticCapacity {
-		fixed := static.Deps{Shared: shared, Store: store, Translator: translator, Live: p.Manager.GetAPIReader(), Ready: feed.Ready}
+		fixed := static.Deps{Shared: shared, Store: store, Translator: translator, Ready: feed.Ready}
 		gated = append(gated, static.NewProvisioning(fixed), static.NewDeprovisioning(fixed))
 	}
 	provisioner, planners := newProvisioner(p, shared, provisioning.Deps{
@@ -103,15 +103,15 @@ func All(p Parts) ([]Controller, error) {
 		nodeclaim.NewHydration(shared),
 		nodeclaim.NewNodeHydration(shared),
 		nodeclaim.NewGarbage(shared),
-		nodeclaim.NewInstanceGarbage(shared, p.Manager.GetAPIReader()),
+		nodeclaim.NewInstanceGarbage(shared, lifecycle),
 		termination.New(shared, evictions),
 		evictions,
 		nodepool.NewHash(shared),
-		nodepool.NewValidation(shared),
+		nodepool.NewValidation(shared, translator),
 		nodepool.NewReadiness(shared),
 		nodepool.NewCounter(shared, cluster.NewUsage(store, feed)),
 		nodepool.NewCost(shared, cluster.NewUsage(store, feed), p.Log),
-		autoscaler.New(p.Manager.GetAPIReader(), p.Clock, predictions, p.Log),
+		autoscaler.New(shared.Live, p.Clock, predictions, p.Log),
 		health,
 	}...), nil
 }

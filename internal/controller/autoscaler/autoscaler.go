@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/prediction"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
@@ -41,7 +42,7 @@ type Controller struct {
 // New builds the controller, which fills store. reader should not cache what it reads.
 func New(reader client.Reader, c clock.Clock, store *prediction.Store, log *slog.Logger) *Controller {
 	return &Controller{
-		reader: reader, clock: c, store: store, log: log.With("controller", "vpa.prediction"),
+		reader: reader, clock: c, store: store, log: log.With(logfield.Controller("vpa.prediction")),
 		logged: ttlcache.New[string, bool](c, warnPeriod),
 	}
 }
@@ -100,5 +101,5 @@ func (c *Controller) warn(ctx context.Context, message string, err error) {
 		return
 	}
 	c.logged.Set(err.Error(), true)
-	c.log.ErrorContext(ctx, message, "error", err)
+	c.log.ErrorContext(ctx, message, logfield.Error(err))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/buffer"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
@@ -59,7 +60,7 @@ type demand struct {
 // have been placed.
 func NewBuffers(d Deps) *Buffers {
 	d.Store.Buffers.Expect()
-	d.Log = d.Log.With("controller", name)
+	d.Log = d.Log.With(logfield.Controller(name))
 	return &Buffers{Deps: d, known: map[string]podSource{}}
 }
 

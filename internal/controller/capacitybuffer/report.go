@@ -13,6 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/buffer"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // maxAttempts is how often a condition is written when writes conflict.
@@ -30,7 +31,7 @@ func (s *Buffers) Report(ctx context.Context, plan solve.Plan) {
 	tallies := outcomesOf(plan)
 	var list v1beta1.CapacityBufferList
 	if err := s.Client.List(ctx, &list); err != nil {
-		s.Log.Error("cannot update the status of capacity buffers", "error", err)
+		s.Log.Error("cannot update the status of capacity buffers", logfield.Error(err))
 		return
 	}
 	var group errgroup.Group
@@ -39,7 +40,7 @@ func (s *Buffers) Report(ctx context.Context, plan solve.Plan) {
 		b := &list.Items[i]
 		group.Go(func() error {
 			if err := s.writeProvisioning(ctx, b, tallies[keyOf(b)]); err != nil {
-				s.Log.Error("cannot update the status of a capacity buffer", "CapacityBuffer", keyOf(b), "error", err)
+				s.Log.Error("cannot update the status of a capacity buffer", logfield.CapacityBuffer(keyOf(b)), logfield.Error(err))
 			}
 			return nil
 		})

@@ -1,4 +1,5 @@
-// Package create creates NodeClaims so that a lost response of the API server does not create a second one.
+// Package create creates NodeClaims so that a lost response of the API server does not create a second one, and logs each creation
+// before the launch.
 package create
 
 import (
@@ -32,26 +33,34 @@ func OutcomeUnknown(err error) bool { return errors.Is(err, errOutcomeUnknown) }
 // NodeClaim creates a NodeClaim. Each one becomes an instance, so a retry after a lost response must not create a second one. So the
 // name is generated here instead of by the API server, and a write without a clear response is repeated with the same name: if it
 // exists, the write succeeded. Without any clear response the error is OutcomeUnknown and claim has the name under which it may exist.
-func NodeClaim(ctx context.Context, c client.Client, claim *v1.NodeClaim) error {
+//
+// logCreated logs the creation. It is called once for a NodeClaim that exists, here or by Exists, and not for others.
+func (c *Creations) NodeClaim(ctx context.Context, api client.Client, claim *v1.NodeClaim, logCreated func(name string)) error {
 	// No instance may be launched without the finalizer. Setting it here saves a second write.
 	controllerutil.AddFinalizer(claim, v1.TerminationFinalizer)
 	var unknown error
 	for range createAttempts {
 		if unknown == nil {
 			claim.Name = generateName(claim.GenerateName)
+			c.begin(claim.Name, logCreated)
 		}
 		attempt := claim.DeepCopy()
-		err := c.Create(ctx, attempt)
+		err := api.Create(ctx, attempt)
 		switch {
 		case err == nil:
+			c.Exists(claim.Name)
 			*claim = *attempt
 			return nil
 		case apierrors.IsAlreadyExists(err) && unknown != nil:
+			c.Exists(claim.Name)
 			return client.IgnoreAlreadyExists(err) // an earlier attempt created it
 		case unclear(err):
 			unknown = err
-		case unknown == nil && !apierrors.IsAlreadyExists(err):
-			return err
+		case unknown == nil:
+			c.forget(claim.Name)
+			if !apierrors.IsAlreadyExists(err) {
+				return err
+			}
 		}
 	}
 	if unknown == nil {

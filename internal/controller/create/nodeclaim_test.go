@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -75,7 +76,8 @@ func TestCreateNodeClaim(t *testing.T) {
 				},
 			}).Build()
 			claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: "default-"}}
-			err := create.NodeClaim(t.Context(), api, claim)
+			var logged []string
+			err := create.New(clock.RealClock{}).NodeClaim(t.Context(), api, claim, func(name string) { logged = append(logged, name) })
 			if (err != nil) != c.fails || create.OutcomeUnknown(err) != c.doubts {
 				t.Errorf("error %v, in doubt %t; want an error %t, in doubt %t", err, create.OutcomeUnknown(err), c.fails, c.doubts)
 			}
@@ -89,6 +91,9 @@ func TestCreateNodeClaim(t *testing.T) {
 			if strings.Contains(c.name, "taken") && len(names) < 2 {
 				t.Error("no other name was drawn")
 			}
+			if err == nil && !slices.Equal(logged, []string{claim.Name}) || err != nil && len(logged) > 0 {
+				t.Errorf("logged the creation of %q, error %v", logged, err)
+			}
 			if len(fates) > 0 {
 				t.Errorf("%d fates were not met", len(fates))
 			}
@@ -99,7 +104,7 @@ func TestCreateNodeClaim(t *testing.T) {
 func TestNamesAreNotTooLong(t *testing.T) {
 	api := apiserver.New().Build()
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: strings.Repeat("x", 80) + "-"}}
-	if err := create.NodeClaim(t.Context(), api, claim); err != nil || len(claim.Name) != 63 {
+	if err := create.New(clock.RealClock{}).NodeClaim(t.Context(), api, claim, func(string) {}); err != nil || len(claim.Name) != 63 {
 		t.Errorf("name %q of %d bytes, error %v", claim.Name, len(claim.Name), err)
 	}
 }
@@ -108,7 +113,7 @@ func TestNamesAreNotTooLong(t *testing.T) {
 func TestClaimsAreBornWithTheirFinalizer(t *testing.T) {
 	api := apiserver.New().Build()
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: "pool-"}}
-	if err := create.NodeClaim(t.Context(), api, claim); err != nil {
+	if err := create.New(clock.RealClock{}).NodeClaim(t.Context(), api, claim, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
 	stored := &v1.NodeClaim{}
@@ -117,5 +122,33 @@ func TestClaimsAreBornWithTheirFinalizer(t *testing.T) {
 	}
 	if !slices.Contains(stored.Finalizers, v1.TerminationFinalizer) {
 		t.Errorf("finalizers are %v", stored.Finalizers)
+	}
+}
+
+// TestCreationIsLoggedBeforeTheLaunch: the log has the creation first, also when the NodeClaim is launched before the response to its
+// creation arrives, and when that response is lost.
+func TestCreationIsLoggedBeforeTheLaunch(t *testing.T) {
+	for name, answer := range map[string]error{"a late response": nil, "no clear response": &url.Error{Op: "Post", Err: io.EOF}} {
+		t.Run(name, func(t *testing.T) {
+			creations, log := create.New(clock.RealClock{}), []string{}
+			api := apiserver.New().WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(_ context.Context, _ client.WithWatch, obj client.Object, _ ...client.CreateOption) error {
+					creations.Exists(obj.GetName())
+					log = append(log, "launched "+obj.GetName())
+					return answer
+				},
+			}).Build()
+			claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: "default-"}}
+			err := creations.NodeClaim(t.Context(), api, claim, func(name string) { log = append(log, "created "+name) })
+			if (err != nil) != (answer != nil) {
+				t.Fatalf("error %v", err)
+			}
+			if len(log) < 2 || log[0] != "created "+claim.Name || log[1] != "launched "+claim.Name {
+				t.Errorf("logged %q", log)
+			}
+			if created := slices.DeleteFunc(log, func(line string) bool { return strings.HasPrefix(line, "launched") }); len(created) != 1 {
+				t.Errorf("logged %q", created)
+			}
+		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // pollInterval is how long a command waits before it checks its replacements again, or retries failed deletions.
@@ -52,7 +53,7 @@ func (e *executor) carryOut(ctx context.Context, cmd command) {
 	defer giveBack()
 	planned := cmd.plan.Candidates
 	if err := e.withinLimits(ctx, cmd); err != nil {
-		e.Log.Info("cannot launch replacements, leaving the nodes alone", "command", cmd.plan.Text(cmd.id), "error", err)
+		e.Log.Info("cannot launch replacements, leaving the nodes alone", logfield.Command(cmd.plan.Text(cmd.id)), logfield.Error(err))
 		e.backOff(planned)
 		return
 	}
@@ -110,7 +111,7 @@ func (e *executor) deleteAll(ctx context.Context, cmd command) {
 			e.giveUp(ctx, cmd, left, errors.Join(errTimeout, err))
 			return
 		}
-		e.Log.Debug("retrying to delete nodeclaims", "command-id", cmd.id, "left", len(left), "error", err)
+		e.Log.Debug("retrying to delete nodeclaims", logfield.CommandID(cmd.id), logfield.Left(len(left)), logfield.Error(err))
 		if !sleep(ctx, e.Clock, pollInterval) {
 			return
 		}
@@ -143,8 +144,8 @@ func (e *executor) closeNodes(ctx context.Context, cmd command) command {
 		if onlyConflicts(err) {
 			level = slog.LevelInfo // other clients write these nodes; the command is proposed again
 		}
-		e.Log.Log(ctx, level, "cannot mark all nodes for disruption, leaving the others alone", "command-id", cmd.id,
-			"marked", len(marked), "failed", len(cmd.plan.Candidates)-len(marked), "error", err)
+		e.Log.Log(ctx, level, "cannot mark all nodes for disruption, leaving the others alone", logfield.CommandID(cmd.id),
+			logfield.Marked(len(marked)), logfield.Failed(len(cmd.plan.Candidates)-len(marked)), logfield.Error(err))
 	}
 	cmd.plan.Candidates = marked
 	return cmd
@@ -232,8 +233,8 @@ func (e *executor) giveUp(ctx context.Context, cmd command, left []disrupt.Candi
 	e.Store.Pools.EndReplacement(ids...)
 	errs := forEach(ctx, e.marks.turns, nodes, func(n *model.Node) error { return e.marks.unmark(ctx, n) })
 	e.backOff(cmd.plan.Candidates)
-	e.Log.Error("failed to disrupt nodes", "command", cmd.plan.Text(cmd.id), "command-id", cmd.id,
-		"left", len(left), "error", errors.Join(append(errs, cause)...))
+	e.Log.Error("failed to disrupt nodes", logfield.Command(cmd.plan.Text(cmd.id)), logfield.CommandID(cmd.id),
+		logfield.Left(len(left)), logfield.Error(errors.Join(append(errs, cause)...)))
 }
 
 // backOff puts the nodes of a failed command into backoff.

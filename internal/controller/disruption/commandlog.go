@@ -6,29 +6,31 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // starting logs a command that is being started.
 func (r *reporter) starting(cmd command) {
 	nodes := describeNodes(cmd.plan)
 	args := []any{
-		"command", cmd.plan.Text(cmd.id), "command-id", cmd.id, "reason", label(cmd.method.Reason),
-		"decision", cmd.plan.Decision(), "disrupted-node-count", len(nodes), "replacement-node-count", cmd.plan.Launches(),
-		"pod-count", cmd.plan.Pods(), "disrupted-nodes", nodes,
+		logfield.Command(cmd.plan.Text(cmd.id)), logfield.CommandID(cmd.id), logfield.Reason(label(cmd.method.Reason)),
+		logfield.Decision(cmd.plan.Decision()), logfield.DisruptedNodeCount(len(nodes)), logfield.ReplacementNodeCount(cmd.plan.Launches()),
+		logfield.DisruptedPodCount(cmd.plan.Pods()), logfield.DisruptedNodes(nodes),
 	}
 	if replacements := describeReplacements(cmd.plan); len(replacements) > 0 {
-		args = append(args, "replacement-nodes", replacements)
+		args = append(args, logfield.ReplacementNodes(replacements))
 	}
 	rounds := 1
 	for _, candidate := range cmd.plan.Candidates {
 		rounds = max(rounds, candidate.DrainRounds)
 	}
 	if rounds > 1 {
-		args = append(args, "drain-rounds", rounds)
+		args = append(args, logfield.DrainRounds(rounds))
 	}
 	r.log.Info("disrupting node(s)", args...)
 }
@@ -69,31 +71,31 @@ func (r *reporter) rejected(v view, cmd command, list []disrupt.Obstacle) {
 
 func (r *reporter) logDropped(cmd command, list []disrupt.Obstacle) {
 	for _, o := range list {
-		r.log.Debug("node is no longer valid for disruption", "command-id", cmd.id, "Node", o.Node.Name,
-			"class", string(o.Failure()), "code", string(o.Code), "error", errors.New(o.String()))
+		r.log.Debug("node is no longer valid for disruption", logfield.CommandID(cmd.id), logfield.Node(o.Node.Name),
+			logfield.ValidationClass(string(o.Failure())), logfield.ObstacleCode(string(o.Code)), logfield.Error(errors.New(o.String())))
 	}
 }
 
 // describeNodes returns the nodes of a command as log fields.
-func describeNodes(plan disrupt.Command) []map[string]string {
-	nodes := make([]map[string]string, len(plan.Candidates))
+func describeNodes(plan disrupt.Command) []logfield.DisruptedNode {
+	nodes := make([]logfield.DisruptedNode, len(plan.Candidates))
 	for i, candidate := range plan.Candidates {
 		n := candidate.Node
-		nodes[i] = map[string]string{
-			"Node": n.NodeName, "NodeClaim": n.ClaimName,
-			"instance-type": n.Labels[corev1.LabelInstanceTypeStable], "capacity-type": n.Labels[v1.CapacityTypeLabelKey],
+		nodes[i] = logfield.DisruptedNode{
+			Node: klog.KRef("", n.NodeName), NodeClaim: klog.KRef("", n.ClaimName),
+			InstanceType: n.Labels[corev1.LabelInstanceTypeStable], CapacityType: n.Labels[v1.CapacityTypeLabelKey],
 		}
 	}
 	return nodes
 }
 
 // describeReplacements returns the replacements as log fields.
-func describeReplacements(work disrupt.Command) []map[string]string {
-	out := make([]map[string]string, len(work.Replacements))
+func describeReplacements(work disrupt.Command) []logfield.ReplacementNode {
+	out := make([]logfield.ReplacementNode, len(work.Replacements))
 	for i, claim := range work.Replacements {
-		out[i] = map[string]string{"capacity-type": strings.Join(claim.Requirements.Get(v1.CapacityTypeLabelKey).Values(), ",")}
+		out[i].CapacityType = strings.Join(claim.Requirements.Get(v1.CapacityTypeLabelKey).Values(), ",")
 		if len(work.Replacements) == 1 {
-			out[i]["instance-types"] = shorten(claim.InstanceTypes)
+			out[i].InstanceTypes = shorten(claim.InstanceTypes)
 		}
 	}
 	return out

@@ -25,9 +25,11 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/controller/passlog"
 	"github.com/karpenter-anew/karpenter/internal/controller/recovery"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/prediction"
 	"github.com/karpenter-anew/karpenter/internal/translate"
@@ -70,7 +72,8 @@ type Deps struct {
 // Controller is the loop. It runs on the leader only.
 type Controller struct {
 	Deps
-	cache cache.Cache
+	passes *passlog.Passes
+	cache  cache.Cache
 	// wake ends the loop's wait for the next pass.
 	wake      signal
 	queue     *queue
@@ -99,7 +102,10 @@ func (s signal) send() {
 
 // New returns a controller that is not running yet.
 func New(deps Deps) *Controller {
-	deps.Log = deps.Log.With("controller", name)
+	deps.Log = deps.Log.With(logfield.Controller(name))
+	queued := deps // commands are carried out beside the passes
+	passes, log := passlog.New(deps.Log)
+	deps.Log = log
 	wake, waiting, obstacles := make(signal, 1), newQueue(), newObstacles()
 	backoffs := &backoffSet{nodes: newBackoffs(), groups: newBackoffs(), pools: newBackoffs()}
 	reports := &reporter{recorder: deps.Recorder, metrics: deps.Metrics, log: deps.Log, perPool: observe.NewGaugeStore()}
@@ -108,9 +114,9 @@ func New(deps Deps) *Controller {
 		Deps: deps, queue: waiting, backoffs: backoffs, prices: newPrices(deps.Cloud.Provider, deps.Log),
 		catalogs: translate.NewCatalogs(deps.Translator), warned: ttlcache.New[string, bool](deps.Clock, warnInterval),
 	}
-	exec := &executor{Deps: deps, queue: waiting, backoffs: backoffs, marks: marks, reports: reports, wake: wake}
+	exec := &executor{Deps: queued, queue: waiting, backoffs: backoffs, marks: marks, reports: reports.with(queued.Log), wake: wake}
 	return &Controller{
-		Deps: deps, wake: wake, queue: waiting, executor: exec, Obstacles: obstacles,
+		Deps: deps, passes: passes, wake: wake, queue: waiting, executor: exec, Obstacles: obstacles,
 		planner: &planner{
 			Deps: deps, reads: reads, queue: waiting, exec: exec, marks: marks, reports: reports, obstacles: obstacles,
 			nothingFound: map[string]string{}, aside: recovery.NewQuarantine(), methods: disrupt.Methods(),
@@ -164,19 +170,26 @@ func (c *Controller) Start(ctx context.Context) error {
 			continue
 		case <-timer.C():
 		}
-		c.validator.safeValidateDue(ctx)
+		c.validate(ctx)
 		if now := c.Clock.Now(); !now.Before(next) || !c.planner.nominationEnds.IsZero() && !now.Before(c.planner.nominationEnds) {
 			next = now.Add(c.run(ctx))
 		}
 	}
 }
 
+// validate checks the commands that are due.
+func (c *Controller) validate(ctx context.Context) {
+	defer c.passes.Begin()()
+	c.validator.safeValidateDue(ctx)
+}
+
 // run makes one pass, if the caches are synced, and returns how long to wait for the next one.
 func (c *Controller) run(ctx context.Context) time.Duration {
+	defer c.passes.Begin()()
 	now := c.Clock.Now()
 	c.planner.nominationEnds = time.Time{} // also when the pass fails: the retry delay applies
 	if since := now.Sub(c.lastPass); since > overdueAfter {
-		c.Log.Debug("disruption has not run for a while", "duration", since.String())
+		c.Log.Debug("disruption has not run for a while", logfield.Duration(since))
 	}
 	if !c.Feed.Ready() {
 		return syncRetry
@@ -202,10 +215,10 @@ func (c *Controller) run(ctx context.Context) time.Duration {
 			c.retry = &wait.Backoff{Duration: minRetryDelay, Factor: 2, Cap: maxRetryDelay, Steps: math.MaxInt}
 		}
 		delay := c.retry.Step()
-		args := []any{"error", err, "retry-in", delay.String()}
+		args := []any{logfield.Error(err), logfield.RetryIn(delay)}
 		var panicked *recovery.Panic
 		if errors.As(err, &panicked) {
-			args = append(args, "stack", panicked.Stack)
+			args = append(args, logfield.Stack(panicked.Stack))
 		}
 		c.Log.Error("disruption pass failed", args...)
 		return delay

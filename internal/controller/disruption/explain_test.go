@@ -45,7 +45,7 @@ func TestTheLogSaysWhyNodesAreLeftAlone(t *testing.T) {
 		w.addNode("closed", "a")
 		defer w.run()()
 		w.pass(11 * time.Second)
-		said := `node is left alone" controller=disruption Node=a NodeClaim=a why="dispensable: node is empty; drift: node has not drifted; ` +
+		said := ` Node.name=a NodeClaim.name=a why="dispensable: node is empty; drift: node has not drifted; ` +
 			`emptiness: budgets of NodePool \"closed\" allow no further disruption; `
 		w.wantLog(said)
 		w.pass(time.Minute)

@@ -15,6 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
@@ -95,7 +96,7 @@ func (g *gatherer) gather(ctx context.Context) (view, error) {
 	v.pdbLimits = problem.NewPDBLimits(budgets.Items)
 	var err error
 	if v.budgets, err = podrules.NewBudgets(budgets.Items); err != nil {
-		g.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", err)
+		g.Log.Error("some pod disruption budgets cannot be read and are not considered", logfield.Error(err))
 	}
 	return v, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // clean removes marks from nodes that no command holds and that are not being deleted. Such marks are left by a process that ended
@@ -29,7 +30,7 @@ func (m *marker) clean(ctx context.Context, v view, held func() map[string]bool)
 		if held()[n.ID] {
 			return nil
 		}
-		m.log.Info("removing leftover disruption marks", "Node", n.NodeName, "NodeClaim", n.ClaimName)
+		m.log.Info("removing leftover disruption marks", logfield.Node(n.NodeName), logfield.NodeClaim(n.ClaimName))
 		return m.unmark(ctx, n)
 	})
 	return errors.Join(errs...)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // Obstacles holds the obstacle of each method for every node that the last passes did not disrupt. It is safe for concurrent use.
@@ -76,7 +77,7 @@ func (r *Obstacles) log(ctx context.Context, to *slog.Logger, nodes model.Index[
 			texts = append(texts, strings.TrimPrefix(why.Method+": "+why.Obstacle.String(), ": "))
 		}
 		if r.logged[n.ID] = strings.Join(codes, ", "); len(codes) > 0 && r.logged[n.ID] != before[n.ID] {
-			to.Debug("node is left alone", "Node", n.NodeName, "NodeClaim", n.ClaimName, "why", strings.Join(texts, "; "))
+			to.Debug("node is left alone", logfield.Node(n.NodeName), logfield.NodeClaim(n.ClaimName), logfield.Reasons(strings.Join(texts, "; ")))
 		}
 	}
 }

@@ -3,10 +3,12 @@ package disruption
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/controller/recovery"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // safePass is pass; a panic is an error. After repeated panics the newest candidates are left alone, until those are found that cause
@@ -28,7 +30,7 @@ func (pl *planner) safePass(ctx context.Context) (acted bool, err error) {
 	}
 	pl.Metrics.Scheduler.Panics.WithLabelValues(name).Inc()
 	if left := pl.aside.Panicked(items, pl.Clock.Now()); len(left) > 0 {
-		pl.Log.Info("leaving nodes alone after a panic", "nodeclaims", left)
+		pl.Log.Info("leaving nodes alone after a panic", logfield.NodeClaims(strings.Join(left, ", ")))
 	}
 	return false, err
 }
@@ -103,7 +105,7 @@ func (vr *validator) safeValidateDue(ctx context.Context) {
 			vr.backoffs.nodes.fail(candidate.Node.ClaimName, vr.clock.Now())
 		}
 	}
-	vr.reports.panicked("validating disruption commands panicked, dropping them", err, "commands", len(due))
+	vr.reports.panicked("validating disruption commands panicked, dropping them", err, logfield.CommandCount(len(due)))
 }
 
 // safeCarryOut is carryOut. After a panic the command is abandoned: the next pass removes the marks of its nodes, and consolidation
@@ -119,16 +121,16 @@ func (e *executor) safeCarryOut(ctx context.Context, cmd command) {
 	e.Store.Unmark(cmd.plan.IDs()...)
 	e.Store.Pools.EndReplacement(cmd.plan.IDs()...)
 	e.backOff(cmd.plan.Candidates)
-	e.reports.panicked("carrying out a disruption command panicked, abandoning it", err, "command-id", cmd.id)
+	e.reports.panicked("carrying out a disruption command panicked, abandoning it", err, logfield.CommandID(cmd.id))
 }
 
 // panicked counts and logs a panic outside of passes.
 func (r *reporter) panicked(message string, err error, args ...any) {
-	args = append(args, "error", err)
+	args = append(args, logfield.Error(err))
 	var p *recovery.Panic
 	if errors.As(err, &p) {
 		r.metrics.Scheduler.Panics.WithLabelValues(name).Inc()
-		args = append(args, "stack", p.Stack)
+		args = append(args, logfield.Stack(p.Stack))
 	}
 	r.log.Error(message, args...)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/recovery"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // validationDelay is how long a command waits before it is validated, so that pods being scheduled to its nodes are bound, counted
@@ -191,7 +192,7 @@ func (pl *planner) decide(ctx context.Context, p *pass, m disrupt.Method, fit []
 	if p.sim == nil {
 		var err error
 		if p.sim, err = pl.reads.simContext(ctx, p.view, p.candidates, p.underway); err != nil {
-			pl.Log.Error("cannot simulate, leaving the nodes alone", "reason", label(m.Reason), "error", err)
+			pl.Log.Error("cannot simulate, leaving the nodes alone", logfield.Reason(label(m.Reason)), logfield.Error(err))
 			return disrupt.Decision{Obstacles: disrupt.NotReachedObstacles(fit)}, false
 		}
 	}
@@ -200,7 +201,7 @@ func (pl *planner) decide(ctx context.Context, p *pass, m disrupt.Method, fit []
 	d = m.Decide(session, fit)
 	if d.TimedOut && m.Type != "" {
 		pl.Metrics.Disruption.ConsolidationTimeouts.WithLabelValues(m.Type).Inc()
-		pl.Log.Debug("consolidation ran out of time", "type", m.Type, "commands", len(d.Commands))
+		pl.Log.Debug("consolidation ran out of time", logfield.ConsolidationType(m.Type), logfield.CommandCount(len(d.Commands)))
 	}
 	if m.Search == disrupt.EachCandidate {
 		pl.unvisitedPools = d.Unvisited
@@ -235,10 +236,10 @@ func (pl *planner) enqueue(ctx context.Context, p *pass, m disrupt.Method, work 
 		pl.reports.candidates(p.view, work)
 	}
 	args := []any{
-		"command", work.Text(cmd.id), "command-id", cmd.id, "method", m.Name, "disrupted-nodes", describeNodes(work), "check-at", cmd.due,
+		logfield.Command(work.Text(cmd.id)), logfield.CommandID(cmd.id), logfield.Method(m.Name), logfield.DisruptedNodes(describeNodes(work)), logfield.CheckAt(cmd.due),
 	}
 	if replacements := describeReplacements(work); len(replacements) > 0 {
-		args = append(args, "replacement-nodes", replacements)
+		args = append(args, logfield.ReplacementNodes(replacements))
 	}
 	pl.Log.Debug("proposing disruption", args...)
 	if m.Queued {

@@ -11,6 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
@@ -38,7 +39,7 @@ func (v view) setDrainRounds(fit []disrupt.Candidate) {
 func (g *gatherer) podBlock(ctx context.Context, v view, n *model.Node) (disrupt.Obstacle, bool) {
 	var list corev1.PodList
 	if err := g.Client.List(ctx, &list, client.MatchingFields{nodelookup.PodNode: n.NodeName}, client.UnsafeDisableDeepCopy); err != nil {
-		g.Log.Error("cannot list the pods of a node, leaving it alone", "Node", n.NodeName, "error", err)
+		g.Log.Error("cannot list the pods of a node, leaving it alone", logfield.Node(n.NodeName), logfield.Error(err))
 		return disrupt.Obstacle{Code: disrupt.PodsUnknown, Node: n, Cause: err.Error()}, true
 	}
 	pods := make([]*corev1.Pod, len(list.Items))
@@ -72,7 +73,7 @@ func (g *gatherer) warnOfPDBs(limits []problem.PDBLimit) {
 		if _, said := g.warned.Get(l.PDB); !said {
 			g.warned.Set(l.PDB, true)
 			g.Log.Warn("a pod disruption budget wants as many healthy pods as there are and can never allow a disruption",
-				"PodDisruptionBudget", l.PDB)
+				logfield.PodDisruptionBudget(l.PDB))
 		}
 	}
 }
@@ -86,6 +87,6 @@ func (g *gatherer) warnOfCost(pod *corev1.Pod) {
 	key := string(pod.UID) + err.Error()
 	if _, said := g.warned.Get(key); !said {
 		g.warned.Set(key, true)
-		g.Log.Error("ignoring the deletion cost of a pod", "Pod", pod.Namespace+"/"+pod.Name, "error", err)
+		g.Log.Error("ignoring the deletion cost of a pod", logfield.Pod(pod.Namespace+"/"+pod.Name), logfield.Error(err))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
@@ -66,7 +67,7 @@ func (p *prices) of(pools map[string]*v1.NodePool, n *model.Node) float64 {
 func (p *prices) ask(ctx context.Context, name string, pool *v1.NodePool) {
 	types, err := p.provider.InstanceTypes(ctx, pool)
 	if err != nil {
-		p.log.Warn("cannot list instance types, using the last known prices", "NodePool", name, "error", err)
+		p.log.Warn("cannot list instance types, using the last known prices", logfield.NodePool(name), logfield.Error(err))
 		return
 	}
 	if len(types) == 0 {

@@ -19,6 +19,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // launch creates the replacement NodeClaims, all or none, and returns their names. The store includes them immediately.
@@ -62,7 +63,12 @@ func (e *executor) create(ctx context.Context, cmd command, planned solve.NodeCl
 	} else {
 		claim = e.Translator.NodeClaim(pool, planned, e.defaultGracePeriod())
 	}
-	switch err := create.NodeClaim(ctx, e.Client, claim); {
+	requests := logfield.Requests(claim.Spec.Resources.Requests)
+	err := e.Creations.NodeClaim(ctx, e.Client, claim, func(name string) {
+		e.Log.Info("created nodeclaim", logfield.NodePool(planned.Pool), logfield.NodeClaim(name), requests,
+			logfield.InstanceTypes(shorten(planned.InstanceTypes)), logfield.CommandID(cmd.id))
+	})
+	switch {
 	case create.OutcomeUnknown(err):
 		// If it exists, it is withdrawn.
 		e.Store.Created(claim, e.Clock.Now())
@@ -71,7 +77,6 @@ func (e *executor) create(ctx context.Context, cmd command, planned solve.NodeCl
 		return "", fmt.Errorf("creating a replacement: %w", err)
 	}
 	e.Store.Created(claim, e.Clock.Now())
-	e.Log.Info("created nodeclaim", "NodePool", planned.Pool, "NodeClaim", claim.Name, "command-id", cmd.id)
 	relaxed := claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey]
 	e.Metrics.NodeClaims.Created.WithLabelValues(label(cmd.method.Reason), planned.Pool, relaxed).Inc()
 	return claim.Name, nil
@@ -121,7 +126,7 @@ func (e *executor) withdraw(ctx context.Context, names []string) int {
 			// The cache does not have it yet.
 			claim.Name = name
 		case err != nil:
-			e.Log.Error("cannot read a replacement, leaving it to consolidation", "NodeClaim", name, "error", err)
+			e.Log.Error("cannot read a replacement, leaving it to consolidation", logfield.NodeClaim(name), logfield.Error(err))
 			continue
 		case condition.Status(claim, v1.ConditionTypeInitialized) == "True":
 			continue
@@ -135,7 +140,7 @@ func (e *executor) withdraw(ctx context.Context, names []string) int {
 			// There is no watch event for a NodeClaim that was never written.
 			e.Store.DeleteNodeClaim(name)
 		case err != nil:
-			e.Log.Error("cannot delete a replacement, leaving it to consolidation", "NodeClaim", name, "error", err)
+			e.Log.Error("cannot delete a replacement, leaving it to consolidation", logfield.NodeClaim(name), logfield.Error(err))
 		}
 	}
 	return unready

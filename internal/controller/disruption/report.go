@@ -2,14 +2,17 @@ package disruption
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // reporter publishes what passes decide and commands do, as events, metrics and logs.
@@ -19,6 +22,15 @@ type reporter struct {
 	log      *slog.Logger
 	// perPool are the budget gauges, which are deleted with their pool.
 	perPool *observe.GaugeStore
+	// budgetProblem is what was last logged about budgets that cannot be evaluated.
+	budgetProblem string
+}
+
+// with returns a reporter with another logger.
+func (r *reporter) with(log *slog.Logger) *reporter {
+	out := *r
+	out.log = log
+	return &out
 }
 
 // note records the obstacle to publish for each node: the first obstacle to all methods, or else the first one that a method
@@ -94,8 +106,8 @@ func (r *reporter) judged(v view, m disrupt.Method, list []disrupt.ScoredCommand
 				continue
 			}
 			r.metrics.Disruption.ConsolidationScore.WithLabelValues(decision(score.Approved), score.Pool, score.Policy).Observe(score.Value)
-			r.log.Debug("consolidation score", "NodePool", score.Pool, "score", score.Value, "decision", decision(score.Approved),
-				"savings", score.Savings, "disruption", score.Disruption)
+			r.log.Debug("consolidation score", logfield.NodePool(score.Pool), logfield.Score(score.Value), logfield.Decision(decision(score.Approved)),
+				logfield.Savings(score.Savings), logfield.DisruptionCost(score.Disruption))
 			if !score.Approved {
 				continue
 			}
@@ -115,7 +127,7 @@ func (r *reporter) judged(v view, m disrupt.Method, list []disrupt.ScoredCommand
 // sampleNodes is the number of nodes that budgets are evaluated with when only their errors matter.
 const sampleNodes = 100
 
-// budgetErrors logs the pools whose budgets cannot be evaluated.
+// budgetErrors logs the pools whose budgets cannot be evaluated, once for as long as they stay the same.
 func (r *reporter) budgetErrors(v view) {
 	var errs []error
 	var names []string
@@ -124,7 +136,9 @@ func (r *reporter) budgetErrors(v view) {
 			errs, names = append(errs, err), append(names, name)
 		}
 	}
-	if len(errs) > 0 {
-		r.log.Error("detected disruption budget errors", "NodePools", names, "error", errors.Join(errs...))
+	problem := fmt.Sprint(names, errs)
+	if len(errs) > 0 && problem != r.budgetProblem {
+		r.log.Error("detected disruption budget errors", logfield.NodePools(strings.Join(names, ", ")), logfield.Error(errors.Join(errs...)))
 	}
+	r.budgetProblem = problem
 }

@@ -2,7 +2,6 @@ package disruption
 
 import (
 	"flag"
-	"log/slog"
 	"os"
 	"testing"
 	"testing/synctest"
@@ -17,6 +16,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/test/scenario/scenariofile"
 	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
 )
@@ -54,12 +54,12 @@ func TestScenarios(t *testing.T) {
 // runScenario starts a controller on the objects of a scenario and reports what it did.
 func runScenario(t *testing.T, s scenariofile.Scenario, reader *manifest.Reader, c cloud.Cloud) string {
 	if !s.Options.Now.IsZero() {
-		time.Sleep(time.Until(s.Options.Now))
+		time.Sleep(time.Until(s.Options.Now)) // of the bubble's clock: no real time passes
 	}
 	w := newHarnessIn(t, c)
 	w.deps.Gates.SpotToSpotConsolidation = s.Options.SpotToSpot
 	w.deps.Gates.ReservedCapacity = true
-	w.deps.Log = slog.New(slog.NewJSONHandler(&w.logs, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: asInProduction}))
+	w.deps.Log = observe.LogConfig{Level: "debug", Output: &w.logs}.Logger()
 	w.begin(w.feed.Start)
 	defer w.end()
 	f := fleet{harness: w, cloud: c}
@@ -80,14 +80,6 @@ func runScenario(t *testing.T, s scenariofile.Scenario, reader *manifest.Reader,
 	return text
 }
 
-// asInProduction names the message of a log line as the log of the binary does.
-func asInProduction(_ []string, a slog.Attr) slog.Attr {
-	if a.Key == slog.MessageKey {
-		a.Key = "message"
-	}
-	return a
-}
-
 // fleet is the cluster of a scenario.
 type fleet struct {
 	*harness
@@ -99,7 +91,7 @@ type fleet struct {
 // watch lets time pass.
 func (f *fleet) watch(s scenariofile.Scenario, d time.Duration) {
 	for range int(d / time.Second) {
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // of the bubble's clock: no real time passes
 		synctest.Wait()
 		if s.Options.FailReplacements {
 			f.removeReplacements()

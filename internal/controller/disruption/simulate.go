@@ -11,6 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
@@ -48,7 +49,7 @@ func (g *gatherer) simContext(ctx context.Context, v view, candidates []disrupt.
 	}
 	input.Problem.Pods = g.withoutQuarantined(input.Problem.Pods)
 	if len(ignored) > 0 {
-		g.Log.Debug("simulating without pods that cannot be considered", "pods", len(ignored))
+		g.Log.Debug("simulating without pods that cannot be considered", logfield.PodCount(len(ignored)))
 	}
 	return &simContext{input: input, candidates: candidates, simulators: map[disrupt.Simulation][]*disrupt.Simulator{}}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // validator validates commands that waited. Only the loop uses it.
@@ -35,7 +36,7 @@ func (vr *validator) validateDue(ctx context.Context, due []command) {
 		for _, cmd := range due {
 			vr.queue.drop(cmd.id)
 		}
-		vr.log.Error("cannot validate disruption commands, dropping them", "commands", len(due), "error", err)
+		vr.log.Error("cannot validate disruption commands, dropping them", logfield.CommandCount(len(due)), logfield.Error(err))
 		return
 	}
 	candidates, obstacles := disrupt.Qualify(v.qualifyInput(nil))
@@ -64,7 +65,7 @@ func (vr *validator) validateEmpty(ctx context.Context, v view, cmd command, can
 	vr.reports.dropped(cmd, verdict.Dropped)
 	if len(verdict.Command.Candidates) == 0 {
 		vr.queue.drop(cmd.id)
-		vr.log.Debug("abandoning disruption attempt due to pod churn, the command is no longer valid", "command-id", cmd.id)
+		vr.log.Debug("abandoning disruption attempt due to pod churn, the command is no longer valid", logfield.CommandID(cmd.id))
 		return
 	}
 	cmd.plan, cmd.started = verdict.Command, v.now
@@ -83,7 +84,7 @@ func (vr *validator) validateSimulated(
 		var err error
 		if *shared, err = vr.reads.simContext(ctx, v, candidates, vr.queue.validated()); err != nil {
 			vr.queue.drop(cmd.id)
-			vr.log.Error("cannot validate a disruption command, dropping it", "command-id", cmd.id, "error", err)
+			vr.log.Error("cannot validate a disruption command, dropping it", logfield.CommandID(cmd.id), logfield.Error(err))
 			return false
 		}
 	}

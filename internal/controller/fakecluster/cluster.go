@@ -76,6 +76,7 @@ func New(t testing.TB, objects ...client.Object) *Cluster {
 	w.API = b.Build()
 	w.Shared = deps.Shared{
 		Client:    readyourwrites.New(w.API, w.Time),
+		Live:      live{w.API, w},
 		Clock:     w.Time,
 		Cloud:     cloud.Cloud{Name: "test", Provider: w.Provider, NodeClasses: []cloud.NodeClass{class}, Labels: v1.CoreLabelRules()},
 		Metrics:   observe.NewMetrics(w.registry, slices.Sorted(maps.Keys(v1.CoreLabelRules().WellKnown)), ClassLabel),
@@ -173,6 +174,20 @@ func (w *Cluster) Freeze(obj client.Object) func() {
 	key := fmt.Sprintf("%T/%s", obj, client.ObjectKeyFromObject(obj))
 	w.frozen[key] = now
 	return func() { delete(w.frozen, key) }
+}
+
+// live reads past frozen versions, as reads from the API server do.
+type live struct {
+	client.Reader
+	w *Cluster
+}
+
+// Get implements client.Reader.
+func (l live) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	frozen := l.w.frozen
+	l.w.frozen = nil
+	defer func() { l.w.frozen = frozen }()
+	return l.Reader.Get(ctx, key, obj, opts...)
 }
 
 // bypass suspends failures and frozen reads while the test itself uses the client.

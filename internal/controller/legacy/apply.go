@@ -19,6 +19,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/convert"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // apply creates and updates the objects that a legacy object converts to. why is the first reason why that is refused.
@@ -93,7 +94,7 @@ func (c *Controller) create(ctx context.Context, old legacyObject, k convert.Des
 	case err != nil:
 		return "", fmt.Errorf("creating %s %s: %w", k.Kind, k.Name, err)
 	}
-	observe.Log(ctx).Info("created an object for an object of an earlier API", "object", describe(old), "kind", k.Kind, "name", k.Name)
+	observe.Log(ctx).Info("created an object for an object of an earlier API", logfield.LegacyObject(describe(old)), logfield.Target(k.Kind+" "+k.Name))
 	return "", nil
 }
 
@@ -128,7 +129,7 @@ func (c *Controller) update(ctx context.Context, old legacyObject, k convert.Des
 	case err != nil:
 		return "", fmt.Errorf("changing %s %s: %w", k.Kind, k.Name, err)
 	}
-	observe.Log(ctx).Info("updated an object for an object of an earlier API", "object", describe(old), "kind", k.Kind, "name", k.Name)
+	observe.Log(ctx).Info("updated an object for an object of an earlier API", logfield.LegacyObject(describe(old)), logfield.Target(k.Kind+" "+k.Name))
 	return "", nil
 }
 
@@ -175,7 +176,7 @@ func (c *Controller) prune(ctx context.Context, olds []legacyObject, served []co
 			errs = append(errs, fmt.Errorf("deleting %s %s: %w", gvk.Kind, o.GetName(), err))
 			continue
 		}
-		observe.Log(ctx).Info("deleted an object that its object of an earlier API no longer needs", "object", owner.Kind+" "+owner.Name, "kind", gvk.Kind, "name", o.GetName())
+		observe.Log(ctx).Info("deleted an object that its object of an earlier API no longer needs", logfield.LegacyObject(owner.Kind+" "+owner.Name), logfield.Target(gvk.Kind+" "+o.GetName()))
 	}
 	return errors.Join(errs...)
 }

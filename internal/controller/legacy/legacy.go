@@ -39,6 +39,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/convert"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 const (
@@ -227,7 +228,7 @@ func (c *Controller) setCondition(ctx context.Context, old legacyObject, reason,
 		return nil
 	}
 	if reason == reasonRefused && why != "" {
-		observe.Log(ctx).Warn("ignoring an object of an earlier API", "object", describe(old), "reason", why)
+		observe.Log(ctx).Warn("ignoring an object of an earlier API", logfield.LegacyObject(describe(old)), logfield.Reason(why))
 	}
 	if err := c.Client.Status().Patch(ctx, old, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("writing status of %s: %w", describe(old), err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -214,6 +215,21 @@ func TestWhatCannotBeConvertedIsRefused(t *testing.T) {
 	}
 	if got := fakecluster.Must(w.Cluster, pool()); *got.Spec.Disruption.ConsolidateAfter.Duration != 30*time.Second {
 		t.Error("the last pool that could be made is not there any more")
+	}
+}
+
+// TestAStraySpaceIsToldWithItsField checks that a place in the object that is served, which no user has as a text, is a field.
+func TestAStraySpaceIsToldWithItsField(t *testing.T) {
+	old := provisioner()
+	old.Spec.Requirements = []corev1.NodeSelectorRequirement{
+		{Key: "kubernetes.io/arch", Operator: "In", Values: []string{"amd64"}},
+		{Key: "karpenter.sh/capacity-type", Operator: "In", Values: []string{"spot", "on-demand "}},
+	}
+	w := newHarness(t, old)
+	w.run()
+	want := `spec.requirements[1].values[1]: "on-demand " ends with a space; probably meant: "on-demand"`
+	if got := w.active(old); !strings.HasSuffix(got, want) || strings.Contains(got, "column") {
+		t.Errorf("the Provisioner says %q, want %s", got, want)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
@@ -91,7 +92,7 @@ func (c *Consistency) check(ctx context.Context, claim *v1.NodeClaim, node *core
 		issues = shapeIssues(claim, node)
 	}
 	for _, issue := range issues {
-		observe.Log(ctx).Info("failed consistency check", "issue", issue)
+		observe.Log(ctx).Info("failed consistency check", logfield.Issue(issue))
 		c.Recorder.Publish(observe.FailedConsistencyCheck(claim, issue))
 	}
 	if len(issues) > 0 {

@@ -20,6 +20,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
+	"github.com/karpenter-anew/karpenter/internal/drift"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
@@ -93,15 +94,17 @@ func (d *Disruption) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := d.Client.Get(ctx, types.NamespacedName{Name: name}, pool); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	// Missing conditions alone are not worth a write: it would compete with the launch, which writes them too.
+	condition.For(claim, d.Clock.Now())
 	stored := claim.DeepCopy()
-	drift := d.markDrift(ctx, pool, claim)
+	drifted := d.markDrift(ctx, pool, claim)
 	consolidation := d.markConsolidatable(pool, claim)
 	if !equality.Semantic.DeepEqual(stored.Status, claim.Status) {
 		if err := d.Client.Status().Patch(ctx, claim, optimistic(stored)); err != nil {
 			return requeue.OnConflict(err)
 		}
 	}
-	return drift.and(consolidation).result()
+	return drifted.and(consolidation).result()
 }
 
 // markConsolidatable sets or clears Consolidatable. Static NodePools are never consolidated.
@@ -146,7 +149,7 @@ func (d *Disruption) markDrift(ctx context.Context, pool *v1.NodePool, claim *v1
 
 // drift returns the first reason why the NodeClaim differs from what would be launched today.
 func (d *Disruption) drift(ctx context.Context, pool *v1.NodePool, claim *v1.NodeClaim) (cloud.DriftReason, error) {
-	if reason := templateDrift(pool, claim, d.Cloud.Labels); reason != "" {
+	if reason := drift.OfTemplate(pool, claim, d.Cloud.Labels); reason != "" {
 		return reason, nil
 	}
 	now := d.Clock.Now()
@@ -155,7 +158,7 @@ func (d *Disruption) drift(ctx context.Context, pool *v1.NodePool, claim *v1.Nod
 		if err != nil {
 			return "", fmt.Errorf("listing instance types of nodepool %q: %w", pool.Name, err)
 		}
-		if !stillOffered(instanceTypes, claim, d.Cloud) {
+		if !drift.StillOffered(instanceTypes, claim, d.Cloud) {
 			return cloud.InstanceTypeNotFound, nil
 		}
 		d.offered.Set(claim.UID, struct{}{})

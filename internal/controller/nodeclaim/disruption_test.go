@@ -219,6 +219,19 @@ func TestDriftOverTime(t *testing.T) {
 	})
 }
 
+// TestDisruptionWritesNothingBeforeTheLaunch: a NodeClaim is launched right after its creation, and a write for conditions that are only
+// missing would make the writes of the launch conflict.
+func TestDisruptionWritesNothingBeforeTheLaunch(t *testing.T) {
+	w := fakecluster.New(t)
+	claim := w.Claim("a")
+	w.Add(fakecluster.Pool(), claim)
+	before := fakecluster.Must(w, claim).ResourceVersion
+	w.Run(nodeclaim.NewDisruption(w.Shared), claim)
+	if after := fakecluster.Must(w, claim).ResourceVersion; after != before {
+		t.Errorf("version %s became %s", before, after)
+	}
+}
+
 func TestDisruptionLeavesAlone(t *testing.T) {
 	t.Attr("covers", "C105 C116 C127")
 	for name, c := range map[string]struct {

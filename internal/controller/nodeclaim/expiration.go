@@ -15,6 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -58,7 +59,7 @@ func (e *Expiration) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := e.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
 		return requeue.OnConflict(err)
 	}
-	observe.Log(ctx).Info("deleted expired nodeclaim", "expire-after", claim.Spec.ExpireAfter.Duration.String())
+	observe.Log(ctx).Info("deleted expired nodeclaim", logfield.ExpireAfter(*claim.Spec.ExpireAfter.Duration))
 	e.Metrics.CountDisrupted(claim, "expired")
 	e.Metrics.CountDisruptedPods(claim, "expired", pods)
 	return reconcile.Result{}, nil

@@ -223,6 +223,13 @@ func TestInstanceGarbage(t *testing.T) {
 		out.Status.ProviderID = "test://" + name
 		return out
 	}
+	// unnamed adds a claim, and an instance that has its UID and no name.
+	unnamed := func(w *fakecluster.Cluster, claim *v1.NodeClaim) {
+		i := instance(w, "a", time.Hour)
+		i.Name, i.UID = "", claim.UID
+		w.Provider.Put(i)
+		w.Add(claim)
+	}
 	for name, c := range map[string]struct {
 		setUp func(*fakecluster.Cluster)
 		ended bool
@@ -240,20 +247,8 @@ func TestInstanceGarbage(t *testing.T) {
 			w.Provider.Put(instance(w, "a", time.Hour))
 			w.Add(w.Claim("a"))
 		}, false},
-		"its claim is still being launched, and the instance has no name yet": {func(w *fakecluster.Cluster) {
-			claim := w.Claim("c")
-			i := instance(w, "a", time.Hour)
-			i.Name, i.UID = "", claim.UID
-			w.Provider.Put(i)
-			w.Add(claim)
-		}, false},
-		"its claim was launched again": {func(w *fakecluster.Cluster) {
-			claim := w.LaunchedClaim("c")
-			i := instance(w, "a", time.Hour)
-			i.Name, i.UID = "", claim.UID
-			w.Provider.Put(i)
-			w.Add(claim)
-		}, true},
+		"its claim is still being launched, and the instance has no name yet": {func(w *fakecluster.Cluster) { unnamed(w, w.Claim("c")) }, false},
+		"its claim was launched again":                                        {func(w *fakecluster.Cluster) { unnamed(w, w.LaunchedClaim("c")) }, true},
 		"its age is not known": {func(w *fakecluster.Cluster) {
 			unknown := instance(w, "a", 0)
 			unknown.CreationTimestamp = metav1.Time{}
@@ -265,7 +260,7 @@ func TestInstanceGarbage(t *testing.T) {
 			c.setUp(w)
 			node := w.Node("a")
 			w.Add(node)
-			result := w.Run(nodeclaim.NewInstanceGarbage(w.Shared, w.Client), node)
+			result := w.Run(nodeclaim.NewInstanceGarbage(w.Shared, nodeclaim.NewLifecycle(w.Shared, &health{})), node)
 			_, nodeThere := fakecluster.Get(w, node)
 			if ended := !w.Provider.Has("test://a"); ended != c.ended || nodeThere == c.ended {
 				t.Errorf("ended: %v, Node there: %v, want %v", ended, nodeThere, c.ended)
@@ -280,7 +275,7 @@ func TestInstanceGarbage(t *testing.T) {
 		unknown := instance(w, "a", 0)
 		unknown.CreationTimestamp = metav1.Time{}
 		w.Provider.Put(unknown)
-		g := nodeclaim.NewInstanceGarbage(w.Shared, w.Client)
+		g := nodeclaim.NewInstanceGarbage(w.Shared, nodeclaim.NewLifecycle(w.Shared, &health{}))
 		w.Run(g, unknown)
 		w.Time.Step(30 * time.Second)
 		w.Run(g, unknown)
@@ -292,14 +287,15 @@ func TestInstanceGarbage(t *testing.T) {
 		w, live := fakecluster.New(t), fakecluster.New(t)
 		w.Provider.Put(instance(w, "a", time.Hour))
 		live.Add(live.LaunchedClaim("a"))
-		w.Run(nodeclaim.NewInstanceGarbage(w.Shared, live.Client), w.Claim("a"))
+		w.Shared.Live = live.Client
+		w.Run(nodeclaim.NewInstanceGarbage(w.Shared, nodeclaim.NewLifecycle(w.Shared, &health{})), w.Claim("a"))
 		if !w.Provider.Has("test://a") {
 			t.Error("it was ended although its claim exists")
 		}
 	})
 	t.Run("twenty quick passes, then slow ones; failures do not count", func(t *testing.T) {
 		w := fakecluster.New(t)
-		g := nodeclaim.NewInstanceGarbage(w.Shared, w.Client)
+		g := nodeclaim.NewInstanceGarbage(w.Shared, nodeclaim.NewLifecycle(w.Shared, &health{}))
 		w.Provider.ListErr = fakecluster.Conflict()
 		if _, err := w.Try(g, w.Claim("a")); err == nil {
 			t.Error("the failure was swallowed")

@@ -2,6 +2,7 @@ package nodeclaim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // goneCheck is how soon the provider is asked again whether a terminating instance is gone.
@@ -42,7 +44,7 @@ func (l *Lifecycle) finalize(ctx context.Context, claim *v1.NodeClaim) (reconcil
 	if err := l.Client.Patch(ctx, claim, optimistic(stored)); err != nil {
 		return requeue.OnConflict(err)
 	}
-	observe.Log(ctx).Info("deleted nodeclaim", "provider-id", claim.Status.ProviderID, "Node", claim.Status.NodeName)
+	observe.Log(ctx).Info("deleted nodeclaim", logfield.ProviderID(claim.Status.ProviderID), logfield.Node(claim.Status.NodeName))
 	l.countFinalized(claim)
 	return reconcile.Result{}, nil
 }
@@ -71,7 +73,7 @@ func (l *Lifecycle) setDeadline(ctx context.Context, claim *v1.NodeClaim) error 
 	if err := l.Client.Patch(ctx, claim, optimistic(stored)); err != nil {
 		return err
 	}
-	observe.Log(ctx).Info("annotated nodeclaim", v1.NodeClaimTerminationTimestampAnnotationKey, deadline)
+	observe.Log(ctx).Info("annotated nodeclaim", logfield.TerminationTimestamp(deadline))
 	l.Recorder.Publish(observe.NodeClaimTerminationGracePeriodExpiring(claim, deadline))
 	return nil
 }
@@ -110,11 +112,16 @@ func (l *Lifecycle) terminateInstance(ctx context.Context, claim *v1.NodeClaim) 
 	if claim.Status.ProviderID == "" {
 		return reconcile.Result{}, true, nil
 	}
+	stored := claim.DeepCopy()
 	deleteErr := l.Cloud.Provider.Delete(ctx, claim)
 	if cloud.IgnoreNodeClaimNotFound(deleteErr) != nil {
-		return reconcile.Result{}, false, fmt.Errorf("terminating the instance of nodeclaim %q: %w", claim.Name, deleteErr)
+		err := fmt.Errorf("terminating the instance of nodeclaim %q: %w", claim.Name, deleteErr)
+		if l.ShowFailedTermination(claim, deleteErr) {
+			_, unwritten := requeue.OnConflict(l.Client.Status().Patch(ctx, claim, optimistic(stored)))
+			err = errors.Join(err, unwritten)
+		}
+		return reconcile.Result{}, false, err
 	}
-	stored := claim.DeepCopy()
 	if condition.For(claim, l.Clock.Now()).True(v1.ConditionTypeInstanceTerminating) {
 		if err := l.Client.Status().Patch(ctx, claim, optimistic(stored)); err != nil {
 			result, err := requeue.OnConflict(err)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
@@ -128,6 +129,40 @@ func TestFinalize(t *testing.T) {
 					t.Error("the finalizer is gone")
 				}
 			})
+		}
+	})
+	t.Run("users see what an instance that cannot be terminated waits for", func(t *testing.T) {
+		w := fakecluster.New(t)
+		claim := w.LaunchedClaim("a")
+		w.Add(claim)
+		w.Delete(claim)
+		l := nodeclaim.NewLifecycle(w.Shared, &health{})
+		for _, c := range []struct {
+			cause            error
+			condition, event string
+		}{
+			{errors.New("slow down"), "", "Failed to terminate the instance, slow down"},
+			{cloud.NewDeleteError(errors.New("foreign"), "NotOurs", "Set a tag"), "False/NotOurs/Set a tag", "Failed to terminate the instance, Set a tag"},
+		} {
+			w.Provider.DeleteErr = c.cause
+			w.Time.Step(2 * time.Minute)
+			for range 2 {
+				if _, err := w.Try(l, claim); !errors.Is(err, c.cause) {
+					t.Errorf("error %v, want %v", err, c.cause)
+				}
+			}
+			got := fakecluster.Must(w, claim)
+			if text := fakecluster.Condition(got.Status.Conditions, "InstanceTerminating"); text != c.condition || len(got.Finalizers) != 1 {
+				t.Errorf("%v: condition %q, want %q; finalizers %q", c.cause, text, c.condition, got.Finalizers)
+			}
+			if events := w.Events(); len(events) == 0 || events[len(events)-1] != "Warning FailedTermination a: "+c.event {
+				t.Errorf("%v: events %q", c.cause, events)
+			}
+		}
+		w.Provider.DeleteErr = nil
+		w.Run(l, claim)
+		if text := fakecluster.Condition(fakecluster.Must(w, claim).Status.Conditions, "InstanceTerminating"); text != "True/InstanceTerminating/" {
+			t.Errorf("once it can be terminated, the condition is %q", text)
 		}
 	})
 	t.Run("an instance launched just before the deletion is not forgotten", func(t *testing.T) {

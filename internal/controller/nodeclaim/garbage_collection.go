@@ -22,6 +22,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/controller/singleton"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 const (
@@ -116,7 +117,7 @@ func (g *Garbage) collect(ctx context.Context, claim *v1.NodeClaim) error {
 		}
 		return nil
 	}
-	observe.Log(ctx).Info("garbage collecting nodeclaim without instance", "NodeClaim", claim.Name, "provider-id", claim.Status.ProviderID)
+	observe.Log(ctx).Info("garbage collecting nodeclaim without instance", logfield.NodeClaim(claim.Name), logfield.ProviderID(claim.Status.ProviderID))
 	g.Metrics.CountDisrupted(claim, "garbage_collected")
 	g.Metrics.CountDisruptedPods(claim, "garbage_collected", pods)
 	return nil

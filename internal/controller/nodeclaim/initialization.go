@@ -14,6 +14,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // initialize waits until the registered Node is ready for pods. There is no timeout; events requeue the NodeClaim.
@@ -51,8 +52,8 @@ func (l *Lifecycle) initialize(ctx context.Context, claim *v1.NodeClaim) outcome
 	}
 	set.True(v1.ConditionTypeInitialized)
 	return outcome{onceSaved: []func(){func() {
-		observe.Log(ctx).Info("initialized nodeclaim", "provider-id", claim.Status.ProviderID, "Node", node.Name,
-			"allocatable", node.Status.Allocatable)
+		observe.Log(ctx).Info("initialized nodeclaim", logfield.ProviderID(claim.Status.ProviderID), logfield.Node(node.Name),
+			logfield.Allocatable(node.Status.Allocatable))
 	}}}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/controller/singleton"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 const (
@@ -38,15 +39,17 @@ const (
 // finalizer was removed by hand or a launch was interrupted.
 type InstanceGarbage struct {
 	deps.Shared
-	live   client.Reader
-	passes int
+	launches *runningLaunches
+	passes   int
 	// firstSeen is the creation time of instances for which the provider has none.
 	firstSeen map[string]time.Time
+	// launchedBy is the latest launch that an instance without a NodeClaim can be of.
+	launchedBy map[string]uint64
 }
 
-// NewInstanceGarbage builds the controller. live reads from the API server: the cache alone is not enough to terminate an instance.
-func NewInstanceGarbage(shared deps.Shared, live client.Reader) *InstanceGarbage {
-	return &InstanceGarbage{Shared: shared, live: live, firstSeen: map[string]time.Time{}}
+// NewInstanceGarbage builds the controller. Instances that lifecycle may be launching are kept.
+func NewInstanceGarbage(shared deps.Shared, lifecycle *Lifecycle) *InstanceGarbage {
+	return &InstanceGarbage{Shared: shared, launches: &lifecycle.launches, firstSeen: map[string]time.Time{}, launchedBy: map[string]uint64{}}
 }
 
 // Register adds the controller to the manager.
@@ -65,17 +68,20 @@ func (g *InstanceGarbage) Register(m manager.Manager) error {
 // all instances listed.
 func (g *InstanceGarbage) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	ctx = observe.WithController(ctx, "instance.garbagecollection")
+	ended := g.launches.oldest()
 	instances, err := g.Cloud.Provider.List(ctx)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing instances: %w", err)
 	}
+	latest := g.launches.latest()
 	suspects, err := g.orphansAmong(ctx, g.Client, g.oldEnough(instances))
 	if err == nil && len(suspects) > 0 {
-		suspects, err = g.orphansAmong(ctx, g.live, suspects)
+		suspects, err = g.orphansAmong(ctx, g.Live, suspects) // the cache alone is not enough to terminate an instance
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	suspects = g.notLaunching(suspects, ended, latest)
 	errs := parallel.ForEach(suspects, instanceWorkers, func(instance *v1.NodeClaim) error { return g.collect(ctx, instance) })
 	if err := errors.Join(errs...); err != nil {
 		return reconcile.Result{}, err
@@ -144,6 +150,28 @@ func orphans(instances, claims []*v1.NodeClaim) []*v1.NodeClaim {
 	return out
 }
 
+// notLaunching keeps the instances that no running launch can be about to return. oldest is the oldest launch that had not ended before
+// the instances were listed, latest the last that began before the list was complete. An instance is of a launch up to the latest when it
+// is first seen here; once all of these have ended, a later list says which NodeClaim it is for, if it is for any. No clock is involved:
+// that of the cloud may differ from ours, and a launch may take any time.
+func (g *InstanceGarbage) notLaunching(instances []*v1.NodeClaim, oldest, latest uint64) []*v1.NodeClaim {
+	launchedBy := map[string]uint64{}
+	var out []*v1.NodeClaim
+	for _, instance := range instances {
+		id := instance.Status.ProviderID
+		by, ok := g.launchedBy[id]
+		if !ok {
+			by = latest
+		}
+		launchedBy[id] = by
+		if by < oldest {
+			out = append(out, instance)
+		}
+	}
+	g.launchedBy = launchedBy
+	return out
+}
+
 // collect terminates one instance and deletes its Node, if it has one.
 func (g *InstanceGarbage) collect(ctx context.Context, instance *v1.NodeClaim) error {
 	err := g.Cloud.Provider.Delete(ctx, instance)
@@ -151,7 +179,7 @@ func (g *InstanceGarbage) collect(ctx context.Context, instance *v1.NodeClaim) e
 		return fmt.Errorf("terminating instance %q without nodeclaim: %w", instance.Status.ProviderID, err)
 	}
 	if err == nil {
-		observe.Log(ctx).Info("garbage collecting instance without nodeclaim", "provider-id", instance.Status.ProviderID)
+		observe.Log(ctx).Info("garbage collecting instance without nodeclaim", logfield.ProviderID(instance.Status.ProviderID))
 	}
 	nodes, err := nodelookup.NodesOf(ctx, g.Client, instance)
 	if err != nil {

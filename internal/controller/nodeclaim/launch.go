@@ -14,6 +14,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // maxMessage bounds the error text of the provider in a condition, in bytes, before the ellipsis.
@@ -29,17 +30,24 @@ func (l *Lifecycle) launch(ctx context.Context, claim *v1.NodeClaim) outcome {
 	created, ok := l.launched.Get(claim.UID)
 	if !ok {
 		var err error
-		if created, err = l.Cloud.Provider.Create(ctx, claim); err != nil {
+		if created, err = l.create(ctx, claim); err != nil {
 			return l.launchFailed(ctx, claim, err)
 		}
 		l.launched.Set(claim.UID, created)
-		observe.Log(ctx).Info("launched nodeclaim", "provider-id", created.Status.ProviderID,
-			"instance-type", created.Labels[corev1.LabelInstanceTypeStable], "zone", created.Labels[corev1.LabelTopologyZone],
-			"capacity-type", created.Labels[v1.CapacityTypeLabelKey], "allocatable", created.Status.Allocatable)
+		l.Creations.Exists(claim.Name)
+		observe.Log(ctx).Info("launched nodeclaim", logfield.ProviderID(created.Status.ProviderID),
+			logfield.InstanceType(created.Labels[corev1.LabelInstanceTypeStable]), logfield.Zone(created.Labels[corev1.LabelTopologyZone]),
+			logfield.CapacityType(created.Labels[v1.CapacityTypeLabelKey]), logfield.Allocatable(created.Status.Allocatable))
 	}
 	adopt(claim, created)
 	condition.For(claim, l.Clock.Now()).True(v1.ConditionTypeLaunched)
 	return outcome{}
+}
+
+// create calls the provider. The call is known to the collector of instances while it runs.
+func (l *Lifecycle) create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
+	defer l.launches.begin()()
+	return l.Cloud.Provider.Create(ctx, claim)
 }
 
 // launchFailed handles an error of the provider: for insufficient capacity and a NodeClass that is not ready it deletes the NodeClaim,
@@ -48,10 +56,10 @@ func (l *Lifecycle) launchFailed(ctx context.Context, claim *v1.NodeClaim, cause
 	switch {
 	case cloud.IsInsufficientCapacity(cause):
 		l.Recorder.Publish(observe.InsufficientCapacity(claim, cause))
-		observe.Log(ctx).Error("failed launching nodeclaim", "error", cause)
+		observe.Log(ctx).Error("failed launching nodeclaim", logfield.Error(cause))
 		return l.deleteFailed(ctx, claim, "insufficient_capacity")
 	case cloud.IsNodeClassNotReady(cause):
-		observe.Log(ctx).Error("failed launching nodeclaim", "error", cause)
+		observe.Log(ctx).Error("failed launching nodeclaim", logfield.Error(cause))
 		return l.deleteFailed(ctx, claim, "nodeclass_not_ready")
 	}
 	reason, message := "LaunchFailed", cause.Error()

@@ -54,6 +54,7 @@ type Lifecycle struct {
 	deps.Shared
 	health   RegistrationHealth
 	launched *ttlcache.Cache[claimID, *v1.NodeClaim]
+	launches runningLaunches
 	// paced is the clock of timeouts.
 	paced *pacedClock
 	// awaitDrivers is set while dynamic resource allocation is not ignored.

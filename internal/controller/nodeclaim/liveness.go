@@ -11,6 +11,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // registrationTimeout is how long a NodeClaim may stay without a registered Node.
@@ -35,7 +36,7 @@ func (l *Lifecycle) enforceTimeouts(ctx context.Context, claim *v1.NodeClaim) ou
 			return outcome{again: true}
 		}
 	}
-	observe.Log(ctx).Debug("deleting nodeclaim that timed out", "timeout", expired.limit.String(), "reason", expired.reason)
+	observe.Log(ctx).Debug("deleting nodeclaim that timed out", logfield.Timeout(expired.limit), logfield.Reason(expired.reason))
 	return l.deleteFailed(ctx, claim, expired.reason)
 }
 

@@ -11,8 +11,8 @@ import (
 // would have been due in between; deletions cannot be undone when the clock is corrected.
 //
 // Approach: it is never ahead of the wall clock, and advances as time passes. After a jump it follows the wall clock catchUp times as
-// fast, so that a correction that was right takes effect as well. A clock that is wrong when the process starts is not noticed. It is
-// safe for concurrent use.
+// fast, so that a correction that was right takes effect as well. A clock that is wrong when the process starts is not noticed here: the
+// clock of controllers follows that of the API server. It is safe for concurrent use.
 type pacedClock struct {
 	clock clock.PassiveClock
 	// started is when it was made: the wall clock then, and, for clock.Since, the time that cannot be set.

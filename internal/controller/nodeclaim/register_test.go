@@ -11,7 +11,7 @@ func TestRegister(t *testing.T) {
 	w := fakecluster.New(t)
 	w.Register(t,
 		nodeclaim.NewLifecycle(w.Shared, &health{}).AwaitDrivers(), nodeclaim.NewDisruption(w.Shared), nodeclaim.NewPodEvents(w.Shared),
-		nodeclaim.NewExpiration(w.Shared), nodeclaim.NewGarbage(w.Shared), nodeclaim.NewInstanceGarbage(w.Shared, w.Client),
+		nodeclaim.NewExpiration(w.Shared), nodeclaim.NewGarbage(w.Shared), nodeclaim.NewInstanceGarbage(w.Shared, nodeclaim.NewLifecycle(w.Shared, &health{})),
 		nodeclaim.NewConsistency(w.Shared), nodeclaim.NewHydration(w.Shared), nodeclaim.NewNodeHydration(w.Shared),
 	)
 }

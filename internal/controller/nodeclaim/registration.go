@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
@@ -18,6 +19,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // register links the NodeClaim and its Node. A NodeClaim that matched several Nodes is checked again, so that it recovers when one of
@@ -62,7 +64,7 @@ func (l *Lifecycle) warnMissingTaint(ctx context.Context, claim *v1.NodeClaim, n
 	if _, done := node.Labels[v1.NodeRegisteredLabelKey]; done || hasTaint(node.Spec.Taints, v1.UnregisteredNoExecuteTaint()) {
 		return
 	}
-	observe.Log(ctx).Error("node joined without the taint that prevents registration races", "Node", node.Name, "taint", v1.UnregisteredTaintKey)
+	observe.Log(ctx).Error("node joined without the taint that prevents registration races", logfield.Node(node.Name), logfield.TaintKey(v1.UnregisteredTaintKey))
 	l.Recorder.Publish(observe.UnregisteredTaintMissing(claim))
 }
 
@@ -70,24 +72,55 @@ func (l *Lifecycle) warnMissingTaint(ctx context.Context, claim *v1.NodeClaim, n
 // finalizer are in place early; only the last write removes the taint.
 func (l *Lifecycle) writeNode(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node, complete bool) outcome {
 	stored := node.DeepCopy()
+	if !link(node, claim, complete) {
+		return outcome{}
+	}
+	patch, err := nodePatch(stored, node)
+	if err != nil {
+		return outcome{err: err}
+	}
+	if err := l.Client.Patch(ctx, node, patch); err == nil {
+		return outcome{}
+	}
+	// Its lists may have changed. The write of the current version also tells what else is wrong.
+	return l.writeCurrentNode(ctx, claim, stored, complete)
+}
+
+// writeCurrentNode is writeNode for the version of the Node that the API server has now.
+func (l *Lifecycle) writeCurrentNode(ctx context.Context, claim *v1.NodeClaim, known *corev1.Node, complete bool) outcome {
+	node := &corev1.Node{}
+	err := l.Live.Get(ctx, client.ObjectKeyFromObject(known), node)
+	if client.IgnoreNotFound(err) != nil {
+		return outcome{err: fmt.Errorf("reading node %q: %w", known.Name, err)}
+	}
+	if err != nil || node.UID != known.UID || node.DeletionTimestamp != nil {
+		return outcome{again: true}
+	}
+	stored := node.DeepCopy()
+	if !link(node, claim, complete) {
+		return outcome{}
+	}
+	err = l.Client.Patch(ctx, node, optimistic(stored))
+	switch {
+	case err == nil:
+		return outcome{}
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return outcome{again: true}
+	default:
+		return outcome{err: fmt.Errorf("patching node, %w", err)}
+	}
+}
+
+// link applies the metadata of the NodeClaim to the Node, and marks it as registered if the registration is complete. It reports whether
+// the Node changed.
+func link(node *corev1.Node, claim *v1.NodeClaim, complete bool) bool {
+	stored := node.DeepCopy()
 	applyMetadata(node, claim)
 	if complete {
 		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return sameTaint(t, v1.UnregisteredNoExecuteTaint()) })
 		node.Labels[v1.NodeRegisteredLabelKey] = "true"
 	}
-	if equality.Semantic.DeepEqual(stored, node) {
-		return outcome{}
-	}
-	err := l.Client.Patch(ctx, node, optimistic(stored))
-	switch {
-	case err == nil:
-		return outcome{}
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		// The cache lags: the next pass decides on the current Node.
-		return outcome{again: true}
-	default:
-		return outcome{err: fmt.Errorf("patching node, %w", err)}
-	}
+	return !equality.Semantic.DeepEqual(stored, node)
 }
 
 // registered completes registration. The success is recorded before the condition is set, because no later pass would record it;
@@ -106,7 +139,7 @@ func (l *Lifecycle) registered(ctx context.Context, claim *v1.NodeClaim, node *c
 	claim.Status.NodeName = node.Name
 	pool, zone := claim.Labels[v1.NodePoolLabelKey], node.Labels[corev1.LabelTopologyZone]
 	return outcome{onceSaved: []func(){func() {
-		observe.Log(ctx).Info("registered nodeclaim", "provider-id", claim.Status.ProviderID, "Node", node.Name)
+		observe.Log(ctx).Info("registered nodeclaim", logfield.ProviderID(claim.Status.ProviderID), logfield.Node(node.Name))
 		l.Metrics.Nodes.Created.WithLabelValues(pool, zone).Inc()
 	}}}
 }

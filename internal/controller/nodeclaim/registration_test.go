@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -178,6 +179,59 @@ func TestRegistration(t *testing.T) {
 			t.Errorf("Registered %q, counted %v", registered(w, claim), w.Count("karpenter_nodes_created_total"))
 		}
 	})
+	t.Run("a Node whose status changed in the meantime is registered with one request", func(t *testing.T) {
+		w := fakecluster.New(t)
+		claim, node := w.LaunchedClaim("a"), w.Node("a")
+		node.Status.Conditions = nil // it is not initialized, which would be another request
+		w.Add(claim, node)
+		w.Cloud.Hooks = []cloud.RegistrationHook{&interfering{func() {
+			fakecluster.Change(w, node, func(n *corev1.Node) { n.Status.NodeInfo.KubeletVersion = "v1.2.3" })
+		}}}
+		var requests []string
+		w.Fail = func(op string, obj runtime.Object) error {
+			if _, isNode := obj.(*corev1.Node); isNode {
+				requests = append(requests, op)
+			}
+			return nil
+		}
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		if got := registered(w, claim); got != "True/Registered/" || !slices.Equal(requests, []string{"patch"}) {
+			t.Errorf("Registered is %q after the requests %q", got, requests)
+		}
+	})
+	t.Run("a Node whose taints changed in the meantime is registered at once", func(t *testing.T) {
+		w := fakecluster.New(t)
+		claim, node := w.LaunchedClaim("a"), w.Node("a")
+		node.Spec.Taints = append(node.Spec.Taints, taint("starting", "", "NoExecute"))
+		w.Add(claim, node)
+		w.Cloud.Hooks = []cloud.RegistrationHook{&interfering{func() {
+			fakecluster.Change(w, node, func(n *corev1.Node) { n.Spec.Taints = n.Spec.Taints[:len(n.Spec.Taints)-1] })
+		}}}
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		if got := registered(w, claim); got != "True/Registered/" {
+			t.Errorf("Registered is %q", got)
+		}
+		if taints := fakecluster.Must(w, node).Spec.Taints; len(taints) != 0 {
+			t.Errorf("the taint that another client removed is back: %v", taints)
+		}
+	})
+	t.Run("a Node that was replaced in the meantime is not written", func(t *testing.T) {
+		w := fakecluster.New(t)
+		claim, node := w.LaunchedClaim("a"), w.Node("a")
+		w.Add(claim, node)
+		w.Cloud.Hooks = []cloud.RegistrationHook{&interfering{func() {
+			w.Delete(node)
+			other := w.Node("a")
+			other.UID = "another"
+			w.Add(other)
+		}}}
+		if result := w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim); result != requeue.Soon() {
+			t.Errorf("result %+v", result)
+		}
+		if labels := fakecluster.Must(w, node).Labels; labels[v1.NodeRegisteredLabelKey] != "" {
+			t.Error("another Node of that name was registered")
+		}
+	})
 	t.Run("a success that cannot be recorded is recorded later", func(t *testing.T) {
 		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
@@ -223,6 +277,16 @@ func (h *hook) Registered(_ context.Context, claim *v1.NodeClaim) (cloud.HookRes
 		claim.Labels[h.label] = "yes"
 	}
 	return h.result, h.err
+}
+
+// interfering is a hook during which another client writes.
+type interfering struct{ write func() }
+
+func (*interfering) Name() string { return "interfering" }
+
+func (i *interfering) Registered(context.Context, *v1.NodeClaim) (cloud.HookResult, error) {
+	i.write()
+	return cloud.HookResult{}, nil
 }
 
 func TestRegistrationHooks(t *testing.T) {

@@ -30,6 +30,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/overlay"
 )
 
@@ -91,7 +92,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return requeue.Soon(), nil
 	}
 	c.store.Swap(corrections)
-	observe.Log(ctx).Debug("evaluated node overlays", "overlays", len(overlays), "nodepools", len(pools))
+	observe.Log(ctx).Debug("evaluated node overlays", logfield.NodeOverlayCount(len(overlays)), logfield.NodePoolCount(len(pools)))
 	if unlisted != nil {
 		return reconcile.Result{}, unlisted
 	}
@@ -156,7 +157,7 @@ func (c *Controller) write(ctx context.Context, results []overlay.Result) (again
 		case err != nil:
 			errs = append(errs, fmt.Errorf("writing status of nodeoverlay %q: %w", stored.Name, err))
 		case v.Reason != "":
-			observe.Log(ctx).Info("ignoring node overlay", "NodeOverlay", stored.Name, "reason", v.Reason, "message", v.Message, "conflicts-with", v.With)
+			observe.Log(ctx).Info("ignoring node overlay", logfield.NodeOverlay(stored.Name), logfield.Reason(v.Reason), logfield.Details(v.Message), logfield.Overlay(v.With))
 		}
 	}
 	return again, errors.Join(errs...)

@@ -4,15 +4,19 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/cost"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
@@ -44,16 +48,24 @@ type Cost struct {
 	reported *ttlcache.Cache[string, bool]
 }
 
-// pricing is the prices of a NodePool at a time.
+// pricing is the prices of a NodePool, and when they are listed again.
 type pricing struct {
 	cost.Prices
-	listed time.Time
+	// listed is set once the cloud has listed instance types.
+	listed bool
+	next   time.Time
+	delays wait.Backoff
+}
+
+// priceBackoff is the time until prices are listed again after a failure.
+func priceBackoff() wait.Backoff {
+	return wait.Backoff{Duration: costPeriod, Factor: 2, Cap: pricePeriod, Steps: math.MaxInt}
 }
 
 // NewCost builds the controller.
 func NewCost(shared deps.Shared, offerings Offerings, log *slog.Logger) *Cost {
 	return &Cost{
-		Shared: shared, offerings: offerings, log: log.With("controller", "state.pricing"),
+		Shared: shared, offerings: offerings, log: log.With(logfield.Controller("state.pricing")),
 		prices: map[string]pricing{}, gauges: observe.NewGaugeStore(), reported: ttlcache.New[string, bool](shared.Clock, warnPeriod),
 	}
 }
@@ -69,7 +81,7 @@ func (c *Cost) Start(ctx context.Context) error {
 	ctx = observe.WithController(ctx, "state.pricing")
 	for {
 		if err := c.refresh(ctx); err != nil && ctx.Err() == nil {
-			c.log.Error("computing the cost of nodepools failed, retrying in "+costPeriod.String(), "error", err)
+			c.log.Error("computing the cost of nodepools failed, retrying in "+costPeriod.String(), logfield.Error(err))
 		}
 		select {
 		case <-ctx.Done():
@@ -99,12 +111,14 @@ func (c *Cost) refresh(ctx context.Context) error {
 		}
 		prices := c.pricesOf(ctx, pool, before[pool.Name])
 		c.prices[pool.Name] = prices
-		dollars, unknown := prices.Sum(offerings[pool.Name])
-		for _, o := range unknown {
-			c.fail(ctx, pool.Name, fmt.Sprint(o), "counting a nodeclaim without a price as free",
-				"instance-type", o.InstanceType, "zone", o.Zone, "capacity-type", o.CapacityType)
+		total := prices.Sum(offerings[pool.Name])
+		if prices.listed {
+			for _, o := range total.Unknown {
+				c.fail(ctx, pool.Name, fmt.Sprint(o), "the price of a nodeclaim is not known, the cost of its nodepool does not include it",
+					logfield.InstanceType(o.InstanceType), logfield.Zone(o.Zone), logfield.CapacityType(o.CapacityType))
+			}
 		}
-		samples[pool.Name] = []observe.Sample{{Gauge: c.Metrics.NodePools.Cost, Labels: []string{pool.Name}, Value: dollars}}
+		samples[pool.Name] = c.samplesOf(pool.Name, total)
 	}
 	c.gauges.ReplaceAll(samples)
 	for pool := range before {
@@ -115,20 +129,40 @@ func (c *Cost) refresh(ctx context.Context) error {
 	return nil
 }
 
+// samplesOf are the gauges of a NodePool. There is no cost while the price of none of its NodeClaims is known.
+func (c *Cost) samplesOf(pool string, total cost.Total) []observe.Sample {
+	labels := []string{pool}
+	out := []observe.Sample{{Gauge: c.Metrics.NodePools.Unpriced, Labels: labels, Value: float64(total.Unpriced)}}
+	if total.Known() {
+		out = append(out, observe.Sample{Gauge: c.Metrics.NodePools.Cost, Labels: labels, Value: total.Dollars})
+	}
+	return out
+}
+
 // pricesOf lists the instance types of a NodePool when its prices are older than pricePeriod. After a failure the last known prices
-// stay.
+// stay, and the instance types are listed again soon.
 func (c *Cost) pricesOf(ctx context.Context, pool *v1.NodePool, known pricing) pricing {
 	now := c.Clock.Now()
-	if !known.listed.IsZero() && now.Sub(known.listed) < pricePeriod {
+	if now.Before(known.next) {
 		return known
 	}
-	known.listed = now
 	types, err := c.Cloud.Provider.InstanceTypes(ctx, pool)
-	if err != nil {
-		c.fail(ctx, pool.Name, "types", "listing instance types failed, using the last known prices", "error", err)
-		return known
+	if err == nil {
+		return pricing{Prices: cost.PricesOf(types), listed: true, next: now.Add(pricePeriod)}
 	}
-	known.Prices = cost.PricesOf(types)
+	if known.delays.Duration == 0 {
+		known.delays = priceBackoff()
+	}
+	pause := known.delays.Step()
+	known.next = now.Add(pause)
+	switch {
+	case cloud.IsUnevaluatedNodePool(err):
+		c.log.DebugContext(ctx, "cannot compute the cost of a nodepool, node overlays are not evaluated for it yet", logfield.NodePool(pool.Name))
+	case known.listed:
+		c.fail(ctx, pool.Name, "types", "listing instance types failed, using the last known prices", logfield.Error(err), logfield.RetryIn(pause))
+	default:
+		c.fail(ctx, pool.Name, "types", "listing instance types failed, the cost of the nodepool is not known, retrying", logfield.Error(err), logfield.RetryIn(pause))
+	}
 	return known
 }
 
@@ -139,5 +173,5 @@ func (c *Cost) fail(ctx context.Context, pool, about, message string, args ...an
 	}
 	c.reported.Set(pool+" "+about, true)
 	c.Metrics.NodePools.CostTrackerErrors.WithLabelValues(pool).Inc()
-	c.log.ErrorContext(ctx, message, append([]any{"NodePool", pool}, args...)...)
+	c.log.ErrorContext(ctx, message, append([]any{logfield.NodePool(pool)}, args...)...)
 }

@@ -61,11 +61,20 @@ type shop struct {
 	mu    sync.Mutex
 	types []*cloud.InstanceType
 	err   error
+	asked int
+}
+
+// calls is how many times instance types were listed.
+func (s *shop) calls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
 }
 
 func (s *shop) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.InstanceType, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.asked++
 	return s.types, s.err
 }
 
@@ -109,7 +118,7 @@ func TestCost(t *testing.T) {
 		})
 		after := func(d time.Duration, want string) {
 			t.Helper()
-			time.Sleep(d)
+			time.Sleep(d) // of the bubble's clock, as all sleeps in this file: no real time passes
 			synctest.Wait()
 			if got := costs(w); got != want {
 				t.Errorf("got %s, want %s", got, want)
@@ -130,6 +139,9 @@ func TestCost(t *testing.T) {
 		after(time.Minute, "pool=3 other=0 foreign=0 ")
 		used.set(map[string][]string{"pool": {"small", "large", "large"}}) // large is not offered any more
 		after(5*time.Second, "pool=3 other=0 foreign=0 ")
+		if got := testutil.ToFloat64(w.Metrics.NodePools.Unpriced.WithLabelValues("pool")); got != 2 {
+			t.Errorf("%v nodeclaims without a price, want 2", got)
+		}
 		if got := fails(); got != 1 {
 			t.Errorf("%v failures for an instance without a price, want 1", got)
 		}
@@ -164,6 +176,69 @@ func TestCost(t *testing.T) {
 		running.Wait()
 	})
 }
+
+// TestCostIsUnknownUntilPricesAre checks that a pool whose prices cannot be listed at first has no cost instead of none, that the cloud
+// is asked again soon, less often after each failure, and that the cost appears with the prices.
+func TestCostIsUnknownUntilPricesAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := fakecluster.New(t, fakecluster.Pool())
+		w.Clock = clock.RealClock{}
+		market := &shop{}
+		market.sells(errors.New("throttled"))
+		w.Cloud.Provider = market
+		used := &offerings{}
+		used.set(map[string][]string{"pool": {"small", "small"}})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = nodepool.NewCost(w.Shared, used, slog.New(slog.DiscardHandler)).Start(ctx) })
+		expect := func(when string, unpriced float64, known bool) {
+			t.Helper()
+			synctest.Wait()
+			if got := testutil.ToFloat64(w.Metrics.NodePools.Unpriced.WithLabelValues("pool")); got != unpriced {
+				t.Errorf("%s: %v nodeclaims without a price, want %v", when, got, unpriced)
+			}
+			if got := testutil.CollectAndCount(w.Metrics.NodePools.Cost) == 1; got != known {
+				t.Errorf("%s: the cost is known: %v", when, got)
+			}
+		}
+		expect("at first", 2, false)
+		if got := w.Count("karpenter_nodepools_cost_tracker_errors_total"); got != 1 {
+			t.Errorf("%v failures, want 1: that prices are not listed", got)
+		}
+		time.Sleep(4 * time.Minute)
+		if got := market.calls(); got < 6 || got > 8 { // after 5, 10, 20, 40, 60, 60 s
+			t.Errorf("the cloud is asked %d times in four minutes", got)
+		}
+		expect("after four minutes", 2, false)
+		market.sells(nil, priced("small", 3))
+		time.Sleep(time.Minute)
+		expect("once prices are listed", 0, true)
+		if got := costs(w); got != "pool=6 other=0 foreign=0 " {
+			t.Errorf("the cost is %s", got)
+		}
+		cancel()
+		running.Wait()
+
+		// A single failure at the start is made good within seconds.
+		market = &shop{}
+		market.sells(errors.New("throttled"))
+		w.Cloud.Provider = market
+		ctx, cancel = context.WithCancel(t.Context())
+		running.Go(func() { _ = nodepool.NewCost(w.Shared, used, slog.New(slog.DiscardHandler)).Start(ctx) })
+		time.Sleep(time.Second)
+		market.sells(nil, priced("small", 4))
+		time.Sleep(costRetry)
+		synctest.Wait()
+		if got := testutil.ToFloat64(w.Metrics.NodePools.Cost.WithLabelValues("pool")); got != 8 {
+			t.Errorf("the cost is %v, want 8", got)
+		}
+		cancel()
+		running.Wait()
+	})
+}
+
+// costRetry is the time within which prices are listed again after a first failure.
+const costRetry = 10 * time.Second
 
 // TestCostIsSafe: instances and prices change while the cost is computed; in the end it matches the last ones.
 func TestCostIsSafe(t *testing.T) {

@@ -10,5 +10,5 @@ import (
 func TestRegister(t *testing.T) {
 	w := fakecluster.New(t)
 	w.Register(t, nodepool.NewHash(w.Shared), nodepool.NewCounter(w.Shared, usage{}), nodepool.NewReadiness(w.Shared),
-		nodepool.NewValidation(w.Shared), nodepool.NewRegistrationHealth(w.Shared))
+		validation(w), nodepool.NewRegistrationHealth(w.Shared))
 }

@@ -44,7 +44,7 @@ func TestReadiness(t *testing.T) {
 			if c.deleting {
 				w.Delete(c.class)
 			}
-			w.Run(nodepool.NewValidation(w.Shared), fakecluster.Pool())
+			w.Run(validation(w), fakecluster.Pool())
 			w.Run(nodepool.NewReadiness(w.Shared), fakecluster.Pool())
 			conditions := fakecluster.Must(w, fakecluster.Pool()).Status.Conditions
 			if got := fakecluster.Condition(conditions, "NodeClassReady"); got != c.want {
@@ -98,7 +98,7 @@ func TestValidation(t *testing.T) {
 			pool := fakecluster.Pool()
 			c.pool(pool)
 			w := fakecluster.New(t, pool)
-			w.Run(nodepool.NewValidation(w.Shared), pool)
+			w.Run(validation(w), pool)
 			got := fakecluster.Condition(fakecluster.Must(w, pool).Status.Conditions, "ValidationSucceeded")
 			if c.valid && got != "True/ValidationSucceeded/" || !c.valid && !strings.HasPrefix(got, "False/NodePoolValidationFailed/") {
 				t.Errorf("got %q", got)
@@ -169,7 +169,7 @@ func TestUnmanagedPoolsAreLeftAlone(t *testing.T) {
 	w := fakecluster.New(t, pool, fakecluster.Class())
 	before := fakecluster.Must(w, pool).ResourceVersion
 	for _, r := range []reconcile.Reconciler{
-		nodepool.NewReadiness(w.Shared), nodepool.NewValidation(w.Shared), nodepool.NewHash(w.Shared), nodepool.NewCounter(w.Shared, usage{}),
+		nodepool.NewReadiness(w.Shared), validation(w), nodepool.NewHash(w.Shared), nodepool.NewCounter(w.Shared, usage{}),
 	} {
 		w.Run(r, pool)
 		if fakecluster.Must(w, pool).ResourceVersion != before {

@@ -2,34 +2,43 @@ package nodepool
 
 import (
 	"context"
+	"errors"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
-	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// Validation is the controller nodepool.validation: it checks the rules for NodePools that the schema cannot express.
-type Validation struct{ deps.Shared }
+// typesPeriod is how often the instance types of a NodePool are looked at: clouds add and remove some.
+const typesPeriod = 5 * time.Minute
+
+// Validation is the controller nodepool.validation: it checks the rules for NodePools that the schema cannot express. What is wrong stops
+// launches. What only has no effect is shown by conditions that readiness does not depend on, and by events.
+type Validation struct {
+	deps.Shared
+	translator *translate.Translator
+	catalogs   *translate.Catalogs
+}
 
 // NewValidation builds the controller.
-func NewValidation(shared deps.Shared) *Validation { return &Validation{shared} }
+func NewValidation(shared deps.Shared, translator *translate.Translator) *Validation {
+	return &Validation{shared, translator, translate.NewCatalogs(translator)}
+}
 
 // Register adds the controller to the manager.
 func (v *Validation) Register(m manager.Manager) error {
-	return builder.ControllerManagedBy(m).
-		Named("nodepool.validation").
-		For(&v1.NodePool{}, builder.WithPredicates(managed.Predicate(v.Cloud))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 10}).
-		Complete(v)
+	return withClasses(m, "nodepool.validation", v.Shared).Complete(v)
 }
 
 // Reconcile validates one NodePool.
@@ -40,17 +49,72 @@ func (v *Validation) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	stored := pool.DeepCopy()
 	set := condition.For(pool, v.Clock.Now())
-	if err := pool.RuntimeValidate(v.Cloud.Labels); err != nil {
+	if err := v.Cloud.ValidatePool(pool); err != nil {
 		set.False(v1.ConditionTypeValidationSucceeded, "NodePoolValidationFailed", err.Error())
 	} else {
 		set.True(v1.ConditionTypeValidationSucceeded)
-		for _, requirement := range pool.Spec.Template.Spec.Requirements {
-			if unknown := v.Cloud.Labels.UnknownValues(requirement); len(unknown) > 0 {
-				observe.Log(ctx).Error("requirement has unknown values beside known ones", "key", requirement.Key, "unknown", unknown)
-			}
+		v.lookAtKeys(ctx, pool)
+	}
+	v.show(ctx, pool, set, v1.ConditionTypeBudgetsValid, observe.ReasonInvalidBudget, budgetErrors(pool, v.Clock.Now()))
+	if set.IsTrue(v1.ConditionTypeValidationSucceeded) {
+		v.show(ctx, pool, set, v1.ConditionTypeInstanceTypesFound, observe.ReasonNoCompatibleInstanceTypes, v.mismatch(ctx, pool))
+	}
+	result, err := requeue.OnConflict(writeStatus(ctx, v.Client, stored, pool))
+	if err == nil && result.IsZero() {
+		result.RequeueAfter = typesPeriod
+	}
+	return result, err
+}
+
+// show sets a condition to false for as long as there is a problem, with an event, and a log line when it begins. Without a problem there is
+// no such condition.
+func (v *Validation) show(ctx context.Context, pool *v1.NodePool, set condition.Set, conditionType, reason, problem string) {
+	if problem == "" {
+		set.Clear(conditionType)
+		return
+	}
+	if set.False(conditionType, reason, problem) {
+		observe.Log(ctx).Error("the nodepool has no effect as it is", logfield.Reason(reason), logfield.Error(errors.New(problem)))
+	}
+	v.Recorder.Publish(observe.NodePoolProblem(pool, reason, problem))
+}
+
+// lookAtKeys shows keys and values of requirements that are allowed, but probably mistyped.
+func (v *Validation) lookAtKeys(ctx context.Context, pool *v1.NodePool) {
+	for _, requirement := range pool.Spec.Template.Spec.Requirements {
+		if unknown := v.Cloud.Labels.UnknownValues(requirement); len(unknown) > 0 {
+			observe.Log(ctx).Error("requirement has unknown values beside known ones", logfield.Key(requirement.Key), logfield.UnknownValues(unknown))
+		}
+		if meant, ok := v.Cloud.MeantKey(requirement.Key); ok {
+			v.Recorder.Publish(observe.UnknownRequirementKey(pool, requirement.Key, meant))
 		}
 	}
-	return requeue.OnConflict(writeStatus(ctx, v.Client, stored, pool))
+}
+
+// mismatch is why the requirements of the NodePool leave no instance type; empty if they do leave some, or if the types are not known.
+func (v *Validation) mismatch(ctx context.Context, pool *v1.NodePool) string {
+	types, err := v.Cloud.Provider.InstanceTypes(ctx, pool)
+	if err != nil || len(types) == 0 {
+		return "" // the condition of the NodeClass says why
+	}
+	p := v.translator.Pool(pool, v.catalogs.Of(types))
+	if p.Catalog.Meets(p.Requirements) {
+		return ""
+	}
+	why := unschedulable.EmptyPool(p.Requirements, p.Catalog)
+	if detail := why.Detail(); detail != "" {
+		return why.Headline() + ": " + detail
+	}
+	return why.Headline()
+}
+
+// budgetErrors are the disruption budgets that cannot be read, with their fields; empty if there are none.
+func budgetErrors(pool *v1.NodePool, now time.Time) string {
+	_, err := pool.AllowedDisruptions(now, 0, "")
+	if err == nil {
+		return ""
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ") + "; no node of the NodePool is disrupted until this is corrected"
 }
 
 // sameStatus compares the status of two NodePools; quantities are compared by value.

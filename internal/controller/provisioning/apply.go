@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,10 +21,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/create"
 	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
@@ -33,14 +34,15 @@ const creators = 32
 // apply applies the plan: nominations and events first, because they are fast, then the NodeClaims.
 func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) error {
 	p.reportUnlaunchable(ctx, in, plan.Unlaunchable)
+	p.reportOmittedDaemons(ctx, plan.OmittedDaemons)
 	p.reportRefused(ctx, plan.Unschedulable, in.unusedPools)
 	if len(plan.Deferred) > 0 {
-		p.Log.Debug("waiting for a capacity reservation that other nodeclaims may give back", "pods", names(plan.Deferred))
+		p.Log.Debug("waiting for a capacity reservation that other nodeclaims may give back", logfield.Pods(names(plan.Deferred)))
 	}
 	p.Metrics.Scheduler.UndecidedPods.Set(float64(len(plan.Undecided)))
 	if len(plan.Undecided) > 0 {
 		level := p.level(slog.LevelWarn, "undecided")
-		p.Log.Log(ctx, level, "planning was stopped before all pods were considered, the next pass continues", "pods", names(plan.Undecided))
+		p.Log.Log(ctx, level, "planning was stopped before all pods were considered, the next pass continues", logfield.Pods(names(plan.Undecided)))
 	}
 	p.reportZones(plan.Zones)
 	refused, err := p.carryOut(ctx, in, plan)
@@ -53,7 +55,7 @@ func (p *Provisioner) carryOut(ctx context.Context, in input, plan solve.Plan) (
 	p.nominate(plan.Placements)
 	p.nominations.note(plan.Placements)
 	if len(plan.NodeClaims) > 0 {
-		p.logLaunch(plan.NodeClaims)
+		p.logLaunch(in.began, plan.NodeClaims)
 	}
 	created, errs := p.createAll(ctx, in, plan.NodeClaims)
 	var refused []refusal
@@ -90,8 +92,8 @@ func (p *Provisioner) createAll(ctx context.Context, in input, claims []solve.No
 	return created, errs
 }
 
-// logLaunch logs the pods that need new nodes, with upstream's messages.
-func (p *Provisioner) logLaunch(claims []solve.NodeClaim) {
+// logLaunch logs the pods that need new nodes, with upstream's messages, and how long the pass has taken to decide so.
+func (p *Provisioner) logLaunch(began time.Time, claims []solve.NodeClaim) {
 	var first []*model.Pod
 	count, all := 0, 0
 	for _, c := range claims {
@@ -100,9 +102,9 @@ func (p *Provisioner) logLaunch(claims []solve.NodeClaim) {
 		count, all = count+len(pods), all+len(c.Pods)
 	}
 	if count > 0 {
-		p.Log.Info("found provisionable pod(s)", "Pods", listing(ids(first), count))
+		p.Log.Info("found provisionable pod(s)", logfield.Pods(listing(ids(first), count)), logfield.Duration(p.Clock.Since(began)))
 	}
-	p.Log.Info("computed new nodeclaim(s) to fit pod(s)", "nodeclaims", len(claims), "pods", all)
+	p.Log.Info("computed new nodeclaim(s) to fit pod(s)", logfield.NodeClaimCount(len(claims)), logfield.PodCount(all))
 }
 
 // create creates one NodeClaim, which the next pass includes, and returns its name.
@@ -115,7 +117,11 @@ func (p *Provisioner) create(ctx context.Context, in input, c solve.NodeClaim, u
 		return "", err
 	}
 	claim := p.Translator.NodeClaim(in.pools[c.Pool], c, defaultGracePeriod(p.Cloud))
-	err = create.NodeClaim(ctx, p.Client, claim)
+	requests := logfield.Requests(claim.Spec.Resources.Requests)
+	types := logfield.InstanceTypes(listing(c.InstanceTypes[:min(len(c.InstanceTypes), maxListed)], len(c.InstanceTypes)))
+	err = p.Creations.NodeClaim(ctx, p.Client, claim, func(name string) {
+		p.Log.Info("created nodeclaim", logfield.NodePool(c.Pool), logfield.NodeClaim(name), requests, types)
+	})
 	if err == nil || create.OutcomeUnknown(err) {
 		p.Store.Created(claim, p.Clock.Now())
 	}
@@ -125,8 +131,6 @@ func (p *Provisioner) create(ctx context.Context, in input, c solve.NodeClaim, u
 	if h := headroomOf(c.Pods); len(h) > 0 {
 		p.Store.Buffers.KeepHeadroom(claim.Name, h)
 	}
-	p.Log.Info("created nodeclaim", "NodePool", c.Pool, "NodeClaim", claim.Name,
-		"requests", resource.Describe(c.Requests, in.problem.Resources), "instance-types", listing(c.InstanceTypes[:min(len(c.InstanceTypes), maxListed)], len(c.InstanceTypes)))
 	relaxed := claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey]
 	p.Metrics.NodeClaims.Created.WithLabelValues("provisioned", c.Pool, relaxed).Inc()
 	for _, pod := range realPods(c.Pods) {
@@ -196,8 +200,20 @@ func (p *Provisioner) level(first slog.Level, about string) slog.Level {
 func (p *Provisioner) reportUnlaunchable(ctx context.Context, in input, pools []solve.UnlaunchablePool) {
 	for _, b := range pools {
 		level := p.level(slog.LevelInfo, "unlaunchable "+b.Pool)
-		p.Log.Log(ctx, level, "skipping nodepool, its requirements filtered out all instance types", "NodePool", b.Pool, "min-values", b.MinValues)
+		p.Log.Log(ctx, level, "skipping nodepool, its requirements filtered out all instance types", logfield.NodePool(b.Pool), logfield.MinValues(b.MinValues))
 		p.Recorder.Publish(observe.NoCompatibleInstanceTypes(in.pools[b.Pool], b.MinValues))
+	}
+}
+
+// reportOmittedDaemons publishes which DaemonSets new nodes have no capacity for.
+func (p *Provisioner) reportOmittedDaemons(ctx context.Context, omitted []solve.OmittedDaemon) {
+	for _, o := range omitted {
+		set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: o.DaemonSet.Namespace, Name: o.DaemonSet.Name, UID: types.UID(o.DaemonSet.UID)}}
+		id := set.Namespace + "/" + set.Name
+		level := p.level(slog.LevelWarn, "omitted "+id)
+		p.Log.Log(ctx, level, "planning without the daemonset, no instance type has capacity for its pods", logfield.DaemonSet(id),
+			logfield.NodePools(listing(o.Pools[:min(len(o.Pools), maxListed)], len(o.Pools))))
+		p.Recorder.Publish(observe.DaemonSetTooLarge(set, o.Pools))
 	}
 }
 
@@ -207,14 +223,14 @@ func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.Unsched
 	for _, r := range refused {
 		err, pods := errors.New(observe.JoinReasons(append(r.Reasons.Texts(), unused...))), realPods(r.Pods)
 		if len(pods) < len(r.Pods) {
-			p.Log.Debug("could not schedule virtual pods of capacity buffers", "pods", names(r.Pods), "error", err, "codes", codes(r.Reasons))
+			p.Log.Debug("could not schedule virtual pods of capacity buffers", logfield.Pods(names(r.Pods)), logfield.Error(err), logfield.ReasonCodes(codes(r.Reasons)))
 		}
 		if len(pods) == 0 {
 			continue
 		}
 		count += len(pods)
 		level := p.refusalLevel(r.Reasons, unused, pods)
-		p.Log.Log(ctx, level, "could not schedule pod(s)", "pods", names(pods), "error", err, "codes", codes(r.Reasons))
+		p.Log.Log(ctx, level, "could not schedule pod(s)", logfield.Pods(names(pods)), logfield.Error(err), logfield.ReasonCodes(codes(r.Reasons)))
 		for _, pod := range pods {
 			p.Recorder.Publish(observe.FailedScheduling(reference(pod), err, codes(r.Reasons)...))
 		}
@@ -248,7 +264,7 @@ func (p *Provisioner) refusalLevel(reasons unschedulable.Reasons, unused []strin
 
 func (p *Provisioner) reportRejected(rejected []*model.Pod) {
 	for _, pod := range rejected {
-		p.Log.Debug("ignoring pod", "Pod", pod.ID(), "error", pod.Rejected)
+		p.Log.Debug("ignoring pod", logfield.Pod(pod.ID()), logfield.Error(errors.New(pod.Rejected)))
 		if !pod.Silent {
 			p.Recorder.Publish(observe.FailedScheduling(reference(pod), errors.New(pod.Rejected)))
 		}

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -60,4 +62,25 @@ func TestARefusalIsLoggedOnceForEachPod(t *testing.T) {
 	w.see(pendingPod("d", nowhere))
 	check("ERROR", 2)
 	check("INFO", 1)
+}
+
+// TestADaemonSetThatFitsNowhereIsToldOnce: its pods stay pending, other pods get nodes, and its owner sees why.
+func TestADaemonSetThatFitsNowhereIsToldOnce(t *testing.T) {
+	w := newHarness(t, readyPool("pool"))
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "agent", UID: "agent-uid"}}
+	set.Spec.Template.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: fakecluster.Resources("cpu", "1000")}}}
+	w.store.Daemons.Update(set)
+	for _, name := range []string{"a", "b"} {
+		w.see(pendingPod(name))
+		w.decide()
+	}
+	if got := len(w.claims()); got == 0 {
+		t.Error("no node is launched")
+	}
+	if got := w.eventsOf("DaemonSetTooLarge"); len(got) != 1 || !strings.Contains(got[0], "No instance type of NodePool pool") {
+		t.Errorf("events %q", got)
+	}
+	if got := strings.Count(w.log.String(), "level=WARN msg=\"planning without the daemonset"); got != 1 {
+		t.Errorf("%d warnings:\n%s", got, w.log.String())
+	}
 }

@@ -14,17 +14,21 @@ const firstWait = time.Second
 // Batcher collects triggers into windows, so that pods that appear together are planned together.
 // Source: scheduling specification, batching.
 type Batcher struct {
-	clock     clock.Clock
-	idle, max time.Duration
-	signal    chan struct{}
+	clock  clock.Clock
+	max    time.Duration
+	signal chan struct{}
 
-	mu   sync.Mutex
-	seen map[string]bool
+	mu     sync.Mutex
+	seen   map[string]bool
+	rhythm rhythm
+	// cutOff is set when the last window closed at its maximum.
+	cutOff bool
 }
 
-// NewBatcher returns a Batcher whose windows close after idle without a new element, and after max at the latest.
+// NewBatcher returns a Batcher whose windows close after idle without a new element, and after longest at the latest. While elements
+// arrive at intervals just above idle, windows wait longer for the next one: at most a quarter of longest.
 func NewBatcher(c clock.Clock, idle, longest time.Duration) *Batcher {
-	return &Batcher{clock: c, idle: idle, max: longest, signal: make(chan struct{}, 1), seen: map[string]bool{}}
+	return &Batcher{clock: c, max: longest, signal: make(chan struct{}, 1), seen: map[string]bool{}, rhythm: newRhythm(idle, longest)}
 }
 
 // Trigger adds the element id to the window. An element that is already in the current window does not extend it.
@@ -33,6 +37,11 @@ func (b *Batcher) Trigger(id string) {
 	defer b.mu.Unlock()
 	if b.seen[id] {
 		return
+	}
+	if now := b.clock.Now(); len(b.seen) == 0 {
+		b.rhythm.open(now)
+	} else {
+		b.rhythm.last = now
 	}
 	b.seen[id] = true
 	select {
@@ -44,7 +53,8 @@ func (b *Batcher) Trigger(id string) {
 // Wait waits for a window to open and close, and reports whether there was one. Without a trigger it returns false after a
 // second, and false immediately when ctx ends.
 func (b *Batcher) Wait(ctx context.Context) bool {
-	defer b.reset()
+	idled, cutOff := false, false
+	defer func() { b.reset(idled, cutOff) }()
 	first := b.clock.NewTimer(firstWait)
 	defer first.Stop()
 	select {
@@ -54,7 +64,7 @@ func (b *Batcher) Wait(ctx context.Context) bool {
 		return false
 	case <-b.signal:
 	}
-	longest, idle := b.clock.NewTimer(b.max), b.clock.NewTimer(b.idle)
+	longest, idle := b.clock.NewTimer(b.max), b.clock.NewTimer(b.idle())
 	defer longest.Stop()
 	defer func() { idle.Stop() }()
 	for {
@@ -62,19 +72,38 @@ func (b *Batcher) Wait(ctx context.Context) bool {
 		case <-ctx.Done():
 			return false
 		case <-longest.C():
+			cutOff = true
 			return true
 		case <-idle.C():
+			idled = true
 			return true
 		case <-b.signal:
 			idle.Stop()
-			idle = b.clock.NewTimer(b.idle)
+			idle = b.clock.NewTimer(b.idle())
 		}
 	}
 }
 
-// reset starts a new window. A trigger that arrives after the window closed belongs to the next one: its signal stays.
-func (b *Batcher) reset() {
+// idle is how long the window stays open without a new element.
+func (b *Batcher) idle() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.rhythm.idle
+}
+
+// CutOff reports whether the last window closed at its maximum: more elements are to be expected.
+func (b *Batcher) CutOff() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cutOff
+}
+
+// reset starts a new window; idled is set if the previous one closed because it was idle, cutOff if it closed at its maximum. A trigger
+// that arrives after the window closed belongs to the next one: its signal stays.
+func (b *Batcher) reset(idled, cutOff bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	clear(b.seen)
+	b.cutOff = cutOff
+	b.rhythm.wasIdle = b.rhythm.wasIdle || idled
 }

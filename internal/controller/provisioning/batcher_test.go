@@ -2,6 +2,7 @@ package provisioning
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -32,7 +33,7 @@ func TestBatchWindows(t *testing.T) {
 		return func(b *Batcher) {
 			for i := range n {
 				b.Trigger(id(i))
-				time.Sleep(pause)
+				time.Sleep(pause) // of the bubble's clock: no real time passes
 			}
 		}
 	}
@@ -56,6 +57,94 @@ func TestBatchWindows(t *testing.T) {
 			}
 		})
 	}
+}
+
+// passesOf runs passes that take no time for elements that arrive at these times, and returns when the passes start.
+func passesOf(t *testing.T, arrivals []time.Duration) []time.Duration {
+	t.Helper()
+	var out []time.Duration
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBatcher(clock.RealClock{}, time.Second, 10*time.Second)
+		start := time.Now()
+		var told sync.WaitGroup
+		told.Go(func() {
+			for i, at := range arrivals {
+				time.Sleep(time.Until(start.Add(at)))
+				b.Trigger(strconv.Itoa(i))
+			}
+		})
+		for until := arrivals[len(arrivals)-1] + 20*time.Second; time.Since(start) < until; {
+			if b.Wait(t.Context()) {
+				out = append(out, time.Since(start))
+			}
+		}
+		told.Wait()
+	})
+	return out
+}
+
+func TestWindowsAdaptToTheRhythmOfArrivals(t *testing.T) {
+	const s = time.Second
+	every := func(pause time.Duration, n int) []time.Duration {
+		out := make([]time.Duration, n)
+		for i := range out {
+			out[i] = time.Duration(i) * pause
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name     string
+		arrivals []time.Duration
+		passes   []time.Duration
+	}{
+		{"single elements wait for the idle duration", every(4*s, 3), []time.Duration{s, 5 * s, 9 * s}},
+		{
+			"intervals just above the idle duration lead to long windows", every(1500*time.Millisecond, 12),
+			[]time.Duration{s, 11500 * time.Millisecond, 18500 * time.Millisecond},
+		},
+		{
+			"intervals below the idle duration leave it as it is", every(500*time.Millisecond, 22),
+			[]time.Duration{10 * s, 11500 * time.Millisecond},
+		},
+		{
+			"a pause restores the idle duration",
+			[]time.Duration{0, 1500 * time.Millisecond, 3 * s, 8 * s},
+			[]time.Duration{s, 5 * s, 9 * s},
+		},
+		{
+			"the idle duration grows to a quarter of the longest window",
+			[]time.Duration{0, 1900 * time.Millisecond, 4300 * time.Millisecond, 6900 * time.Millisecond},
+			[]time.Duration{s, 3900 * time.Millisecond, 6800 * time.Millisecond, 7900 * time.Millisecond},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := passesOf(t, c.arrivals); !slices.Equal(got, c.passes) {
+				t.Errorf("passes at %v, want %v", got, c.passes)
+			}
+		})
+	}
+}
+
+func TestWindowsAreCutOffAtTheirMaximumOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBatcher(clock.RealClock{}, time.Second, 10*time.Second)
+		var told sync.WaitGroup
+		told.Go(func() {
+			for i := range 23 {
+				b.Trigger(strconv.Itoa(i))
+				time.Sleep(500 * time.Millisecond)
+			}
+		})
+		var got []bool
+		for range 3 {
+			b.Wait(t.Context())
+			got = append(got, b.CutOff())
+		}
+		told.Wait()
+		if want := []bool{true, false, false}; !slices.Equal(got, want) {
+			t.Errorf("cut off: %v, want %v", got, want)
+		}
+	})
 }
 
 func TestTriggersBetweenWindowsAreNotLost(t *testing.T) {

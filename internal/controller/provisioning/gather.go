@@ -10,11 +10,14 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
 // input is the input of one pass, with what is needed to act on the plan.
 type input struct {
+	// began is when the pass began.
+	began    time.Time
 	problem  solve.Problem
 	rejected []*model.Pod
 	pools    map[string]*v1.NodePool
@@ -30,7 +33,7 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 	blind := false
 	if p.Buffers != nil {
 		if err := p.Buffers.Hydrate(ctx); err != nil {
-			p.Log.Error("cannot read all capacity buffers, scheduling without them", "error", err)
+			p.Log.Error("cannot read all capacity buffers, scheduling without them", logfield.Error(err))
 			blind = true
 		}
 	}
@@ -41,7 +44,7 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 		return input{}, err
 	}
 	if in.Unreadable != nil {
-		p.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", in.Unreadable)
+		p.Log.Error("some pod disruption budgets cannot be read and are not considered", logfield.Error(in.Unreadable))
 	}
 	all := virtual(in.Problem.Pods)
 	in.Problem.Pods = p.withoutQuarantined(in.Problem.Pods, now)
@@ -73,11 +76,11 @@ func (p *Provisioner) logSkipped(ctx context.Context, pools []problem.SkippedPoo
 		case skipped.Unmanaged:
 		case skipped.Why != "":
 			level := p.level(slog.LevelInfo, "unusable "+skipped.Pool+skipped.Why)
-			p.Log.Log(ctx, level, "skipping nodepool", "NodePool", skipped.Pool, "reason", skipped.Why)
+			p.Log.Log(ctx, level, "skipping nodepool", logfield.NodePool(skipped.Pool), logfield.Reason(skipped.Why))
 		case cloud.IsUnevaluatedNodePool(skipped.Err):
-			p.Log.Debug("skipping nodepool, node overlays are not evaluated for it yet", "NodePool", skipped.Pool)
+			p.Log.Debug("skipping nodepool, node overlays are not evaluated for it yet", logfield.NodePool(skipped.Pool))
 		default:
-			p.Log.Error("skipping nodepool, no instance types", "NodePool", skipped.Pool, "error", skipped.Err)
+			p.Log.Error("skipping nodepool, no instance types", logfield.NodePool(skipped.Pool), logfield.Error(skipped.Err))
 		}
 	}
 }

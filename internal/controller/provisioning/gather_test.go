@@ -62,7 +62,7 @@ func TestPoolsThatAwaitEvaluationAreSkippedQuietly(t *testing.T) {
 	}
 	p.logSkipped(t.Context(), in.Pools.Skipped)
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	if len(lines) != 1 || !strings.Contains(lines[0], "level=DEBUG") || !strings.Contains(lines[0], "NodePool=early") {
+	if len(lines) != 1 || !strings.Contains(lines[0], "level=DEBUG") || !strings.Contains(lines[0], "NodePool.name=early") {
 		t.Errorf("logged %q, want one line for debugging", lines)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/recovery"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // pass is passOnce; a panic is an error: a pod that makes the solver panic must not stop the process, which also drains nodes and
@@ -26,7 +27,7 @@ func (p *Provisioner) pass(ctx context.Context) error {
 	pods := items(p.solving)
 	p.Metrics.Scheduler.Panics.WithLabelValues(name).Inc()
 	if left := p.Quarantine.Panicked(pods, p.Clock.Now()); len(left) > 0 {
-		p.Log.Info("leaving pods out of provisioning after a panic", "pods", len(left), "of", len(pods))
+		p.Log.Info("leaving pods out of provisioning after a panic", logfield.PodCount(len(left)))
 	}
 	return err
 }

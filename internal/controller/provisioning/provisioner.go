@@ -28,10 +28,12 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/controller/passlog"
 	"github.com/karpenter-anew/karpenter/internal/controller/recovery"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/podlatency"
 	"github.com/karpenter-anew/karpenter/internal/translate"
@@ -73,6 +75,7 @@ func (p *Provisioner) Trigger(id string) { p.batcher.Trigger(id) }
 type Provisioner struct {
 	Deps
 	cache       cache.Cache
+	passes      *passlog.Passes
 	batcher     *Batcher
 	catalogs    *translate.Catalogs
 	nominations nominations
@@ -89,7 +92,8 @@ type Provisioner struct {
 
 // New returns a Provisioner that is not running yet.
 func New(d Deps) *Provisioner {
-	d.Log = d.Log.With("controller", name)
+	passes, log := passlog.New(d.Log.With(logfield.Controller(name)))
+	d.Log = log
 	if d.PodLatency == nil {
 		d.PodLatency = &podlatency.Tracker{}
 	}
@@ -98,6 +102,7 @@ func New(d Deps) *Provisioner {
 	}
 	return &Provisioner{
 		Deps:        d,
+		passes:      passes,
 		batcher:     NewBatcher(d.Clock, d.Scheduling.BatchIdleDuration, d.Scheduling.BatchMaxDuration),
 		catalogs:    translate.NewCatalogs(d.Translator),
 		nominations: nominations{},
@@ -143,18 +148,22 @@ func (p *Provisioner) Start(ctx context.Context) error {
 		if !triggered {
 			continue
 		}
-		if err := p.pass(ctx); err != nil && ctx.Err() == nil {
+		endPass := p.passes.Begin()
+		err := p.pass(ctx)
+		if err != nil && ctx.Err() == nil {
 			delay := delays.Step()
-			args := []any{"error", err, "retry-in", delay.String()}
+			args := []any{logfield.Error(err), logfield.RetryIn(delay)}
 			var panicked *recovery.Panic
 			if errors.As(err, &panicked) {
-				args = append(args, "stack", panicked.Stack)
+				args = append(args, logfield.Stack(panicked.Stack))
 			}
 			p.Log.Error("provisioning failed", args...)
+			endPass()
 			pause(ctx, p.Clock, delay)
 			p.batcher.Trigger("retry")
 			continue
 		}
+		endPass()
 		if p.Quarantine.Searching() {
 			// The delay after the next panic must be longer, although this pass has succeeded.
 			p.batcher.Trigger("pods in quarantine")
@@ -256,6 +265,7 @@ func (p *Provisioner) passOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	in.began = started
 	in.problem.Pods = p.refused.hold(in.problem.Pods, started)
 	err = p.planTogether(ctx, in, started)
 	return errors.Join(err, p.planRefused(ctx))
@@ -277,7 +287,7 @@ func (p *Provisioner) planTogether(ctx context.Context, in input, started time.T
 	p.record(in, plan)
 	took := p.Clock.Since(started)
 	p.Metrics.Scheduler.Duration.WithLabelValues(name).Observe(took.Seconds())
-	p.Log.Debug("planned", "pods", len(in.problem.Pods), "new", len(plan.NodeClaims), "duration", took.String())
+	p.Log.Debug("planned", logfield.PodCount(len(in.problem.Pods)), logfield.NodeClaimCount(len(plan.NodeClaims)), logfield.Duration(took))
 	p.updateHeadroom(in, plan)
 	err := p.apply(ctx, in, plan)
 	p.reportHeadroom(ctx, in, plan)

@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // Problem: a pod whose constraints make an invalid NodeClaim must not keep the pods waiting that are planned on the same node.
@@ -169,7 +170,7 @@ func (p *Provisioner) suspect(refused []refusal) {
 
 func logRefusal(p *Provisioner, message string, one refusal) {
 	p.Metrics.Scheduler.RefusedNodeClaims.Inc()
-	p.Log.Error(message, "NodePool", one.claim.Pool, "pods", names(one.claim.Pods), "error", one.err)
+	p.Log.Error(message, logfield.NodePool(one.claim.Pool), logfield.Pods(names(one.claim.Pods)), logfield.Error(one.err))
 }
 
 // planRefused plans the groups of pods whose NodeClaims were refused, each apart. What is left after maxRefusedRuns is for the next
@@ -185,6 +186,7 @@ func (p *Provisioner) planRefused(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		in.began = now
 		in.problem.Pods = p.refused.next(in.problem.Pods)
 		if len(in.problem.Pods) == 0 {
 			continue

@@ -25,6 +25,9 @@ func (p *Provisioner) solve(problem solve.Problem) solve.Plan {
 	}
 	p.solving = problem.Pods
 	plan := p.solver(problem)
+	if p.batcher.CutOff() {
+		plan = forSeries(p.solver, problem, plan)
+	}
 	p.solved = append(p.solved, problem.Pods...)
 	p.Metrics.Scheduler.Duration.WithLabelValues(name).Observe(p.Clock.Since(started).Seconds())
 	return plan

@@ -7,6 +7,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -52,6 +53,6 @@ func (p *Provisioner) warnOfPods(message string, pods []*model.Pod, trait func(*
 		}
 	}
 	if len(fresh) > 0 {
-		p.Log.Info(message, "pods", listing(ids(fresh[:min(len(fresh), maxWarned)]), len(fresh)))
+		p.Log.Info(message, logfield.Pods(listing(ids(fresh[:min(len(fresh), maxWarned)]), len(fresh))))
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
@@ -145,7 +146,7 @@ func (r *Repair) end(ctx context.Context, claim *v1.NodeClaim, found unhealthyCo
 		return fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err)
 	}
 	r.deleted.Set(claim.UID, struct{}{})
-	observe.Log(ctx).Info("deleting unhealthy node", "NodeClaim", claim.Name, "provider-id", claim.Status.ProviderID, "condition", string(found.condition))
+	observe.Log(ctx).Info("deleting unhealthy node", logfield.NodeClaim(claim.Name), logfield.ProviderID(claim.Status.ProviderID), logfield.Condition(string(found.condition)))
 	r.Metrics.CountDisrupted(claim, reason)
 	r.Metrics.CountDisruptedPods(claim, reason, pods)
 	r.Metrics.NodeClaims.UnhealthyDisrupted.WithLabelValues(observe.SnakeCase(string(found.condition)),

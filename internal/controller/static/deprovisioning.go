@@ -20,6 +20,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // deprovisioningName is the name of the controller in logs and metrics.
@@ -86,15 +87,8 @@ func (d *Deprovisioning) choose(ctx context.Context, claims []cluster.PoolNodeCl
 		order = slices.DeleteFunc(order, func(c removalCandidate) bool {
 			return slices.ContainsFunc(unread, func(u cluster.PoolNodeClaim) bool { return u.ID == c.claim.ID })
 		})
-		order = byRemovalCost(append(order, d.candidates(ctx, d.live(), unread)...))
+		order = byRemovalCost(append(order, d.candidates(ctx, d.Live, unread)...))
 	}
-}
-
-func (d *Deprovisioning) live() client.Reader {
-	if d.Live == nil {
-		return d.Client
-	}
-	return d.Live
 }
 
 // candidates are the NodeClaims with the costs of their removal, without those whose pods cannot be listed.
@@ -111,7 +105,7 @@ func (d *Deprovisioning) candidates(ctx context.Context, from client.Reader, cla
 		if claim.Node != nil {
 			pods, err := nodelookup.PodsOn(ctx, from, claim.Node.Name)
 			if err != nil {
-				observe.Log(ctx).Error("cannot list the pods of a node, keeping it", "NodeClaim", claim.Claim.Name, "error", err)
+				observe.Log(ctx).Error("cannot list the pods of a node, keeping it", logfield.NodeClaim(claim.Claim.Name), logfield.Error(err))
 				return nil
 			}
 			for i := range pods {
@@ -140,7 +134,7 @@ func (d *Deprovisioning) remove(ctx context.Context, claims []removalCandidate) 
 			return fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err)
 		}
 		d.Store.Mark(c.claim.ID)
-		observe.Log(ctx).Info("deleted nodeclaim, its nodepool has more of them than replicas", "NodeClaim", claim.Name)
+		observe.Log(ctx).Info("deleted nodeclaim, its nodepool has more of them than replicas", logfield.NodeClaim(claim.Name))
 		return nil
 	})...)
 }

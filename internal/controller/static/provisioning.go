@@ -31,6 +31,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
@@ -59,8 +60,6 @@ type Deps struct {
 	deps.Shared
 	Store      *cluster.Store
 	Translator *translate.Translator
-	// Live reads from the API server; nil for Client.
-	Live client.Reader
 	// Ready reports whether everything that existed at start is in Store.
 	Ready func() bool
 }
@@ -114,7 +113,7 @@ func (p *Provisioning) Reconcile(ctx context.Context, request reconcile.Request)
 		if p.limits.reached(pool.Name, *nodeLimit(pool)) {
 			level = slog.LevelInfo
 		}
-		observe.Log(ctx).Log(ctx, level, "nodepool node limit reached", "limit", *nodeLimit(pool))
+		observe.Log(ctx).Log(ctx, level, "nodepool node limit reached", logfield.Limit(*nodeLimit(pool)))
 		return requeue.After(limited), nil
 	}
 	p.limits.forget(pool.Name)
@@ -152,14 +151,16 @@ func (p *Provisioning) createOne(ctx context.Context, pool *v1.NodePool) (name s
 		grace = &metav1.Duration{Duration: *d}
 	}
 	claim := p.Translator.StaticNodeClaim(pool, grace)
-	err = create.NodeClaim(ctx, p.Client, claim)
+	requests := logfield.Requests(claim.Spec.Resources.Requests)
+	err = p.Creations.NodeClaim(ctx, p.Client, claim, func(name string) {
+		observe.Log(ctx).Info("created nodeclaim", logfield.NodePool(pool.Name), logfield.NodeClaim(name), requests)
+	})
 	if err == nil || create.OutcomeUnknown(err) {
 		p.Store.Created(claim, p.Clock.Now())
 	}
 	if err != nil {
 		return "", err
 	}
-	observe.Log(ctx).Info("created nodeclaim", "NodeClaim", claim.Name)
 	p.Metrics.NodeClaims.Created.WithLabelValues("provisioned", pool.Name, "false").Inc()
 	return claim.Name, nil
 }

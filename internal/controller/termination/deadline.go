@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // deadline returns when the pods of the Node must be gone, nil if there is no deadline. A malformed annotation is replaced by the
@@ -24,7 +25,7 @@ func (t *Termination) deadline(ctx context.Context, node *corev1.Node, claim *v1
 	}
 	deadline, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		observe.Log(ctx).Error("replacing a malformed termination deadline", "NodeClaim", claim.Name, "value", text, "error", err)
+		observe.Log(ctx).Error("replacing a malformed termination deadline", logfield.NodeClaim(claim.Name), logfield.Value(text), logfield.Error(err))
 		t.Recorder.Publish(observe.InvalidTerminationTimestamp(claim, text))
 		return t.rewriteDeadline(ctx, claim)
 	}

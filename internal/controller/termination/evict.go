@@ -21,6 +21,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
 // severalBudgets is the message of the API server for a pod that more than one budget selects.
@@ -114,7 +115,7 @@ func (q *EvictionQueue) forceDelete(ctx context.Context, key PodKey, pod *corev1
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("force-deleting pod, %w", err)
 	}
-	observe.Log(ctx).Debug("force-deleted pod", "Pod", key.String(), "grace-period", grace.String())
+	observe.Log(ctx).Debug("force-deleted pod", logfield.Pod(key.String()), logfield.GracePeriod(grace))
 	q.Metrics.Pods.Drained.WithLabelValues(q.reason(ctx, pod)).Inc()
 	q.markEvicted(key, deadline)
 	return reconcile.Result{}, nil

@@ -45,6 +45,7 @@ func (t *Termination) terminateInstance(ctx context.Context, d terminating) step
 	}
 	err := t.Cloud.Provider.Delete(ctx, d.claim)
 	if cloud.IgnoreNodeClaimNotFound(err) != nil {
+		t.ShowFailedTermination(d.claim, err)
 		return stepResult{err: fmt.Errorf("terminating the instance of nodeclaim %q: %w", d.claim.Name, err)}
 	}
 	condition.For(d.claim, t.Clock.Now()).True(v1.ConditionTypeInstanceTerminating)

@@ -31,6 +31,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/readyourwrites"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
@@ -191,7 +192,7 @@ func (t *Termination) taint(ctx context.Context, node *corev1.Node) error {
 	if err := t.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("tainting node %q: %w", node.Name, err)
 	}
-	observe.Log(ctx).Info("tainted node", "taint.Key", v1.DisruptedTaintKey, "taint.Effect", corev1.TaintEffectNoSchedule)
+	observe.Log(ctx).Info("tainted node", logfield.TaintKey(v1.DisruptedTaintKey), logfield.TaintEffect(corev1.TaintEffectNoSchedule))
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
@@ -276,6 +277,23 @@ func TestTerminationInstance(t *testing.T) {
 		d.Provider.DeleteErr = errors.New("throttled")
 		if _, err := d.Try(d.term, d.node); !errors.Is(err, d.Provider.DeleteErr) || d.condition("Drained") != "True/Drained/" {
 			t.Errorf("error %v, Drained %q", err, d.condition("Drained"))
+		}
+	})
+	t.Run("users see what an instance that cannot be terminated waits for", func(t *testing.T) {
+		d := newDying(t, nil)
+		d.settle()
+		d.Time.Step(5 * time.Second)
+		d.Provider.DeleteErr = cloud.NewDeleteError(errors.New("foreign"), "NotOurs", "Set a tag")
+		if _, err := d.Try(d.term, d.node); !errors.Is(err, d.Provider.DeleteErr) || d.condition("InstanceTerminating") != "False/NotOurs/Set a tag" {
+			t.Errorf("error %v, InstanceTerminating %q", err, d.condition("InstanceTerminating"))
+		}
+		if !slices.Contains(d.Events(), "Warning FailedTermination a: Failed to terminate the instance, Set a tag") {
+			t.Errorf("events %q", d.Events())
+		}
+		d.Provider.DeleteErr = nil
+		d.pass()
+		if got := d.condition("InstanceTerminating"); got != "True/InstanceTerminating/" {
+			t.Errorf("once it can be terminated, InstanceTerminating is %q", got)
 		}
 	})
 	t.Run("conflicts are retried quietly", func(t *testing.T) {

@@ -1,0 +1,113 @@
+package nodepool_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodepool"
+	"github.com/karpenter-anew/karpenter/internal/translate"
+)
+
+// validation is the controller over a cluster.
+func validation(w *fakecluster.Cluster) *nodepool.Validation {
+	return nodepool.NewValidation(w.Shared, translate.New(w.Shared.Cloud.Labels))
+}
+
+// instanceType is a type of one architecture that is on offer in one zone.
+func instanceType(name, arch, zone string) *cloud.InstanceType {
+	in := func(key string, values ...string) v1.NodeSelectorRequirementWithMinValues {
+		return v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: "In", Values: values}
+	}
+	return &cloud.InstanceType{
+		Name: name,
+		Requirements: []v1.NodeSelectorRequirementWithMinValues{
+			in(corev1.LabelInstanceTypeStable, name), in(corev1.LabelArchStable, arch), in(corev1.LabelTopologyZone, zone), in(v1.CapacityTypeLabelKey, "spot"),
+		},
+		Capacity: fakecluster.Resources("cpu", "4"),
+		Offerings: []cloud.Offering{{
+			Requirements: []v1.NodeSelectorRequirementWithMinValues{in(corev1.LabelTopologyZone, zone), in(v1.CapacityTypeLabelKey, "spot")}, Price: 1, Available: true,
+		}},
+	}
+}
+
+// TestIneffectiveNodePools: what has no effect, but is allowed, is a condition and an event; readiness does not depend on it.
+func TestIneffectiveNodePools(t *testing.T) {
+	require := func(key string, values ...string) func(*v1.NodePool) {
+		return func(p *v1.NodePool) {
+			p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: "In", Values: values})
+		}
+	}
+	for name, c := range map[string]struct {
+		pool      []func(*v1.NodePool)
+		condition string
+		want      string // of the condition
+		event     string
+	}{
+		"types exist": {pool: []func(*v1.NodePool){require(corev1.LabelTopologyZone, "zone-a")}, condition: "InstanceTypesFound"},
+		"a zone that does not exist": {
+			pool:      []func(*v1.NodePool){require(corev1.LabelTopologyZone, "zone-c")},
+			condition: "InstanceTypesFound",
+			want:      "False/NoCompatibleInstanceTypes/nodepool requirements filtered out all available instance types: no instance type or NodePool has topology.kubernetes.io/zone zone-c; known values: zone-a, zone-b",
+			event:     "NoCompatibleInstanceTypes pool: nodepool requirements filtered out all",
+		},
+		"requirements that no type meets together": {
+			pool:      []func(*v1.NodePool){require(corev1.LabelTopologyZone, "zone-a"), require(corev1.LabelArchStable, "arm64")},
+			condition: "InstanceTypesFound",
+			want: "False/NoCompatibleInstanceTypes/nodepool requirements filtered out all available instance types: " +
+				"there would be instance types without kubernetes.io/arch In [arm64], or without topology.kubernetes.io/zone In [zone-a]",
+			event: "NoCompatibleInstanceTypes",
+		},
+		"a budget with five stars too few": {
+			pool: []func(*v1.NodePool){func(p *v1.NodePool) {
+				p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "1"}, {Nodes: "0", Schedule: new("@dailyfoo"), Duration: &metav1.Duration{Duration: time.Hour}}}
+			}},
+			condition: "BudgetsValid",
+			want:      `False/InvalidBudget/spec.disruption.budgets[1] of nodepool "pool": schedule "@dailyfoo": want five cron fields`,
+			event:     "InvalidBudget pool: spec.disruption.budgets[1]",
+		},
+		"a key that nearly is a known one": {
+			pool:  []func(*v1.NodePool){require("node.kubernetes.io/instance-typ", "small")},
+			event: `UnknownRequirementKey pool: Requirement on the label "node.kubernetes.io/instance-typ" is not about instance types: nodes get it as a custom label; did you mean "node.kubernetes.io/instance-type"?`,
+		},
+		"a key of the user": {pool: []func(*v1.NodePool){require("example.com/team", "a")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool := fakecluster.Pool()
+			for _, change := range c.pool {
+				change(pool)
+			}
+			w := fakecluster.New(t, pool, fakecluster.Class())
+			w.Provider.Types = []*cloud.InstanceType{instanceType("small", "amd64", "zone-a"), instanceType("other", "arm64", "zone-b")}
+			w.Run(nodepool.NewReadiness(w.Shared), pool)
+			w.Run(validation(w), pool)
+			conditions := fakecluster.Must(w, pool).Status.Conditions
+			if got := fakecluster.Condition(conditions, c.condition); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("condition %s: %q, want %q", c.condition, got, c.want)
+			}
+			if got := fakecluster.Condition(conditions, "ValidationSucceeded"); got != "True/ValidationSucceeded/" {
+				t.Errorf("ValidationSucceeded: %q", got)
+			}
+			events := w.Events()
+			if c.event == "" && len(events) > 0 || c.event != "" && !slices.ContainsFunc(events, func(e string) bool { return strings.HasPrefix(e, "Warning "+c.event) }) {
+				t.Errorf("events %q, want %q", events, c.event)
+			}
+			corrected := fakecluster.Must(w, pool)
+			corrected.Spec.Template.Spec.Requirements, corrected.Spec.Disruption.Budgets = nil, nil
+			if err := w.Client.Update(t.Context(), corrected); err != nil {
+				t.Fatal(err)
+			}
+			w.Run(validation(w), pool)
+			if got := fakecluster.Condition(fakecluster.Must(w, pool).Status.Conditions, c.condition); c.condition != "" && got != "" {
+				t.Errorf("condition of a NodePool that was corrected: %q", got)
+			}
+		})
+	}
+}
