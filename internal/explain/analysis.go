@@ -65,6 +65,15 @@ func newAnalysis(ctx context.Context, q Question) (*analysis, error) {
 // priceOf is the price of a node in dollars an hour; 0 when it is not known.
 func (s *analysis) priceOf(n *model.Node) float64 { return s.view.Prices[n.Pool].Of(n) }
 
+// knownPrice is the price of a node in dollars an hour; nil when it is not known.
+func (s *analysis) knownPrice(n *model.Node) *float64 {
+	price, known := s.view.Prices[n.Pool].Known(n)
+	if !known {
+		return nil
+	}
+	return &price
+}
+
 // grant is how many more nodes a static pool may have.
 func (s *analysis) grant(pool string, wanted int) int {
 	limit, limited := s.view.Pools[pool].Spec.Limits.Nodes()

@@ -3,6 +3,7 @@ package explain
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
@@ -17,8 +18,8 @@ type Node struct {
 	Name      string `json:"name"`
 	NodeClaim string `json:"nodeClaim"`
 	NodePool  string `json:"nodePool"`
-	// PricePerHour is in dollars; 0 when it is not known.
-	PricePerHour float64 `json:"pricePerHour"`
+	// PricePerHour is in dollars; null when it is not known.
+	PricePerHour *float64 `json:"pricePerHour"`
 	// PodsToMove is how many pods have to run elsewhere when the node is removed.
 	PodsToMove int `json:"podsToMove"`
 	// Obstacle prevents disruption for every reason; null when that depends on the reason.
@@ -48,8 +49,8 @@ type Plan struct {
 	Decision string `json:"decision"`
 	// Replacements are the cheapest instance types that would be launched first.
 	Replacements []string `json:"replacements,omitempty"`
-	// SavesPerHour is in dollars.
-	SavesPerHour float64 `json:"savesPerHour"`
+	// SavesPerHour is in dollars; null when the price of a node is not known.
+	SavesPerHour *float64 `json:"savesPerHour"`
 	// With are other nodes that would be removed at the same time.
 	With []string `json:"with,omitempty"`
 }
@@ -66,7 +67,7 @@ func AboutNode(ctx context.Context, q Question, name string) (Node, error) {
 	}
 	a := Node{
 		Version: Version, Kind: "Node", Name: n.Name, NodeClaim: n.ClaimName, NodePool: n.Pool,
-		PricePerHour: s.priceOf(n), Verdicts: []Verdict{}, Expected: s.expected(disrupt.Obstacle{Node: n}),
+		PricePerHour: s.knownPrice(n), Verdicts: []Verdict{}, Expected: s.expected(disrupt.Obstacle{Node: n}),
 	}
 	for _, p := range n.Pods {
 		if p.Reschedulable {
@@ -108,7 +109,7 @@ func (s *analysis) verdict(reason disrupt.Reason, c disrupt.Candidate) Verdict {
 		v.Obstacle = &shown
 		return v
 	}
-	v.Plan = planOf(command, c.Node)
+	v.Plan = s.planOf(command, c.Node)
 	allowance := s.allowance(c.Node.Pool, reason)
 	if v.Now = allowance.Remaining > 0; !v.Now {
 		shown := s.budgetObstacle(c.Node, reason, allowance)
@@ -143,13 +144,16 @@ func (s *analysis) includeTogether(v *Verdict, n *model.Node) {
 	}
 	for _, c := range command.Candidates {
 		if c.Node.ID == n.ID {
-			v.Now, v.Plan, v.Obstacle = true, planOf(command, n), nil
+			v.Now, v.Plan, v.Obstacle = true, s.planOf(command, n), nil
 		}
 	}
 }
 
-func planOf(c disrupt.Command, n *model.Node) *Plan {
-	p := Plan{Decision: c.Decision(), SavesPerHour: c.Savings()}
+func (s *analysis) planOf(c disrupt.Command, n *model.Node) *Plan {
+	p, savings := Plan{Decision: c.Decision()}, c.Savings()
+	if !slices.ContainsFunc(c.Candidates, func(c disrupt.Candidate) bool { return s.knownPrice(c.Node) == nil }) {
+		p.SavesPerHour = &savings
+	}
 	for _, claim := range c.Replacements {
 		p.Replacements = append(p.Replacements, claim.InstanceTypes[0])
 	}
@@ -178,8 +182,11 @@ func (a Node) Text() string {
 	if a.NodeClaim != "" {
 		fmt.Fprintf(&b, " (NodeClaim %q, NodePool %q)", a.NodeClaim, a.NodePool)
 	}
-	if a.PricePerHour > 0 {
-		fmt.Fprintf(&b, " costs $%.4f/h,", a.PricePerHour)
+	switch {
+	case a.PricePerHour != nil:
+		fmt.Fprintf(&b, " costs $%.4f/h,", *a.PricePerHour)
+	case a.NodePool != "":
+		b.WriteString(" has an unknown price,")
 	}
 	fmt.Fprintf(&b, " has %s to move\n", counted(a.PodsToMove, "pod"))
 	if a.Obstacle != nil {
@@ -218,5 +225,8 @@ func (p Plan) String() string {
 	if len(p.With) > 0 {
 		text += " together with " + strings.Join(p.With, ", ")
 	}
-	return text + fmt.Sprintf(", saving $%.4f/h,", p.SavesPerHour)
+	if p.SavesPerHour == nil {
+		return text + ", savings unknown,"
+	}
+	return text + fmt.Sprintf(", saving $%.4f/h,", *p.SavesPerHour)
 }

@@ -141,7 +141,7 @@ func TestNode(t *testing.T) {
 			"    what would help: Let the NodePool use instance types below the price that is named.\n"},
 		{"of a type that is not known here", "node-1", changes{quiet, free, full, change("node-1", func(n *corev1.Node) {
 			n.Labels[corev1.LabelInstanceTypeStable] = "antique"
-		})}, "Node node-1 (NodeClaim \"web-1\", NodePool \"web\") has 1 pod to move\n" + used + current +
+		})}, "Node node-1 (NodeClaim \"web-1\", NodePool \"web\") has an unknown price, has 1 pod to move\n" + used + current +
 			"  Underutilized: no: Instance Type \"antique\" not found\n" +
 			"    not among the instance types known here; the controller may have been started with others\n" +
 			"    what would help: Give the flags that the controller runs with, such as --catalog, or let the cloud list the instance type.\n"},

@@ -36,6 +36,9 @@ type Obstacle struct {
 	Until *time.Time `json:"until,omitempty"`
 }
 
+// unknownPriceHelp is the remedy where a price is missing.
+const unknownPriceHelp = "Give the flags that the controller runs with, such as --catalog, or let the cloud list the offering of the node."
+
 // obstacle is o for users.
 func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
 	out := Obstacle{Code: string(o.Code), Message: strings.TrimSpace(o.String()), PodDisruptionBudgets: o.PDBs}
@@ -62,6 +65,10 @@ func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
 			out.Until = &until
 		}
 	case disrupt.NotCheaper:
+		if o.Node != nil && s.knownPrice(o.Node) == nil {
+			out.Detail, out.Help = "its price is unknown, and nothing counts as cheaper than that", unknownPriceHelp
+			break
+		}
 		out.PaidPerHour = o.Paid
 		out.Detail = fmt.Sprintf("it costs $%.4f/h, and nothing that could replace it is on offer", o.Paid)
 		if !math.IsInf(o.Least, 1) {
@@ -75,6 +82,9 @@ func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
 			if score.Scored && !score.Approved {
 				out.Score = score.Value
 				out.Detail = fmt.Sprintf("score %.2f of NodePool %q, %.2f would do", score.Value, score.Pool, disrupt.Threshold)
+				if o.Node != nil && s.knownPrice(o.Node) == nil {
+					out.Detail += "; the price of the node is unknown and counts as 0"
+				}
 			}
 		}
 	}

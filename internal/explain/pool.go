@@ -27,10 +27,11 @@ type NodePool struct {
 	Help     string `json:"help,omitempty"`
 	// Replicas is the number of nodes of a static NodePool; null for others.
 	Replicas *int64 `json:"replicas"`
-	// Nodes is the number of nodes, those being deleted included; PricePerHour is what they cost in dollars, as far as that is
-	// known.
-	Nodes        int     `json:"nodes"`
-	PricePerHour float64 `json:"pricePerHour"`
+	// Nodes is the number of nodes, those being deleted included. PricePerHour is what they cost in dollars, without the price of
+	// UnpricedNodes of them, which is not known; null when that is all of them.
+	Nodes         int      `json:"nodes"`
+	PricePerHour  *float64 `json:"pricePerHour"`
+	UnpricedNodes int      `json:"unpricedNodes"`
 	// Usage is the capacity of the nodes that are not being deleted, by resource.
 	Usage []Usage `json:"usage"`
 	// Budgets are those of the NodePool, Allowances what they allow for each reason.
@@ -129,7 +130,7 @@ func (s *analysis) readiness(a *NodePool) {
 		if pool.Pool != a.Name {
 			continue
 		}
-		unused := report.Unlaunchable(pool)
+		unused := report.Unlaunchable(pool, s.view.Result.Problem.Pools)
 		a.Launches, a.Message, a.Help = false, unused.Message, unused.Help
 	}
 }
@@ -147,12 +148,20 @@ func (s *analysis) nodes(pool string) []*model.Node {
 
 func (s *analysis) possessions(a *NodePool, pool *v1.NodePool) {
 	var sum resource.Vector
+	var dollars float64
 	for _, n := range s.nodes(a.Name) {
 		a.Nodes++
-		a.PricePerHour += s.priceOf(n)
+		if price := s.knownPrice(n); price != nil {
+			dollars += *price
+		} else {
+			a.UnpricedNodes++
+		}
 		if !n.Deleting {
 			sum = sum.Add(n.Capacity)
 		}
+	}
+	if a.UnpricedNodes == 0 || a.UnpricedNodes < a.Nodes {
+		a.PricePerHour = &dollars
 	}
 	used := map[string]string{}
 	for i, name := range s.view.Snapshot.Resources.Names() {
@@ -286,7 +295,7 @@ func (s *analysis) count(tallies []Tally, n *model.Node, o disrupt.Obstacle, wan
 // Text implements Answer.
 func (a NodePool) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "NodePool %s has %s, $%.4f/h\n", a.Name, counted(a.Nodes, "node"), a.PricePerHour)
+	fmt.Fprintf(&b, "NodePool %s has %s, %s\n", a.Name, counted(a.Nodes, "node"), a.price())
 	if a.Launches {
 		b.WriteString("  Nodes can be launched from it\n")
 	} else {
@@ -325,6 +334,19 @@ func (a NodePool) Text() string {
 		}
 	}
 	return b.String()
+}
+
+// price is what the nodes cost together, as far as that is known.
+func (a NodePool) price() string {
+	switch {
+	case a.PricePerHour == nil:
+		return "price unknown"
+	case a.UnpricedNodes == 1:
+		return fmt.Sprintf("at least $%.4f/h (the price of 1 node is unknown)", *a.PricePerHour)
+	case a.UnpricedNodes > 1:
+		return fmt.Sprintf("at least $%.4f/h (the prices of %d nodes are unknown)", *a.PricePerHour, a.UnpricedNodes)
+	}
+	return fmt.Sprintf("$%.4f/h", *a.PricePerHour)
 }
 
 func counted(n int, what string) string {

@@ -63,12 +63,16 @@ func (s objectGetter) Get(_ context.Context, key client.ObjectKey, into client.O
 }
 
 // resolveBuffers adds the virtual pods of every buffer to the cluster state.
-func (w *clusterObjects) resolveBuffers(ctx context.Context) (kept []ResolvedBuffer, unkept []UnresolvedBuffer) {
+func (w *clusterObjects) resolveBuffers(ctx context.Context, opts Options) (kept []ResolvedBuffer, unkept []UnresolvedBuffer) {
 	slices.SortFunc(w.buffers, func(a, b *v1beta1.CapacityBuffer) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	for _, b := range w.buffers {
 		owner := Owner{Kind: "CapacityBuffer", Namespace: b.Namespace, Name: b.Name}
+		if opts.IgnoreBuffers {
+			unkept = append(unkept, UnresolvedBuffer{owner, "the feature gate CapacityBuffer is off"})
+			continue
+		}
 		chunk, failure := buffer.Resolve(ctx, buffer.Source{Templates: w.referenced, Workloads: w.referenced}, b)
 		if failure != nil {
 			unkept = append(unkept, UnresolvedBuffer{owner, failure.Error()})

@@ -51,7 +51,7 @@ func ViewForDisruption(ctx context.Context, objects []client.Object, c cloud.Clo
 		return DisruptionView{}, err
 	}
 	w.nominate(result.Plan, opts.Now)
-	provider, _ := w.provider(ctx)
+	provider, _ := w.provider(ctx, opts)
 	f := DisruptionView{
 		Snapshot: w.snapshot(opts), Builder: w.builder(provider, opts), Result: result, Pools: map[string]*v1.NodePool{},
 		Prices: map[string]problem.PoolPrices{}, Surplus: map[string]bool{}, Pods: w.podsOn, PDBLimits: problem.NewPDBLimits(w.budgets),

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -105,16 +104,10 @@ func FuzzTenants(f *testing.F) {
 		for _, claim := range result.Claims {
 			creatable(t, claim, text)
 		}
-		// What a DaemonSet requests is charged to every node, even if it fits on none.
-		if !has[*appsv1.DaemonSet](tenant) && !honestServed(result) {
+		if !honestServed(result) {
 			t.Errorf("the honest pod gets no node:\n%s\n%s", result.Text(), text)
 		}
 	})
-}
-
-// has reports whether there is an object of this type.
-func has[T client.Object](objects []client.Object) bool {
-	return slices.ContainsFunc(objects, func(o client.Object) bool { _, is := o.(T); return is })
 }
 
 // honestServed reports whether the plan has a node for the pod of the landlord's manifest.

@@ -1,6 +1,9 @@
 package simulation
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
@@ -43,4 +46,26 @@ func idleReason(pod *corev1.Pod) string {
 		return "scheduling gate " + pod.Spec.SchedulingGates[0].Name + " holds it back"
 	}
 	return "kube-scheduler has not marked it unschedulable"
+}
+
+// SchedulerPods counts pods without a node that another scheduler than kube-scheduler places.
+type SchedulerPods struct {
+	Scheduler string
+	Pods      int
+}
+
+// otherSchedulers counts the pods that nodes are launched for and that name another scheduler, by its name.
+func (w *clusterObjects) otherSchedulers() []SchedulerPods {
+	count := map[string]int{}
+	for _, pod := range w.pods {
+		name := pod.Spec.SchedulerName
+		if name != "" && name != corev1.DefaultSchedulerName && idleReason(pod) == "" && pod.Spec.NodeName == "" {
+			count[name]++
+		}
+	}
+	var out []SchedulerPods
+	for _, name := range slices.Sorted(maps.Keys(count)) {
+		out = append(out, SchedulerPods{name, count[name]})
+	}
+	return out
 }

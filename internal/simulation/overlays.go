@@ -20,15 +20,22 @@ type IgnoredOverlay struct {
 
 // WithOverlays returns the provider of the cloud with the NodeOverlays among objects applied.
 func WithOverlays(ctx context.Context, objects []client.Object, c cloud.Cloud) cloud.Provider {
-	provider, _ := gather(objects, c, Options{}).provider(ctx)
+	provider, _ := gather(objects, c, Options{}).provider(ctx, Options{})
 	return provider
 }
 
 // provider is the provider of the cloud with the overlays applied, and the overlays that do not apply.
-func (w *clusterObjects) provider(ctx context.Context) (cloud.Provider, []IgnoredOverlay) {
+func (w *clusterObjects) provider(ctx context.Context, opts Options) (cloud.Provider, []IgnoredOverlay) {
 	plain := w.cloud.Provider
 	if len(w.overlays) == 0 {
 		return plain, nil
+	}
+	if opts.IgnoreOverlays {
+		var out []IgnoredOverlay
+		for _, o := range w.overlays {
+			out = append(out, IgnoredOverlay{Name: o.Name, Why: "the feature gate NodeOverlay is off"})
+		}
+		return plain, out
 	}
 	var pools []overlay.Pool
 	for _, name := range slices.Sorted(maps.Keys(w.pools)) {

@@ -2,6 +2,9 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -48,7 +51,7 @@ func (w *clusterObjects) setConditions(pool *v1.NodePool) (why string) {
 		return ""
 	}
 	set := condition.For(pool, time.Time{})
-	if err := pool.RuntimeValidate(w.cloud.Labels); err != nil {
+	if err := w.cloud.ValidatePool(pool); err != nil {
 		why = err.Error()
 		set.False(v1.ConditionTypeValidationSucceeded, "NodePoolValidationFailed", why)
 	} else {
@@ -84,4 +87,21 @@ func (w *clusterObjects) classUnready(ref *v1.NodeClassReference) (reason, messa
 		return ready.Reason, fmt.Sprintf("%s %q is not ready: %s: %s", ref.Kind, ref.Name, ready.Reason, ready.Message)
 	}
 	return "", ""
+}
+
+// poolWarnings are what is allowed in the pools, but has no effect or is probably mistyped, by name of the pool.
+func (w *clusterObjects) poolWarnings(now time.Time) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(w.pools)) {
+		pool := w.pools[name]
+		if _, err := pool.AllowedDisruptions(now, 0, ""); err != nil {
+			out = append(out, strings.ReplaceAll(err.Error(), "\n", "; ")+"; no node of the NodePool is disrupted until this is corrected")
+		}
+		for _, r := range pool.Spec.Template.Spec.Requirements {
+			if meant, ok := w.cloud.MeantKey(r.Key); ok {
+				out = append(out, fmt.Sprintf("NodePool %q: the required label %q is not about instance types: nodes get it as a custom label; did you mean %q?", name, r.Key, meant))
+			}
+		}
+	}
+	return out
 }

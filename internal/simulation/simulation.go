@@ -52,6 +52,8 @@ type Options struct {
 	SpotToSpot bool
 	// IgnoreReservations ignores reserved offerings, as a controller does whose gate ReservedCapacity is off.
 	IgnoreReservations bool
+	// IgnoreOverlays and IgnoreBuffers leave out NodeOverlays and CapacityBuffers, as a controller does whose gate for them is off.
+	IgnoreOverlays, IgnoreBuffers bool
 	// MaxInstanceTypes is how many instance types a claim may list; 0 means the limit of the cloud.
 	MaxInstanceTypes int
 	// Now is the time of the simulation. It matters only to do-not-disrupt annotations with a duration.
@@ -71,13 +73,20 @@ type Result struct {
 	Warning error
 	// Skipped are pools from which no node may be launched.
 	Skipped []SkippedPool
+	// PoolWarnings are what is allowed in the pools, but has no effect or is probably mistyped.
+	PoolWarnings []string
 	// Idle are pods without a node for which no node is launched.
 	Idle []IdlePod
+	// OtherSchedulers are the schedulers beside kube-scheduler that have to place pods of the plan.
+	OtherSchedulers []SchedulerPods
 	// IgnoredOverlays are overlays that do not apply.
 	IgnoredOverlays []IgnoredOverlay
 	// Buffers are the CapacityBuffers whose virtual pods are placed, UnresolvedBuffers those without any; each by name.
 	Buffers           []ResolvedBuffer
 	UnresolvedBuffers []UnresolvedBuffer
+	// NodeClaims is how many the pools have. Nothing is simulated that disrupts them; Drifted are the pools whose NodeClaims would be replaced.
+	NodeClaims int
+	Drifted    []DriftedPool
 
 	owners    map[string]Owner // by pod UID
 	templates map[string]map[string]string
@@ -94,9 +103,9 @@ func Run(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Optio
 
 func (w *clusterObjects) run(ctx context.Context, opts Options) (Result, error) {
 	c := w.cloud
-	provider, leftOut := w.provider(ctx)
+	provider, leftOut := w.provider(ctx, opts)
 	unready := w.setPoolConditions()
-	kept, unkept := w.resolveBuffers(ctx)
+	kept, unkept := w.resolveBuffers(ctx, opts)
 	in, err := w.builder(provider, opts).Provisioning(ctx, w.snapshot(opts), opts.Now)
 	if err != nil {
 		return Result{}, err
@@ -106,14 +115,17 @@ func (w *clusterObjects) run(ctx context.Context, opts Options) (Result, error) 
 		Plan:              solve.Solve(in.Problem),
 		Rejected:          in.Rejected,
 		Skipped:           skipped(in.Pools, unready),
+		PoolWarnings:      w.poolWarnings(opts.Now),
 		Warning:           w.unreadable,
 		Idle:              w.idle(),
+		OtherSchedulers:   w.otherSchedulers(),
 		IgnoredOverlays:   leftOut,
 		Buffers:           kept,
 		UnresolvedBuffers: unkept,
 		owners:            w.owners(),
 		templates:         map[string]map[string]string{},
 	}
+	r.NodeClaims, r.Drifted = w.drifted()
 	for _, b := range kept {
 		for _, pod := range b.Pods {
 			r.owners[pod.UID] = b.Owner
@@ -142,6 +154,7 @@ type clusterObjects struct {
 	pools      map[string]*v1.NodePool
 	classes    map[string]cloud.NodeClassObject // by group/kind/name
 	pods       []*corev1.Pod
+	claims     []*v1.NodeClaim
 	// deployments are the UIDs of Deployments.
 	deployments map[types.UID]bool
 	budgets     []policyv1.PodDisruptionBudget
@@ -214,6 +227,7 @@ func (w *clusterObjects) add(o client.Object) {
 	case *corev1.PodTemplate:
 		w.referenced.add(o)
 	case *v1.NodeClaim:
+		w.claims = append(w.claims, o)
 		w.store.UpdateNodeClaim(o)
 	case *corev1.Node:
 		w.store.UpdateNode(o)

@@ -29,6 +29,7 @@ import (
 //	ignore web (1): node selector term with matchFields is not supported
 //	skip spare: it is not ready: KWOKNodeClass "spare" does not exist
 //	leave out cheap: conflict with another overlay
+//	leave out DaemonSet default/agent: no node of default could hold its pods
 //	total 1 node, $0.0378/h
 func (r Result) Text() string {
 	var blocks tally
@@ -61,6 +62,9 @@ func (r Result) Text() string {
 	}
 	for _, o := range r.IgnoredOverlays {
 		fmt.Fprintf(&b, "leave out %s: %s\n", o.Name, o.Why)
+	}
+	for _, o := range r.Plan.OmittedDaemons {
+		fmt.Fprintf(&b, "leave out DaemonSet %s/%s: no node of %s could hold its pods\n", o.DaemonSet.Namespace, o.DaemonSet.Name, strings.Join(o.Pools, ", "))
 	}
 	for _, u := range r.UnresolvedBuffers {
 		fmt.Fprintf(&b, "leave out %s: %s\n", u.Owner, u.Why)

@@ -14,13 +14,16 @@ import (
 const page = 500
 
 // Capture captures a snapshot of a cluster. Kinds are read one after the other, and the cluster changes meanwhile: an object
-// may refer to one that was created or deleted in between.
-func (f *Format) Capture(ctx context.Context, cluster client.Reader) (Snapshot, error) {
+// may refer to one that was created or deleted in between. The settings of the controller are read in one namespace, or in all if it is
+// empty; it is no error if the caller may not list them.
+func (f *Format) Capture(ctx context.Context, cluster client.Reader, settingsNamespace string) (Snapshot, error) {
 	s := Snapshot{format: f}
 	for i, k := range s.format.kinds {
-		switch err := s.capture(ctx, cluster, i); {
+		switch err := s.capture(ctx, cluster, i, settingsNamespace); {
 		case absent(err):
 			s.Absent = append(s.Absent, k.gvk.Kind)
+		case apierrors.IsForbidden(err) && k.label != "":
+			s.Forbidden = append(s.Forbidden, k.gvk.Kind)
 		case err != nil:
 			return Snapshot{}, fmt.Errorf("listing objects of kind %s in %s: %w", k.gvk.Kind, k.gvk.GroupVersion(), err)
 		}
@@ -31,13 +34,17 @@ func (f *Format) Capture(ctx context.Context, cluster client.Reader) (Snapshot, 
 
 // capture adds all objects of a kind. If the continuation token of the list expires, the list is read again without
 // paging.
-func (s *Snapshot) capture(ctx context.Context, cluster client.Reader, kind int) error {
+func (s *Snapshot) capture(ctx context.Context, cluster client.Reader, kind int, settingsNamespace string) error {
 	before, next, limit := len(s.entries), "", int64(page)
+	var only []client.ListOption
+	if label := s.format.kinds[kind].label; label != "" {
+		only = append(only, client.HasLabels{label}, client.InNamespace(settingsNamespace))
+	}
 	for {
 		list := &unstructured.UnstructuredList{}
 		gvk := s.format.kinds[kind].gvk
 		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-		err := cluster.List(ctx, list, client.Limit(limit), client.Continue(next))
+		err := cluster.List(ctx, list, append(only, client.Limit(limit), client.Continue(next))...)
 		if next != "" && apierrors.IsResourceExpired(err) {
 			s.entries, next, limit = s.entries[:before], "", 0
 			continue

@@ -12,8 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apilabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 // server is an API server that serves pods in pages of two, and no other kind.
@@ -85,7 +88,7 @@ func TestEverythingIsReadPageByPage(t *testing.T) {
 		"in one piece, if pages expire": {server{pods: 5, expires: 1}, []string{"/500", "2/500", "/0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := newFormat(t).Capture(t.Context(), &c.server)
+			s, err := newFormat(t).Capture(t.Context(), &c.server, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +106,7 @@ func TestEverythingIsReadPageByPage(t *testing.T) {
 }
 
 func TestKindsThatAreNotServedAreLeftOut(t *testing.T) {
-	s, err := newFormat(t).Capture(t.Context(), &server{})
+	s, err := newFormat(t).Capture(t.Context(), &server{}, "")
 	if err != nil || len(s.Absent) != len(s.format.kinds)-1 {
 		t.Errorf("absent %v, %v; want all kinds but one", s.Absent, err)
 	}
@@ -111,8 +114,63 @@ func TestKindsThatAreNotServedAreLeftOut(t *testing.T) {
 
 func TestWhatMayNotBeReadEndsTheCapture(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no rights"))
-	_, err := newFormat(t).Capture(t.Context(), &server{fail: forbidden})
+	_, err := newFormat(t).Capture(t.Context(), &server{fail: forbidden}, "")
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "listing objects of kind Pod in v1") {
 		t.Errorf("error %v, want the refusal with the kind", err)
+	}
+}
+
+// settingsServer serves ConfigMaps only, of which it has one with the label of settings and one without.
+type settingsServer struct {
+	client.Reader
+	// within is the only namespace whose ConfigMaps may be listed; empty for all.
+	within string
+}
+
+func (s *settingsServer) List(_ context.Context, into client.ObjectList, opts ...client.ListOption) error {
+	list, _ := into.(*unstructured.UnstructuredList)
+	gvk := list.GroupVersionKind()
+	if gvk.Kind != "ConfigMapList" {
+		return &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
+	}
+	var o client.ListOptions
+	o.ApplyOptions(opts)
+	if s.within != "" && o.Namespace != s.within {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no rights"))
+	}
+	for name, set := range map[string]apilabels.Set{"karpenter-settings": {options.PublishedLabel: "controller"}, "other": {}} {
+		if o.LabelSelector != nil && o.LabelSelector.Matches(set) || o.LabelSelector == nil {
+			item := unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"version": "1"}}}
+			item.SetName(name)
+			item.SetNamespace("infra")
+			item.SetLabels(set)
+			list.Items = append(list.Items, item)
+		}
+	}
+	return nil
+}
+
+// TestOfConfigMapsOnlySettingsAreRead: not even the names of others are requested, and who may not list any gets a snapshot without them.
+func TestOfConfigMapsOnlySettingsAreRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		within, namespace string
+		want, forbidden   []string
+	}{
+		"in all namespaces":          {"", "", []string{"infra/karpenter-settings"}, nil},
+		"in the one that is allowed": {"infra", "infra", []string{"infra/karpenter-settings"}, nil},
+		"nowhere":                    {"infra", "", nil, []string{"ConfigMap"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := newFormat(t).Capture(t.Context(), &settingsServer{within: c.within}, c.namespace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, podsOf(t, s)); diff != "" {
+				t.Errorf("captured (-want +got)\n%s", diff)
+			}
+			if diff := cmp.Diff(c.forbidden, s.Forbidden); diff != "" {
+				t.Errorf("forbidden (-want +got)\n%s", diff)
+			}
+		})
 	}
 }

@@ -28,6 +28,7 @@ const (
 	path       mark = "path"
 	address    mark = "address"
 	attributes mark = "attributes"
+	className  mark = "class"
 )
 
 // field is a field of snapshots, with those below it.
@@ -40,6 +41,8 @@ type field struct {
 type kind struct {
 	gvk  schema.GroupVersionKind
 	root *field
+	// label is one that objects must have to be captured; empty for all objects of the kind.
+	label string
 }
 
 // Format defines the kinds and fields of snapshots, and how they are redacted. Make one with NewFormat.
@@ -54,9 +57,10 @@ type Format struct {
 // NewFormat returns the format of snapshots of clusters with node classes of some cloud providers.
 func NewFormat(providers ...plugin.Snapshot) (*Format, error) {
 	f := &Format{redactors: map[mark]plugin.Redactor{}, redactedLabels: map[string]mark{}}
-	var provided strings.Builder
+	var provided, settings strings.Builder
 	for _, p := range providers {
 		provided.WriteString(p.Fields)
+		settings.WriteString(p.Settings)
 		for m, redactor := range p.Redactors {
 			f.redactors[mark(m)] = redactor
 		}
@@ -65,7 +69,7 @@ func NewFormat(providers ...plugin.Snapshot) (*Format, error) {
 		}
 	}
 	var err error
-	f.kinds, err = f.parse(strings.Replace(fieldsText, "\nproviders\n", "\n"+provided.String()+"\n", 1))
+	f.kinds, err = f.parse(strings.NewReplacer("\nproviders\n", "\n"+provided.String()+"\n", "\n    providers\n", "\n"+settings.String()).Replace(fieldsText))
 	return f, err
 }
 
@@ -89,9 +93,11 @@ func (f *Format) parse(text string) ([]kind, error) {
 			case words[0] == "group" && len(words) == 2:
 				groups[words[1]] = root
 			case words[0] == "kind" && len(words) == 3:
-				out = append(out, kind{schema.FromAPIVersionAndKind(words[2], words[1]), root})
+				out = append(out, kind{gvk: schema.FromAPIVersionAndKind(words[2], words[1]), root: root})
+			case words[0] == "kind" && len(words) == 5 && words[3] == "with":
+				out = append(out, kind{schema.FromAPIVersionAndKind(words[2], words[1]), root, words[4]})
 			default:
-				return nil, fmt.Errorf("line %d: want group NAME or kind KIND VERSION", number)
+				return nil, fmt.Errorf("line %d: want group NAME, kind KIND VERSION or kind KIND VERSION with LABEL", number)
 			}
 			continue
 		}
@@ -124,7 +130,7 @@ func (f *Format) parseField(words []string, groups map[string]*field) (*field, e
 	}
 	m := mark(words[1])
 	switch m {
-	case literal, presence, blank, labels, values, providerID, path, address, attributes:
+	case literal, presence, blank, labels, values, providerID, path, address, attributes, className:
 		return &field{mark: m}, nil
 	default:
 		if f.redactors[m] != nil {

@@ -40,7 +40,7 @@ func (s Snapshot) redact(rules v1.LabelRules, salt []byte) (Snapshot, *pseudonym
 		}
 	}
 	r.names.settle()
-	out := Snapshot{format: s.format, Absent: s.Absent}
+	out := Snapshot{format: s.format, Absent: s.Absent, Forbidden: s.Forbidden}
 	for _, e := range s.entries {
 		content, err := e.content()
 		if err != nil {
@@ -191,6 +191,11 @@ func (r *redaction) text(m mark, value, key string, rename func(string) string) 
 		return strings.Join(parts, "/")
 	case address:
 		if value == "0.0.0.0" || value == "::" {
+			return value
+		}
+		return rename(value)
+	case className:
+		if strings.HasPrefix(value, "system-") { // the prefix is reserved for Kubernetes
 			return value
 		}
 		return rename(value)

@@ -28,8 +28,8 @@ import (
 type Snapshot struct {
 	format  *Format
 	entries []entry
-	// Absent are kinds that the cluster does not serve.
-	Absent []string
+	// Absent are kinds that the cluster does not serve, Forbidden those that may not be listed, although most of the snapshot could.
+	Absent, Forbidden []string
 }
 
 // entry is one object, reduced to the fields of a snapshot. It is kept as text, because there may be very many.
@@ -47,6 +47,11 @@ func (f *Format) Of(objects []client.Object) (Snapshot, error) {
 		i := slices.IndexFunc(s.format.kinds, func(k kind) bool { return k.gvk == gvk })
 		if i < 0 {
 			continue
+		}
+		if label := s.format.kinds[i].label; label != "" {
+			if _, has := o.GetLabels()[label]; !has {
+				continue
+			}
 		}
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 		if err != nil {

@@ -18,6 +18,8 @@ import (
 
 // Extras are facts about a run that its result does not contain.
 type Extras struct {
+	// Settings says which settings are used, and where they are from; empty where there is no cluster.
+	Settings string
 	// SkippedObjects are objects that are ignored.
 	SkippedObjects []string
 	// Assumed are node classes and storage classes that are assumed to exist.
@@ -144,13 +146,17 @@ func (b reporter) beyond(pool string, set requirement.Set) requirement.Set {
 	})
 }
 
-// Unlaunchable describes a pool from which no node could be launched.
-func Unlaunchable(pool solve.UnlaunchablePool) UnusedPool {
+// Unlaunchable describes one of the pools from which no node could be launched.
+func Unlaunchable(pool solve.UnlaunchablePool, pools []*model.Pool) UnusedPool {
 	if pool.MinValues {
 		why := unschedulable.Reason{Code: unschedulable.MinValuesUnmet}
 		return UnusedPool{Name: pool.Pool, Message: "fewer values are available than minValues requires", Help: why.Remedy()}
 	}
-	why := unschedulable.Reason{Code: unschedulable.PoolEmpty, UnavailableOfferings: pool.Unavailable}
+	why := unschedulable.Reason{Code: unschedulable.PoolEmpty}
+	if i := slices.IndexFunc(pools, func(p *model.Pool) bool { return p.Name == pool.Pool }); i >= 0 {
+		why = unschedulable.EmptyPool(pools[i].Requirements, pools[i].Catalog)
+	}
+	why.UnavailableOfferings = pool.Unavailable
 	message := why.Headline()
 	if detail := why.Detail(); detail != "" {
 		message += ", " + detail
@@ -181,7 +187,7 @@ func (b reporter) unusedPools() []UnusedPool {
 		out = append(out, UnusedPool{Name: s.Name, Message: s.Why})
 	}
 	for _, pool := range b.Plan.Unlaunchable {
-		out = append(out, Unlaunchable(pool))
+		out = append(out, Unlaunchable(pool, b.Problem.Pools))
 	}
 	slices.SortStableFunc(out, func(x, y UnusedPool) int { return strings.Compare(x.Name, y.Name) })
 	return out
@@ -189,6 +195,9 @@ func (b reporter) unusedPools() []UnusedPool {
 
 func (b reporter) notes(r Report, extras Extras) []string {
 	out := []string{}
+	if extras.Settings != "" {
+		out = append(out, extras.Settings)
+	}
 	for _, a := range extras.Assumed {
 		state := "to be ready"
 		if a.Kind == "StorageClass" {
@@ -196,7 +205,16 @@ func (b reporter) notes(r Report, extras Extras) []string {
 		}
 		out = append(out, fmt.Sprintf("%s %q is not in the input; it is assumed to exist and %s", a.Kind, a.Name, state))
 	}
-	out = append(out, extras.Notes...)
+	for _, o := range b.Plan.OmittedDaemons {
+		out = append(out, fmt.Sprintf("no instance type of NodePool %s has capacity for the pods of DaemonSet %s/%s; nodes are launched without it",
+			strings.Join(o.Pools, ", "), o.DaemonSet.Namespace, o.DaemonSet.Name))
+	}
+	out = append(out, b.PoolWarnings...)
+	for _, other := range b.OtherSchedulers {
+		out = append(out, fmt.Sprintf("%s to be placed by the scheduler %q: nodes are launched for them, but kube-scheduler leaves them alone, so this scheduler has to run",
+			plural(other.Pods, "pod"), other.Scheduler))
+	}
+	out = append(append(out, b.disruption()...), extras.Notes...)
 	if b.Warning != nil {
 		out = append(out, "ignoring objects that cannot be read: "+strings.ReplaceAll(b.Warning.Error(), "\n", "; "))
 	}
@@ -220,6 +238,18 @@ func (b reporter) notes(r Report, extras Extras) []string {
 		out = append(out, "no pod is unschedulable, so no node is needed")
 	}
 	return out
+}
+
+// disruption says that existing nodes are not disrupted in the simulation, and which of them would be.
+func (b reporter) disruption() (notes []string) {
+	if b.NodeClaims == 0 {
+		return nil
+	}
+	for _, p := range b.Drifted {
+		notes = append(notes, fmt.Sprintf("NodePool %q: its template does not match %d of %s; Karpenter replaces them, as the disruption budgets of the NodePool allow",
+			p.Name, p.Drifted, plural(p.NodeClaims, "node")))
+	}
+	return append(notes, fmt.Sprintf("drift, consolidation, expiration and repair are not simulated; they may replace or remove %s", plural(b.NodeClaims, "existing node")))
 }
 
 // workloads counts pods by owner, sorted by namespace, name and kind.
