@@ -48,8 +48,8 @@ type commandLine struct {
 func newCommandLine() commandLine {
 	return commandLine{
 		Controller: controllerCommand{options.WithProviders(providerSettings()...)},
-		Simulate:   simulateCommand{Place: newPlace()},
-		Explain:    explainCommand{Place: newPlace()},
+		Simulate:   simulateCommand{Settings: planSettings{Place: newPlace()}},
+		Explain:    explainCommand{Settings: planSettings{Place: newPlace()}},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/operator"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -45,7 +46,7 @@ func (c *controllerCommand) Run(s streams) (err error) {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
 	if err := operator.Run(ctx, c.Options, operator.Process{Provider: provider, Build: build, Log: log}); err != nil {
-		log.Error("the controller failed", "error", err)
+		log.Error("the controller failed", logfield.Error(err))
 		return err
 	}
 	return nil

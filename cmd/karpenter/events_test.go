@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,11 +63,17 @@ func everyEvent() []observe.Event {
 	out = append(out, observe.Evicted(pod, "Drifted"), observe.Disrupted(pod, end, 90*time.Second, &grace), observe.FailedDraining(node, errors.New("3 pods are waiting to be evicted"), ""))
 	out = append(out, observe.AwaitingVolumeDetachment(node, []string{"a", "b", "c", "d", "e", "f", "g"}))
 	out = append(out, observe.NodeTerminationGracePeriodExpiring(node, end.Format(time.RFC3339)), observe.NodeClaimTerminationGracePeriodExpiring(claim, end.Format(time.RFC3339)))
+	out = append(out, observe.FailedTermination(claim, "<why and what to do>"))
 	out = append(out, observe.InvalidTerminationTimestamp(claim, "tomorrow"))
 	out = append(out, observe.NodeRepairBlocked(node, claim, pool)...)
 	issue := observe.NodeShapeIssue(corev1.ResourceMemory, resource.MustParse("8Gi"), resource.MustParse("6Gi"))
 	out = append(out, observe.FailedConsistencyCheck(claim, issue), observe.InsufficientCapacity(claim, errors.New("insufficient capacity, <why>")), observe.UnregisteredTaintMissing(claim))
 	out = append(out, observe.PreferenceIgnored(pod, `key "karpenter.sh/capacity-type": none of the values ["cheap"] exists: want some of ["on-demand" "spot" "reserved"]`))
+	agent := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "agent", UID: "daemonset-uid"}}
+	out = append(out, observe.DaemonSetTooLarge(agent, []string{"general", "spot"}))
+	out = append(out, observe.NodePoolProblem(pool, observe.ReasonInvalidBudget, `spec.disruption.budgets[0]: schedule "@never": want five cron fields or a descriptor such as @daily`))
+	out = append(out, observe.NodePoolProblem(pool, observe.ReasonNoCompatibleInstanceTypes, "nodepool requirements filtered out all available instance types: <which requirement>"))
+	out = append(out, observe.UnknownRequirementKey(pool, "karpenter.k8s.aws/instance-famly", "karpenter.k8s.aws/instance-family"))
 	out = append(out, observe.InvalidDoNotDisruptAnnotation(pod, errors.New(`duration "-5m" must be positive`)), observe.DoNotDisruptUntil(pod, end), observe.DoNotDisruptGracePeriodElapsed(pod))
 	old := &v1alpha5.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "general", UID: "provisioner-uid"}}
 	out = append(out, observe.LegacyRefused(old, old.UID, "<why>"))

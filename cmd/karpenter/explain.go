@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/karpenter-anew/karpenter/internal/explain"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
-	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/internal/snapshot"
 )
@@ -28,19 +30,16 @@ type explainCommand struct {
 	Snapshot   string         `name:"snapshot" placeholder:"FILE" help:"Snapshot of a cluster, from karpenter snapshot, instead of a live cluster; - for standard input."`
 	Output     explain.Format `name:"output" short:"o" enum:"text,json" default:"text" placeholder:"FORMAT" help:"text or json (${default})."`
 
-	PreferencePolicy  options.PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" default:"Respect" help:"Whether soft affinities count: Respect or Ignore."`
-	MinValuesPolicy   options.MinValuesPolicy  `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
-	SchedulerConfig   options.SchedulerConfig  `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
-	IgnoreDRARequests bool                     `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Reject pods with resource claims (${default}); =false allocates devices to them."`
-	FeatureGates      options.FeatureGates     `name:"feature-gates" envvar:"FEATURE_GATES" default:"ReservedCapacity=true" placeholder:"GATE=BOOL,..." help:"Feature gates of the controller; only ReservedCapacity and SpotToSpotConsolidation matter."`
+	Settings planSettings `embed:""`
 
-	Place place `embed:""`
+	// missing says that the kinds of Karpenter are not installed in the cluster; nil if they are.
+	missing error
 }
 
 // Help is shown above the flags.
 func (*explainCommand) Help() string {
 	return "Reads a cluster, as karpenter snapshot does, and explains for one object what karpenter simulate shows for all. Read-only. " +
-		"The settings of the controller are not part of a cluster: give the flags that the controller has.\n\n" +
+		"Settings that no flag sets are those that the controller has published in the cluster.\n\n" +
 		"Exit codes: 0 an answer is printed; 1 failure; 2 invalid command line or input; 3 the object does not exist."
 }
 
@@ -51,8 +50,8 @@ type explainPod struct {
 }
 
 // Run implements the subcommand.
-func (c *explainPod) Run(about *explainCommand, s streams) error {
-	return about.answer(s, func(ctx context.Context, q explain.Question) (explain.Answer, error) {
+func (c *explainPod) Run(about *explainCommand, k *kong.Context, s streams) error {
+	return about.answer(k, s, func(ctx context.Context, q explain.Question) (explain.Answer, error) {
 		return explain.AboutPod(ctx, q, c.Namespace, c.Name)
 	})
 }
@@ -63,8 +62,8 @@ type explainNode struct {
 }
 
 // Run implements the subcommand.
-func (c *explainNode) Run(about *explainCommand, s streams) error {
-	return about.answer(s, func(ctx context.Context, q explain.Question) (explain.Answer, error) {
+func (c *explainNode) Run(about *explainCommand, k *kong.Context, s streams) error {
+	return about.answer(k, s, func(ctx context.Context, q explain.Question) (explain.Answer, error) {
 		return explain.AboutNode(ctx, q, c.Name)
 	})
 }
@@ -75,17 +74,20 @@ type explainNodePool struct {
 }
 
 // Run implements the subcommand.
-func (c *explainNodePool) Run(about *explainCommand, s streams) error {
-	return about.answer(s, func(ctx context.Context, q explain.Question) (explain.Answer, error) {
+func (c *explainNodePool) Run(about *explainCommand, k *kong.Context, s streams) error {
+	return about.answer(k, s, func(ctx context.Context, q explain.Question) (explain.Answer, error) {
+		if about.missing != nil {
+			return nil, about.missing
+		}
 		return explain.AboutNodePool(ctx, q, c.Name)
 	})
 }
 
 // answer prints what ask has to say about the cluster.
-func (c *explainCommand) answer(s streams, ask func(context.Context, explain.Question) (explain.Answer, error)) error {
+func (c *explainCommand) answer(k *kong.Context, s streams, ask func(context.Context, explain.Question) (explain.Answer, error)) error {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
-	q, err := c.question(ctx, s)
+	q, err := c.question(ctx, k, s)
 	if err != nil {
 		return err
 	}
@@ -100,11 +102,11 @@ func (c *explainCommand) answer(s streams, ask func(context.Context, explain.Que
 }
 
 // question gathers the objects of the cluster. Those of a live one take the same way as those of a file.
-func (c *explainCommand) question(ctx context.Context, s streams) (explain.Question, error) {
-	if err := c.Place.check(); err != nil {
+func (c *explainCommand) question(ctx context.Context, k *kong.Context, s streams) (explain.Question, error) {
+	if err := c.Settings.Place.check(); err != nil {
 		return explain.Question{}, codedError{err, exitUsage}
 	}
-	definitions, err := c.Place.definitions()
+	definitions, err := c.Settings.Place.definitions()
 	if err != nil {
 		return explain.Question{}, err
 	}
@@ -112,28 +114,23 @@ func (c *explainCommand) question(ctx context.Context, s streams) (explain.Quest
 	if err != nil {
 		return explain.Question{}, err
 	}
-	var held manifest.Manifest
-	if c.Snapshot != "" {
-		held, err = snapshot.Read(reader, c.Snapshot, s.in)
-		if err != nil {
-			return explain.Question{}, codedError{err, exitUsage}
-		}
-	} else {
-		taken, err := capture(ctx, c.Kubeconfig, "karpenter-explain")
-		if err != nil {
-			return explain.Question{}, err
-		}
-		var text bytes.Buffer
-		if err := taken.Write(&text); err != nil {
-			return explain.Question{}, err
-		}
-		if held, err = reader.Read("cluster", &text); err != nil {
-			return explain.Question{}, err
-		}
+	held, why, err := c.cluster(ctx, reader, s)
+	if err != nil {
+		return explain.Question{}, err
 	}
-	opened, err := c.Place.cloudFor(held.Objects, asTaken)
+	origin, err := c.Settings.adopt(k, held.Objects)
 	if err != nil {
 		return explain.Question{}, codedError{err, exitUsage}
+	}
+	origin.why = why
+	opened, err := c.Settings.Place.cloudFor(held.Objects, asTaken)
+	if err != nil {
+		return explain.Question{}, codedError{origin.failed(err), exitUsage}
+	}
+	_, _ = fmt.Fprintf(s.err, "karpenter explain: %s\n", origin.line(opened.Source))
+	opened.Notes = append(opened.Notes, unlistedNodes(ctx, opened)...)
+	if c.missing != nil {
+		opened.Notes = append(opened.Notes, c.missing.Error())
 	}
 	for _, note := range opened.Notes {
 		_, _ = fmt.Fprintf(s.err, "karpenter explain: note: %s\n", note)
@@ -141,17 +138,42 @@ func (c *explainCommand) question(ctx context.Context, s streams) (explain.Quest
 	if err := simulation.Unreadable(opened.Objects); err != nil {
 		_, _ = fmt.Fprintf(s.err, "karpenter explain: note: ignoring objects that cannot be read: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-	return explain.Question{
-		Objects: opened.Objects,
-		Cloud:   opened.Cloud,
-		Options: simulation.Options{
-			IgnorePreferences:   c.PreferencePolicy == options.PreferenceIgnore,
-			BestEffortMinValues: c.MinValuesPolicy == options.MinValuesBestEffort,
-			AllocateDevices:     !c.IgnoreDRARequests,
-			DefaultSpread:       c.SchedulerConfig.DefaultConstraints(),
-			SpotToSpot:          c.FeatureGates.SpotToSpotConsolidation,
-			IgnoreReservations:  !c.FeatureGates.ReservedCapacity,
-			Now:                 time.Now(),
-		},
-	}, nil
+	policies := c.Settings.simulation()
+	policies.Now = time.Now()
+	return explain.Question{Objects: opened.Objects, Cloud: opened.Cloud, Options: policies}, nil
+}
+
+// cluster reads the objects of the live cluster or the snapshot. why says why there may be no settings of a controller among them.
+func (c *explainCommand) cluster(ctx context.Context, reader *manifest.Reader, s streams) (held manifest.Manifest, why string, err error) {
+	if c.Snapshot != "" {
+		if held, err = snapshot.Read(reader, c.Snapshot, s.in); err != nil {
+			return held, "", codedError{err, exitUsage}
+		}
+		return held, noneInSnapshot, nil
+	}
+	taken, err := capture(ctx, c.Kubeconfig, c.Settings.ControllerNamespace, "karpenter-explain")
+	if err != nil {
+		return held, "", err
+	}
+	c.missing = installed(taken.Absent)
+	var text bytes.Buffer
+	if err := taken.Write(&text); err != nil {
+		return held, "", err
+	}
+	if len(taken.Forbidden) > 0 {
+		why = noPermission
+	}
+	held, err = reader.Read("cluster", &text)
+	return held, why, err
+}
+
+// installed returns an error if the kinds that a cluster does not serve include those without which no object of Karpenter can exist: an object
+// that is not found would mislead.
+func installed(absent []string) error {
+	for _, kind := range []string{"NodePool", "NodeClaim"} {
+		if slices.Contains(absent, kind) {
+			return fmt.Errorf("the cluster does not serve objects of kind %s: apply the CustomResourceDefinitions of the Helm chart karpenter-crd", kind)
+		}
+	}
+	return nil
 }

@@ -25,18 +25,19 @@ func TestExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const ofTheSnapshot = "karpenter explain: settings: defaults; the snapshot does not have the settings of the controller; give its flags, such as --catalog; instance types and prices: catalog generic\n"
 	for _, c := range []struct {
 		name           string
 		args           string
 		code           int
 		stdout, stderr string
 	}{
-		{"a pod", "pod small -n shop --snapshot " + shop, exitOK, "Pod shop/small is pending and fits a node\n", ""},
-		{"from standard input", "pod gated --snapshot -", exitOK, "Pod default/gated is on no node\n", ""},
+		{"a pod", "pod small -n shop --snapshot " + shop, exitOK, "Pod shop/small is pending and fits a node\n", ofTheSnapshot},
+		{"from standard input", "pod gated --snapshot -", exitOK, "Pod default/gated is on no node\n", ofTheSnapshot},
 		{"no such pod", "pod small --snapshot " + shop, exitNotFound, "", `pod "small" in namespace "default": not found`},
-		{"a node", "node node-2 --snapshot " + shop, exitOK, "Node node-2 (NodeClaim \"web-2\", NodePool \"web\") costs $0.1086/h, has 0 pods to move\n", ""},
+		{"a node", "node node-2 --snapshot " + shop, exitOK, "Node node-2 (NodeClaim \"web-2\", NodePool \"web\") costs $0.1086/h, has 0 pods to move\n", ofTheSnapshot},
 		{"no such node", "node small --snapshot " + shop, exitNotFound, "", `node "small": not found`},
-		{"a NodePool", "nodepool web --snapshot " + shop, exitOK, "NodePool web has 2 nodes, $0.2172/h\n", ""},
+		{"a NodePool", "nodepool web --snapshot " + shop, exitOK, "NodePool web has 2 nodes, $0.2172/h\n", ofTheSnapshot},
 		{"no such NodePool", "nodepool small --snapshot " + shop, exitNotFound, "", `nodepool "small": not found`},
 		{"nothing named", "pod --snapshot " + shop, exitUsage, "", "expected"},
 		{"nothing at all", "", exitUsage, "", "expected"},
@@ -47,6 +48,7 @@ func TestExplain(t *testing.T) {
 		{"no such snapshot", "pod small --snapshot /does/not/exist", exitUsage, "", "/does/not/exist"},
 		{"no server answers", "pod small --kubeconfig " + kubeconfig(t, "http://127.0.0.1:1"), exitFailed, "", "reading the cluster at http://127.0.0.1:1"},
 		{"a live cluster", "pod small --kubeconfig " + kubeconfig(t, namespaces(t)), exitNotFound, "", "not found"},
+		{"a live cluster without the kinds", "nodepool web --kubeconfig " + kubeconfig(t, namespaces(t)), exitFailed, "", "does not serve objects of kind NodePool: apply"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			code, stdout, stderr := explained(string(text), strings.Fields(c.args)...)
@@ -56,11 +58,18 @@ func TestExplain(t *testing.T) {
 			if !strings.HasPrefix(stdout, c.stdout) || (c.stdout == "") != (stdout == "") {
 				t.Errorf("stdout is %q, want it to begin with %q", stdout, c.stdout)
 			}
-			if !strings.Contains(stderr, c.stderr) || (c.stderr == "") != (stderr == "") {
+			if !strings.Contains(stderr, c.stderr) || (c.stderr == ofTheSnapshot) != (stderr == ofTheSnapshot) {
 				t.Errorf("stderr is %q, want %q in it", stderr, c.stderr)
 			}
 		})
 	}
+}
+
+// TestExplainCases runs the cases of testdata/explain.
+func TestExplainCases(t *testing.T) {
+	runCases(t, "explain", func(_ *testing.T, stdin string, args []string) outcome {
+		return command(stdin, append([]string{"explain"}, args...)...)
+	})
 }
 
 // TestExplainSaysWhatItDoesNotKnow: prices of another region than the cluster's do not apply.

@@ -6,25 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/karpenter-anew/karpenter/test/referencepage"
 )
 
 // compareWithPage checks that a generated page of the reference is up to date, or rewrites it.
 func compareWithPage(t *testing.T, page, want string) {
 	t.Helper()
-	name := filepath.Join("../../docs/reference", page)
-	if *update {
-		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatalf("%v; run the test with -update to write it", err)
-	}
-	if diff := cmp.Diff(string(got), want); diff != "" {
-		t.Errorf("%s is stale; run the test with -update (-file +code):\n%s", name, diff)
-	}
+	referencepage.Check(t, filepath.Join("../../docs/reference", page), want, *update)
 }
 
 // readTable returns the lines of a file of testdata/reference without comments.

@@ -81,10 +81,6 @@ func TestSettingsPage(t *testing.T) {
 	for _, g := range options.DefaultFeatureGates().List() {
 		fmt.Fprintf(&page, "| `%s` | %v | %s |\n", g.Name, g.On, g.About)
 	}
-	page.WriteString("\n## Ignored settings\n\nThese settings are accepted for compatibility. The controller logs at start that it ignores them:\n\n")
-	for _, ignored := range options.IgnoredSettings() {
-		fmt.Fprintf(&page, "- `%s`: %s.\n", ignored.Setting, ignored.Consequence)
-	}
 	compareWithPage(t, "settings.md", page.String())
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
-	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/internal/simulation/report"
 	"github.com/karpenter-anew/karpenter/internal/snapshot"
@@ -25,13 +24,7 @@ type simulateCommand struct {
 	Snapshot string        `name:"snapshot" placeholder:"FILE" help:"Snapshot of a cluster, from karpenter snapshot; - for standard input. Files are applied to it."`
 	Output   report.Format `name:"output" short:"o" enum:"table,json,yaml" default:"table" placeholder:"FORMAT" help:"table, json or yaml (${default})."`
 
-	PreferencePolicy  options.PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" default:"Respect" help:"Whether soft affinities count: Respect or Ignore."`
-	MinValuesPolicy   options.MinValuesPolicy  `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
-	SchedulerConfig   options.SchedulerConfig  `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
-	IgnoreDRARequests bool                     `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Reject pods with resource claims (${default}); =false allocates devices to them."`
-	FeatureGates      options.FeatureGates     `name:"feature-gates" envvar:"FEATURE_GATES" default:"ReservedCapacity=true" placeholder:"GATE=BOOL,..." help:"Feature gates of the controller; only ReservedCapacity matters."`
-
-	Place place `embed:""`
+	Settings planSettings `embed:""`
 }
 
 // pathList is a flag that can be given several times. A comma is part of a file name.
@@ -51,28 +44,22 @@ func (p *pathList) Decode(ctx *kong.DecodeContext) error {
 func (*simulateCommand) Help() string {
 	return "Reads NodePools, node classes, pods, workloads (Deployment, ReplicaSet, StatefulSet, DaemonSet, Job), nodes and what belongs to them, and prints " +
 		"the nodes that would be launched, where the pods go, and why pods do not fit. No cluster, no credentials, no network. " +
-		"With --snapshot, they are applied to the snapshot of a cluster.\n\n" +
+		"With --snapshot, they are applied to the snapshot of a cluster, and settings that no flag sets are those that its controller has published.\n\n" +
 		"Exit codes: 0 every pod fits; 1 invalid flag, or failure; 2 invalid input, with file, line and field; 3 some pods do not fit."
 }
 
 // Run implements the subcommand.
-func (c *simulateCommand) Run(s streams) error {
+func (c *simulateCommand) Run(k *kong.Context, s streams) error {
 	// Mistakes in the flags come before those in the input.
-	if err := c.Place.check(); err != nil {
+	if err := c.Settings.Place.check(); err != nil {
 		return err
 	}
-	in, err := c.read(s)
+	in, err := c.read(k, s)
 	if err != nil {
 		return codedError{err, exitUsage}
 	}
 	// Now stays zero: results that depend on the time cannot be compared.
-	result, err := simulation.Run(context.Background(), in.objects, in.cloud, simulation.Options{
-		IgnorePreferences:   c.PreferencePolicy == options.PreferenceIgnore,
-		BestEffortMinValues: c.MinValuesPolicy == options.MinValuesBestEffort,
-		AllocateDevices:     !c.IgnoreDRARequests,
-		DefaultSpread:       c.SchedulerConfig.DefaultConstraints(),
-		IgnoreReservations:  !c.FeatureGates.ReservedCapacity,
-	})
+	result, err := simulation.Run(context.Background(), in.objects, in.cloud, c.Settings.simulation())
 	if err != nil {
 		return err
 	}
@@ -99,7 +86,7 @@ type input struct {
 
 // read collects the objects of all files, and of the cluster to which they are applied. Missing objects are assumed, unless
 // there is a cluster to read.
-func (c *simulateCommand) read(s streams) (input, error) {
+func (c *simulateCommand) read(k *kong.Context, s streams) (input, error) {
 	paths := append([]string(c.Files), c.More...)
 	if len(paths) == 0 && c.Snapshot == "" {
 		return input{}, errors.New("nothing to read: name files or directories with -f, or - for standard input, or a snapshot with --snapshot")
@@ -107,7 +94,7 @@ func (c *simulateCommand) read(s streams) (input, error) {
 	if c.Snapshot == manifest.Stdin && slices.Contains(paths, manifest.Stdin) {
 		return input{}, errors.New("standard input can be read once only, as a file or as the snapshot")
 	}
-	definitions, err := c.Place.definitions()
+	definitions, err := c.Settings.Place.definitions()
 	if err != nil {
 		return input{}, err
 	}
@@ -140,14 +127,23 @@ func (c *simulateCommand) read(s streams) (input, error) {
 		return objects
 	}
 	objects := m.Objects
+	var origin *settingsOrigin
 	if c.Snapshot != "" {
 		objects, complete = simulation.Apply(held.Objects, m.Objects), asTaken
+		if origin, err = c.Settings.adopt(k, held.Objects); err != nil {
+			return input{}, err
+		}
+		origin.why = noneInSnapshot
 	} else {
 		objects = manifest.Expand(objects)
 	}
-	opened, err := c.Place.cloudFor(objects, complete)
+	opened, err := c.Settings.Place.cloudFor(objects, complete)
 	if err != nil {
-		return input{}, err
+		return input{}, origin.failed(err)
+	}
+	if origin != nil {
+		extras.Settings = origin.line(opened.Source)
+		opened.Notes = append(opened.Notes, unlistedNodes(context.Background(), opened)...)
 	}
 	extras.Notes = append(opened.Notes, uncounted(m.Objects)...)
 	return input{opened.Objects, opened.Cloud, extras}, nil

@@ -26,6 +26,8 @@ type snapshotCommand struct {
 	Output     string `name:"output" short:"o" default:"-" placeholder:"FILE" help:"Where to write, compressed if the name ends in .gz; - for standard output (${default})."`
 	Redact     bool   `name:"redact" help:"Replace names, and values of labels that are not well-known."`
 
+	ControllerNamespace string `name:"controller-namespace" placeholder:"NAMESPACE" help:"Namespace of the controller whose published settings are captured; otherwise those in all namespaces."`
+
 	// CloudProvider is empty where the node classes decide.
 	CloudProvider options.CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" placeholder:"NAME" help:"Cloud provider whose labels are well-known; otherwise the one of the node classes in the cluster. Known: ${cloud_providers}."`
 	KWOK          options.KWOK          `embed:""`
@@ -38,7 +40,7 @@ const saltSize = 32
 func (*snapshotCommand) Help() string {
 	return "Reads NodePools, node classes, NodeClaims, NodeOverlays, CapacityBuffers, VerticalPodAutoscalers, nodes, pods, workloads, volumes, devices and what belongs to them, and " +
 		"writes the fields that scheduling depends on as YAML, for karpenter simulate --snapshot. Read-only. Needs permission to list these kinds; kinds that the " +
-		"cluster does not serve are left out.\n\nSecrets, environment, commands, images and messages are never written. With --redact, names and label values " +
+		"cluster does not serve are left out. The settings that the controller has published are captured as well, if you may list ConfigMaps.\n\nSecrets, environment, commands, images and messages are never written. With --redact, names and label values " +
 		"are replaced by pseudonyms, equal values by equal ones, in the same order. Keys of labels and taints, names of resources and quantities stay."
 }
 
@@ -50,7 +52,7 @@ func (c *snapshotCommand) Run(s streams) error {
 	}
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
-	taken, err := capture(ctx, c.Kubeconfig, "karpenter-snapshot")
+	taken, err := capture(ctx, c.Kubeconfig, c.ControllerNamespace, "karpenter-snapshot")
 	if err != nil {
 		return err
 	}
@@ -104,8 +106,9 @@ func cloudOf(taken snapshot.Snapshot) options.CloudProvider {
 	return options.CloudProviderKWOK
 }
 
-// capture captures a snapshot of the cluster of a kubeconfig. The tool is part of the user agent.
-func capture(ctx context.Context, kubeconfig, tool string) (snapshot.Snapshot, error) {
+// capture captures a snapshot of the cluster of a kubeconfig, with the settings of the controller in a namespace; in any namespace if it is
+// empty. The tool is part of the user agent.
+func capture(ctx context.Context, kubeconfig, controllerNamespace, tool string) (snapshot.Snapshot, error) {
 	config, err := operator.RESTConfig(kubeconfig)
 	if err != nil {
 		return snapshot.Snapshot{}, err
@@ -120,7 +123,7 @@ func capture(ctx context.Context, kubeconfig, tool string) (snapshot.Snapshot, e
 	if err != nil {
 		return snapshot.Snapshot{}, err
 	}
-	taken, err := format.Capture(ctx, cluster)
+	taken, err := format.Capture(ctx, cluster, controllerNamespace)
 	if err != nil {
 		return snapshot.Snapshot{}, fmt.Errorf("reading the cluster at %s: %w", config.Host, err)
 	}
@@ -140,6 +143,9 @@ func summarize(to io.Writer, s snapshot.Snapshot) error {
 	text := "karpenter snapshot: " + strings.Join(parts, ", ")
 	if len(s.Absent) > 0 {
 		text += "; the cluster does not serve " + strings.Join(s.Absent, ", ")
+	}
+	if len(s.Forbidden) > 0 {
+		text += "; " + noPermission
 	}
 	_, err := fmt.Fprintln(to, text)
 	return err

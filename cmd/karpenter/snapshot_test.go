@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -30,21 +32,28 @@ func kubeconfig(t *testing.T, url string) string {
 	return path
 }
 
-// namespaces is an API server that serves only namespaces.
-func namespaces(t *testing.T) string {
+// namespaces is an API server that serves only namespaces. Kinds that are named, in the plural, may not be listed.
+func namespaces(t *testing.T, forbidden ...string) string {
 	t.Helper()
 	answers := map[string]any{
 		"/api":  map[string]any{"kind": "APIVersions", "versions": []string{"v1"}},
 		"/apis": map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": []any{}},
-		"/api/v1": map[string]any{"kind": "APIResourceList", "groupVersion": "v1", "resources": []any{
-			map[string]any{"name": "namespaces", "kind": "Namespace", "namespaced": false, "verbs": []string{"list"}},
-		}},
 		"/api/v1/namespaces": map[string]any{"kind": "NamespaceList", "apiVersion": "v1", "items": []any{
 			map[string]any{"metadata": map[string]any{"name": "confidential"}},
 		}},
 	}
+	served := []any{map[string]any{"name": "namespaces", "kind": "Namespace", "namespaced": false, "verbs": []string{"list"}}}
+	if len(forbidden) > 0 {
+		served = append(served, map[string]any{"name": "configmaps", "kind": "ConfigMap", "namespaced": true, "verbs": []string{"list"}})
+	}
+	answers["/api/v1"] = map[string]any{"kind": "APIResourceList", "groupVersion": "v1", "resources": served}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, ok := answers[r.URL.Path]
+		if slices.Contains(forbidden, path.Base(r.URL.Path)) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusForbidden)
+			ok, answer = true, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": http.StatusForbidden}
+		}
 		if !ok {
 			http.NotFound(w, r)
 			return
@@ -77,6 +86,19 @@ func TestSnapshotCommand(t *testing.T) {
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != plain.Stdout {
 		t.Errorf("the file holds %q, %v, want what is printed otherwise", text, err)
+	}
+}
+
+// TestSettingsThatMayNotBeRead: who may not list ConfigMaps is told so, and gets everything else.
+func TestSettingsThatMayNotBeRead(t *testing.T) {
+	config := kubeconfig(t, namespaces(t, "configmaps"))
+	got := takeSnapshot("--kubeconfig", config)
+	if got.Exit != "ok" || !strings.HasSuffix(got.Stderr, "; "+noPermission+"\n") {
+		t.Errorf("snapshot: %+v", got)
+	}
+	const want = "karpenter explain: settings: defaults; " + noPermission + "; give its flags, such as --catalog; instance types and prices: catalog generic\n"
+	if _, _, stderr := explained("", "pod", "none", "--kubeconfig", config); !strings.HasPrefix(stderr, want) {
+		t.Errorf("explain: %s", stderr)
 	}
 }
 

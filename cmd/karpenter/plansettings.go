@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/simulation"
+)
+
+// planSettings are the settings of the controller that change plans, as flags of simulate and explain. For a cluster, those that no flag
+// sets are those that its controller publishes there.
+type planSettings struct {
+	PreferencePolicy  options.PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" default:"Respect" help:"Whether soft affinities count: Respect or Ignore."`
+	MinValuesPolicy   options.MinValuesPolicy  `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
+	SchedulerConfig   options.SchedulerConfig  `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
+	IgnoreDRARequests bool                     `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Reject pods with resource claims (${default}); =false allocates devices to them."`
+	FeatureGates      options.GateChanges      `name:"feature-gates" envvar:"FEATURE_GATES" placeholder:"GATE=BOOL,..." help:"Feature gates to change. ReservedCapacity, NodeOverlay, CapacityBuffer and, for explain, SpotToSpotConsolidation have an effect."`
+
+	ControllerNamespace string `name:"controller-namespace" placeholder:"NAMESPACE" help:"Namespace of the controller whose published settings are used; otherwise all namespaces are searched."`
+
+	Place place `embed:""`
+}
+
+// assumedGates are those of a controller that publishes nothing: NodeOverlays and CapacityBuffers count, because who writes them
+// expects them to.
+func assumedGates() options.FeatureGates {
+	out := options.DefaultFeatureGates()
+	out.NodeOverlay, out.CapacityBuffer = true, true
+	return out
+}
+
+// simulation returns the options of a simulation.
+func (p *planSettings) simulation() simulation.Options {
+	gates := p.FeatureGates.Apply(assumedGates())
+	return simulation.Options{
+		IgnorePreferences:   p.PreferencePolicy == options.PreferenceIgnore,
+		BestEffortMinValues: p.MinValuesPolicy == options.MinValuesBestEffort,
+		AllocateDevices:     !p.IgnoreDRARequests,
+		DefaultSpread:       p.SchedulerConfig.DefaultConstraints(),
+		SpotToSpot:          gates.SpotToSpotConsolidation,
+		IgnoreReservations:  !gates.ReservedCapacity,
+		IgnoreOverlays:      !gates.NodeOverlay,
+		IgnoreBuffers:       !gates.CapacityBuffer,
+	}
+}
+
+// The flags that name instance types. One of them replaces both settings of the controller.
+const (
+	catalogFlag = "catalog"
+	fileFlag    = "instance-types-file-path"
+)
+
+// adopt sets the flags that the user did not set to what the controller published, and says what is used. objects are those of the cluster.
+func (p *planSettings) adopt(k *kong.Context, objects []client.Object) (*settingsOrigin, error) {
+	published, err := publishedSettings(objects, p.ControllerNamespace)
+	if err != nil {
+		return nil, err
+	}
+	flags, byUser := settingFlags(k)
+	out := &settingsOrigin{published: published, hasCatalog: byUser[catalogFlag] || byUser[fileFlag]}
+	for _, flag := range flags {
+		if byUser[flag.Name] {
+			out.byUser = append(out.byUser, "--"+flag.Name+"="+flagText(flag.Target))
+		}
+		if published == nil {
+			continue
+		}
+		if out.hasCatalog && (flag.Name == catalogFlag || flag.Name == fileFlag) {
+			if there, here := published.Data[flag.Name], flagText(flag.Target); byUser[flag.Name] && there != here {
+				out.differing = append(out.differing, difference(flag.Name, here, there))
+			}
+			continue
+		}
+		if err := out.adopt(flag, byUser[flag.Name]); err != nil {
+			return nil, err
+		}
+	}
+	if published == nil {
+		return out, nil
+	}
+	file := published.Data[fileFlag]
+	if file != "" && !out.hasCatalog {
+		return nil, fmt.Errorf("%s has its instance types from its file %s, which is not part of the cluster: "+
+			"give a copy of it with --%s, or a catalog with --%s", out.controller(), file, fileFlag, catalogFlag)
+	}
+	return out, nil
+}
+
+// settingFlags returns the flags of the command that are settings of the controller, by name, and the names of those that the command
+// line or the environment sets.
+func settingFlags(k *kong.Context) (flags []*kong.Flag, byUser map[string]bool) {
+	byUser = map[string]bool{}
+	for _, at := range k.Path {
+		if at.Flag != nil {
+			byUser[at.Flag.Name] = true
+		}
+	}
+	for _, flag := range k.Flags() {
+		if flag.Tag.Has("envvar") {
+			flags = append(flags, flag)
+		}
+	}
+	slices.SortFunc(flags, func(a, b *kong.Flag) int { return strings.Compare(a.Name, b.Name) })
+	return flags, byUser
+}
+
+// publishedSettings finds the settings that a controller has published among the objects of a cluster; nil if there are none.
+func publishedSettings(objects []client.Object, namespace string) (*corev1.ConfigMap, error) {
+	var found *corev1.ConfigMap
+	for _, o := range objects {
+		settings, ok := o.(*corev1.ConfigMap)
+		if !ok || namespace != "" && settings.Namespace != namespace || len(settings.Data) == 0 {
+			continue
+		}
+		if _, marked := settings.Labels[options.PublishedLabel]; !marked {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("controllers have published settings in the namespaces %q and %q: choose one with --controller-namespace, "+
+				"and delete the ConfigMap of a controller that does not exist any more", found.Namespace, settings.Namespace)
+		}
+		found = settings
+	}
+	if found == nil && namespace != "" {
+		return nil, fmt.Errorf("no controller has published settings in namespace %q: give the namespace of the controller, or leave out "+
+			"--controller-namespace", namespace)
+	}
+	return found, nil
+}
