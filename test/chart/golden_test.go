@@ -17,7 +17,7 @@ import (
 const monitored = "monitoring.coreos.com/v1"
 
 func TestRenderedManifests(t *testing.T) {
-	everything := release{chart: controller, name: "other", namespace: "infra", files: []string{"testdata/every-value.yaml"}, served: []string{monitored}}
+	everything := release{chart: controller, name: "other", namespace: "infra", files: []string{"testdata/every-value.yaml"}}
 	for name, r := range map[string]release{
 		"aws.golden":         named("settings.clusterName=one"),
 		"kwok.golden":        named("settings.cloudProvider=kwok"),
@@ -41,14 +41,17 @@ func TestRenderedObjectsAreOfTheAPI(t *testing.T) {
 	}
 }
 
-func TestServiceMonitorOnlyWhereItsKindIsServed(t *testing.T) {
-	r := named("settings.clusterName=one", "serviceMonitor.enabled=true")
-	if text := r.manifest(t); strings.Contains(text, "ServiceMonitor") {
-		t.Error("a ServiceMonitor is rendered for a cluster that does not know the kind")
+// TestServiceMonitorIsRenderedWhereverItIsEnabled: helm template knows no kinds of the cluster, and nothing says so if it is left out.
+func TestServiceMonitorIsRenderedWhereverItIsEnabled(t *testing.T) {
+	for name, served := range map[string][]string{"helm template": nil, "helm install": {monitored}} {
+		r := named("settings.clusterName=one", "serviceMonitor.enabled=true")
+		r.served = served
+		if text := r.manifest(t); !strings.Contains(text, "apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\n") {
+			t.Errorf("%s: no ServiceMonitor is rendered", name)
+		}
 	}
-	r.served = []string{monitored}
-	if text := r.manifest(t); !strings.Contains(text, "kind: ServiceMonitor") {
-		t.Error("no ServiceMonitor is rendered for a cluster that knows the kind")
+	if text := named("settings.clusterName=one").manifest(t); strings.Contains(text, "ServiceMonitor") {
+		t.Error("a ServiceMonitor is rendered although it is not enabled")
 	}
 }
 

@@ -72,8 +72,19 @@ func TestBadValuesAreRefused(t *testing.T) {
 		{"settings.cloudProvider=gcp", []string{"/settings/cloudProvider", "'aws', 'kwok'"}},
 		{"settings.batchMaxDuration=10", []string{"/settings/batchMaxDuration", "string"}},
 		{"settings.batchIdleDuration=1x", []string{"/settings/batchIdleDuration", "1x"}},
-		{"settings.vmMemoryOverheadPercent=-1", []string{"/settings/vmMemoryOverheadPercent"}},
-		{"settings.reservedENIs=-1", []string{"/settings/reservedENIs"}},
+		{"settings.batchMaxDuration=0s", []string{"/settings/batchMaxDuration", "a duration above 0s"}},
+		{"settings.batchIdleDuration=0h0.0s", []string{"/settings/batchIdleDuration", "a duration above 0s"}},
+		{"settings.amiRefreshInterval=59s", []string{"/settings/amiRefreshInterval", "a duration of at least 1m"}},
+		{"settings.amiRefreshInterval=0.9m", []string{"/settings/amiRefreshInterval", "a duration of at least 1m"}},
+		{"settings.subnetRefreshInterval=0s", []string{"/settings/subnetRefreshInterval", "a duration of at least 1m"}},
+		{"settings.subnetRefreshInterval=5000ms", []string{"/settings/subnetRefreshInterval", "a duration of at least 1m"}},
+		{"settings.vmMemoryOverheadPercent=-1", []string{"/settings/vmMemoryOverheadPercent", "a fraction from 0 to less than 1"}},
+		{"settings.vmMemoryOverheadPercent=-0.1", []string{"/settings/vmMemoryOverheadPercent", "a fraction from 0 to less than 1"}},
+		{"settings.vmMemoryOverheadPercent=7.5", []string{"/settings/vmMemoryOverheadPercent", "a fraction from 0 to less than 1", "0.075 for 7.5 percent"}},
+		{"settings.vmMemoryOverheadPercent=1", []string{"/settings/vmMemoryOverheadPercent", "a fraction from 0 to less than 1"}},
+		{"settings.reservedENIs=-1", []string{"/settings/reservedENIs", "a whole number from 0 to 100"}},
+		{"settings.reservedENIs=101", []string{"/settings/reservedENIs", "a whole number from 0 to 100"}},
+		{"settings.reservedENIs=1.5", []string{"/settings/reservedENIs", "a whole number from 0 to 100"}},
 		{"settings.isolatedVPC=yes", []string{"/settings/isolatedVPC"}},
 		{"logLevel=verbose", []string{"/logLevel", "'debug', 'info', 'error'"}},
 		{"logOutputPaths=stdout", []string{"/logOutputPaths", "array"}},
@@ -85,6 +96,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 		{"dnsPolicy=default", []string{"/dnsPolicy", "'Default'"}},
 		{"hostNetwork=1", []string{"/hostNetwork", "boolean"}},
 		{"podDisruptionBudget.maxUnavailable=half", []string{"/podDisruptionBudget/maxUnavailable"}},
+		{"podDisruptionBudget.maxUnavailable=101%", []string{"/podDisruptionBudget/maxUnavailable", "from 0% to 100%"}},
 		{"tolerations.key=x", []string{"/tolerations"}},
 	} {
 		t.Run(tc.set, func(t *testing.T) {
@@ -101,6 +113,40 @@ func TestBadValuesAreRefused(t *testing.T) {
 	}
 	if _, err := (release{chart: crdChart, set: []string{"cloudProvider=gcp"}}).text(); err == nil || !strings.Contains(err.Error(), "/cloudProvider") {
 		t.Errorf("definitions of an unknown cloud: %v", err)
+	}
+}
+
+// TestNumbersInFilesAreRefused: a values file gives numbers, where --set gives text.
+func TestNumbersInFilesAreRefused(t *testing.T) {
+	for _, tc := range []struct{ value, want string }{
+		{"vmMemoryOverheadPercent: 7.5", "a fraction from 0 to less than 1, for example 0.075 for 7.5 percent"},
+		{"vmMemoryOverheadPercent: 1.0", "a fraction from 0 to less than 1"},
+		{"vmMemoryOverheadPercent: -0.01", "a fraction from 0 to less than 1"},
+		{`vmMemoryOverheadPercent: "7.5"`, "a fraction from 0 to less than 1"},
+		{`reservedENIs: "101"`, "a whole number from 0 to 100"},
+	} {
+		r := named("settings.clusterName=one")
+		r.files = []string{filepath.Join(t.TempDir(), "values.yaml")}
+		if err := os.WriteFile(r.files[0], []byte("settings: {"+tc.value+"}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.text(); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: error %v, want %q", tc.value, err, tc.want)
+		}
+	}
+}
+
+// TestWhatTheBinaryAcceptsRenders: the schema refuses no number and no duration that the binary accepts.
+func TestWhatTheBinaryAcceptsRenders(t *testing.T) {
+	for _, set := range []string{
+		"settings.vmMemoryOverheadPercent=0", "settings.vmMemoryOverheadPercent=0.999", "settings.vmMemoryOverheadPercent=.5",
+		"settings.reservedENIs=0", "settings.reservedENIs=100",
+		"settings.amiRefreshInterval=60s", "settings.amiRefreshInterval=0.5h", "settings.amiRefreshInterval=1.5m", "settings.amiRefreshInterval=1m30s",
+		"settings.subnetRefreshInterval=30s30s", "settings.subnetRefreshInterval=60000ms", "settings.subnetRefreshInterval=24h",
+		"settings.batchMaxDuration=1ms", "settings.batchIdleDuration=0.1s", "settings.batchMaxDuration=1h",
+		"podDisruptionBudget.maxUnavailable=0%", "podDisruptionBudget.maxUnavailable=100%", "podDisruptionBudget.maxUnavailable=3",
+	} {
+		t.Run(set, func(t *testing.T) { parsed(t, named("settings.clusterName=one", set)) })
 	}
 }
 

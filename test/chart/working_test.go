@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+
+	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 // TestInstalledControllerWorksWithWhatTheChartGivesIt installs a release, with every feature on, into a cluster with RBAC, and
@@ -64,6 +66,7 @@ func (w *installed) work(r release, objects string, earlier func()) {
 		}
 		return ""
 	})
+	w.await("the settings are published", w.unpublished)
 	w.await("the controller is ready", func() string { return w.answer(ports[1], "/readyz") })
 	w.await("there are metrics", func() string { return w.answer(ports[0], "/metrics") })
 	earlier()
@@ -87,6 +90,21 @@ func (w *installed) work(r release, objects string, earlier func()) {
 		w.t.Errorf("refused: %s", refused)
 	}
 	checkUse(w.t, grants(r.objects(w.t)), w.recorder)
+}
+
+// unpublished describes how the settings of the controller are not in the cluster; "" if they are.
+func (w *installed) unpublished() string {
+	w.t.Helper()
+	var settings corev1.ConfigMap
+	if err := w.client.Get(w.t.Context(), types.NamespacedName{Namespace: w.release.namespace, Name: options.PublishedName}, &settings); err != nil {
+		return err.Error()
+	}
+	for _, key := range []string{options.PublishedVersion, "cloud-provider", "catalog", "feature-gates"} {
+		if settings.Data[key] == "" {
+			return fmt.Sprintf("there is no %s among %q", key, settings.Data)
+		}
+	}
+	return ""
 }
 
 // deployed describes how a Deployment does not have this many ready pods; "" if it has.

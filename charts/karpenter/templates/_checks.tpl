@@ -1,0 +1,30 @@
+{{- /* Fails with every problem of the values that the schema cannot express. */}}
+{{- define "karpenter.checks" -}}
+{{- $problems := list }}
+{{- with include "karpenter.imageProblem" . }}{{ $problems = append $problems . }}{{ end }}
+{{- if eq (int .Values.controller.metrics.port) (int .Values.controller.healthProbe.port) }}
+{{- $problems = append $problems (printf "controller.metrics.port and controller.healthProbe.port are both %v: they must differ" .Values.controller.metrics.port) }}
+{{- end }}
+{{- if $problems }}{{ fail (join "\n" $problems) }}{{ end }}
+{{- end }}
+
+{{- /*
+What is wrong with controller.image; empty if nothing is. Values of upstream's chart name an image of upstream by tag and digest. A
+digest determines the image, whatever the tag. The public repository and its mirrors are recognized by their path. An image of this project may be kept in a repository
+with the path of a mirror, as long as neither tag nor digest can be one of upstream's.
+*/}}
+{{- define "karpenter.imageProblem" -}}
+{{- $image := .Values.controller.image }}
+{{- $repository := toString $image.repository }}
+{{- $tag := toString (default "" $image.tag) }}
+{{- $digest := toString (default "" $image.digest) }}
+{{- $ownTag := or (eq $tag "") (eq $tag (toString .Chart.AppVersion)) }}
+{{- $public := regexMatch "(^|/)public\\.ecr\\.aws/karpenter[^/]*/" $repository }}
+{{- $mirrored := and (regexMatch "/karpenter/controller$" $repository) (or $digest (and (not $ownTag) (regexMatch "^v?[0-9]+\\.[0-9]+" $tag))) }}
+{{- if or $public $mirrored -}}
+controller.image is {{ $repository }}{{ with $tag }}:{{ . }}{{ end }}{{ with $digest }}@{{ . }}{{ end }}, an image of upstream Karpenter, and this chart does not run upstream's controller. Remove controller.image.repository, tag and digest from your values, or set an image of this project: --set controller.image.repository=YOUR/REPOSITORY --set controller.image.tag={{ .Chart.AppVersion }} --set controller.image.digest=
+{{- if not $public }} (for an image of this project in a repository that ends in karpenter/controller: set no digest, and a tag that is {{ .Chart.AppVersion }} or no version){{ end }}
+{{- else if and $digest (not $ownTag) -}}
+controller.image.tag is {{ $tag }} and controller.image.digest is {{ $digest }}: the digest decides which image runs, and the tag has no effect. Set one of them: --set controller.image.digest= to run the tag, or --set controller.image.tag= to run the digest
+{{- end }}
+{{- end }}
