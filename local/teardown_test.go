@@ -51,17 +51,26 @@ func TestComponentCannotStart(t *testing.T) {
 	spoil(t, cache, "kube-scheduler")
 	l := begin(t, cache)
 	log, err := l.end()
-	if err == nil || !strings.Contains(log, "kube-scheduler") || !strings.Contains(log, "spoiled on purpose") {
+	if err == nil || !strings.Contains(log, "kube-scheduler") || !strings.Contains(log, "spoiled on purpose") || strings.Contains(log, "last lines of etcd") {
 		t.Errorf("the launcher ended with %v and said:\n%s", err, log)
 	}
 	l.nothingLeft(cache)
 }
 
-func TestComponentDies(t *testing.T) {
+func TestComponentThatEndsIsStartedAgain(t *testing.T) {
 	cache := testCache(t)
 	l := begin(t, cache).ready()
+	for range 3 {
+		before := l.processes()["kube-scheduler"]
+		l.signal("kube-scheduler", syscall.SIGKILL)
+		waitFor(t, "kube-scheduler to run again", func() bool {
+			now := l.processes()["kube-scheduler"]
+			return now != 0 && now != before
+		}, func() string { return "" })
+	}
 	l.signal("kube-scheduler", syscall.SIGKILL)
-	if log, err := l.end(); err == nil || !strings.Contains(log, "kube-scheduler died") {
+	log, err := l.end()
+	if err == nil || !strings.Contains(log, "kube-scheduler died") || strings.Count(log, "kube-scheduler ended, starting it again") != 3 {
 		t.Errorf("the launcher ended with %v and said:\n%s", err, log)
 	}
 	l.nothingLeft(cache)

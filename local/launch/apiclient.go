@@ -69,7 +69,7 @@ func (c *apiClient) await(ctx context.Context, paths ...string) error {
 			}
 			select {
 			case <-ctx.Done():
-				return fmt.Errorf("waiting for the API server: %w (last answer: %w)", context.Cause(ctx), err)
+				return fmt.Errorf("waiting for %s: %w (last answer: %w)", path, context.Cause(ctx), err)
 			case <-time.After(50 * time.Millisecond):
 			}
 		}

@@ -21,9 +21,6 @@ func createCluster(ctx context.Context, cache binaries.Cache, l layout) error {
 	if err := os.Symlink(cache.Path(binaries.Kwokctl), link); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("linking kwokctl: %w", err)
 	}
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	go mourn(ctx, l, fail)
 	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, link, "create", "cluster", "--name", clusterName, "--config", l.config(),
 		"--kubeconfig", filepath.Join(l.kwok(), "kubeconfig"), "--wait", readyPatience.String())

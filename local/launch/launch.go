@@ -36,15 +36,18 @@ type Options struct {
 
 // Timing of a launch. A cold page cache and two busy cores make a start of some seconds a start of many.
 const (
-	readyPatience = 90 * time.Second
+	readyPatience = 3 * time.Minute
 	startAttempts = 3
 )
+
+// serviceAccount is the path of the service account that pods of the default namespace run as.
+const serviceAccount = "/api/v1/namespaces/default/serviceaccounts/default"
 
 // errPortTaken is a start that lost the race for one of its ports.
 var errPortTaken = errors.New("a chosen port was taken by another process")
 
-// Run starts a cluster, calls ready with the path of its kubeconfig, and keeps it until ctx ends or one of its processes dies. Whatever the
-// outcome, everything is removed before Run returns. The error is nil when ctx ended a cluster that was ready.
+// Run starts a cluster, calls ready with the path of its kubeconfig, and keeps it until ctx ends or one of its processes ends again and
+// again. Whatever the outcome, everything is removed before Run returns. The error is nil when ctx ended a cluster that was ready.
 func Run(ctx context.Context, o Options, ready func(kubeconfig string)) error {
 	adoptOrphans()
 	reg := registryOf(o.Cache)
@@ -80,7 +83,7 @@ func attempt(ctx context.Context, o Options, rec record, ready func(string)) err
 		}
 	}
 	ready(rec.Kubeconfig)
-	return watch(ctx, l)
+	return superviseRunning(l, o.Log).run(ctx)
 }
 
 // plan decides the paths of a new cluster and rejects a directory that is not empty.
@@ -132,6 +135,13 @@ func start(ctx context.Context, o Options, l layout, kubeconfig string) error {
 	if err := os.WriteFile(l.config(), config, 0o600); err != nil {
 		return fmt.Errorf("writing the kwokctl configuration: %w", err)
 	}
+	ctx, fail := context.WithCancelCause(ctx)
+	supervised := make(chan struct{})
+	go func() {
+		defer close(supervised)
+		fail(superviseStarting(l, o.Log).run(ctx))
+	}()
+	defer func() { fail(nil); <-supervised }() // so that nothing is started while the caller removes processes
 	if err := createCluster(ctx, o.Cache, l); err != nil {
 		return explain(l, err)
 	}
@@ -141,22 +151,40 @@ func start(ctx context.Context, o Options, l layout, kubeconfig string) error {
 		return explain(l, err)
 	}
 	// A pod can be created as soon as the service account that it runs as exists.
-	if err := client.await(ctx, "/readyz", "/api/v1/namespaces/default/serviceaccounts/default"); err != nil {
+	if err := client.await(ctx, "/readyz", serviceAccount); err != nil {
 		return explain(l, err)
 	}
 	return writeKubeconfig(l, server, kubeconfig)
 }
 
-// explain adds the last log lines of the components to the error of a failed start, and detects a lost race for a port.
+// explain adds to the error of a failed start the last log lines of the component that failed, and detects a lost race for a port.
 func explain(l layout, cause error) error {
 	for _, component := range components() {
-		tail := l.logTail(component, 5)
-		if strings.Contains(tail, "address already in use") {
+		if strings.Contains(l.logTail(component, 5), "address already in use") {
 			return fmt.Errorf("starting %s: %w", component, errPortTaken)
 		}
-		if tail != "" {
-			cause = fmt.Errorf("%w\n--- last lines of %s:\n%s", cause, component, tail)
-		}
+	}
+	if broken := (*componentError)(nil); errors.As(cause, &broken) {
+		return cause // has its lines
+	}
+	failed := suspect(l, cause)
+	if tail := l.logTail(failed, 10); tail != "" {
+		return fmt.Errorf("%w\n--- last lines of %s:\n%s", cause, failed, tail)
 	}
 	return cause
+}
+
+// suspect names the component to look at after a failed start: the first that was started and does not run, otherwise the one that has to do
+// what was waited for.
+func suspect(l layout, cause error) string {
+	gone, err := missingComponents(l)
+	for _, component := range gone {
+		if err == nil && l.readPID(component) != 0 {
+			return component
+		}
+	}
+	if strings.Contains(cause.Error(), serviceAccount) {
+		return controllerManager // creates it
+	}
+	return apiServer
 }
