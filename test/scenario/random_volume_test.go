@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,8 +31,19 @@ func drawVolumes(t *rapid.T, spec *corev1.PodSpec) {
 	}
 }
 
-// drawStorage is what the claims of a problem are and refer to, and what its nodes can attach. A claim may be missing.
-func drawStorage(t *rapid.T, nodes []client.Object) []client.Object {
+// inUse reports whether a pod that runs uses a claim.
+func inUse(objects []client.Object, claim string) bool {
+	return slices.ContainsFunc(objects, func(o client.Object) bool {
+		pod, ok := o.(*corev1.Pod)
+		return ok && pod.Spec.NodeName != "" && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+		})
+	})
+}
+
+// drawStorage is what the claims of a problem are and refer to, and what its nodes can attach. A claim may be missing. One that a running pod
+// uses is bound: its volume was created before the pod started.
+func drawStorage(t *rapid.T, objects []client.Object) []client.Object {
 	late := storagev1.VolumeBindingWaitForFirstConsumer
 	class := &storagev1.StorageClass{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "storage.k8s.io/v1", Kind: "StorageClass"},
@@ -48,10 +60,10 @@ func drawStorage(t *rapid.T, nodes []client.Object) []client.Object {
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: claimName(i)},
 		}
-		switch rapid.IntRange(0, 6).Draw(t, "kind of claim") {
-		case 0: // missing
+		switch kind := rapid.IntRange(0, 6).Draw(t, "kind of claim"); {
+		case kind == 0: // missing
 			continue
-		case 1, 2:
+		case kind <= 2 && !inUse(objects, claim.Name):
 			claim.Spec.StorageClassName = &class.Name
 		default:
 			volume := drawVolume(t, fmt.Sprint("volume-", i))
@@ -63,7 +75,7 @@ func drawStorage(t *rapid.T, nodes []client.Object) []client.Object {
 		}
 		out = append(out, claim)
 	}
-	for _, o := range nodes {
+	for _, o := range objects {
 		if node, ok := o.(*corev1.Node); ok && rapid.Bool().Draw(t, "has drivers") {
 			out = append(out, drawDrivers(t, node.Name))
 		}

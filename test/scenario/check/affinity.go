@@ -122,7 +122,7 @@ func (j *judge) affinity() {
 // get.
 func (j *judge) satisfied(pod *corev1.Pod, at *plannedNode, key string) bool {
 	meant := func(q *corev1.Pod) bool { return q != pod && j.termsSelect(requiredAffinity(pod), pod, q) }
-	if slices.ContainsFunc(at.pods(), meant) {
+	if slices.ContainsFunc(at.pods(), meant) || at.daemonIs(meant) {
 		return true
 	}
 	there := map[string]bool{}
@@ -189,6 +189,9 @@ func (j *judge) selfAffinity() {
 func (j *judge) noOtherDomain(pod *corev1.Pod, value, key string) {
 	terms, apart := requiredAffinity(pod), ""
 	for _, other := range j.sites {
+		if other.daemonIs(func(q *corev1.Pod) bool { return j.termsSelect(terms, pod, q) }) {
+			return // its pod may have been there first
+		}
 		there, decided := other.decided(key)
 		for _, q := range other.pods() {
 			switch {

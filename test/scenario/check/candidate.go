@@ -174,11 +174,15 @@ func short(asked, room corev1.ResourceList) (string, bool) {
 	return "", false
 }
 
-// daemonsOn are the DaemonSet pods that would run on the node.
-func (j *judge) daemonsOn(node *corev1.Node) []*corev1.Pod {
+// daemonsOn are the DaemonSet pods that would run on the node with this capacity: those that fit together, in the order of the
+// list.
+func (j *judge) daemonsOn(node *corev1.Node, allocatable corev1.ResourceList) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, d := range j.daemons {
-		if tolerates(d, node.Spec.Taints) && matchesNode(d, node) {
+		if !tolerates(d, node.Spec.Taints) || !matchesNode(d, node) {
+			continue
+		}
+		if _, over := short(sum(append(slices.Clip(out), d)), allocatable); !over {
 			out = append(out, d)
 		}
 	}

@@ -8,8 +8,10 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -101,6 +103,10 @@ func Judge(s Subject) []error {
 			j.daemons = append(j.daemons, DaemonPod(o))
 		}
 	}
+	slices.SortFunc(j.daemons, func(a, b *corev1.Pod) int {
+		// The classes that every cluster has are critical, and in the order of their names.
+		return cmp.Or(strings.Compare(b.Spec.PriorityClassName, a.Spec.PriorityClassName), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
 	j.accounting()
 	for i, c := range s.Claims {
 		j.claim(fmt.Sprintf("claim %d", i+1), c)
@@ -115,6 +121,7 @@ func Judge(s Subject) []error {
 	j.affinity()
 	j.selfAffinity()
 	j.spreads()
+	j.sharedVolumes()
 	j.refusals()
 	return j.errs
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"math"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -36,16 +37,32 @@ func (j *judge) claim(name string, c Claim) {
 			low[t.Name] = price
 		}
 	}
-	best := math.Inf(1)
-	for _, price := range low {
-		best = min(best, price)
-	}
+	best := j.cheapest(j.pools[pool], listed, low)
 	if math.Abs(best-c.Price) > 1e-9 || math.Abs(low[c.Cheapest]-best) > 1e-9 {
 		j.fail("%s names %s for $%v; the cheapest choice costs $%v", name, c.Cheapest, c.Price, best)
 	}
 	if what, ok := short(sum(j.podsOf(c.Pods)), c.Object.Spec.Resources.Requests); ok {
 		j.fail("%s requests less than its pods: %s", name, what)
 	}
+}
+
+// cheapest is the least price of the types that would be launched: exotic ones only if there are no others, or for minValues.
+func (j *judge) cheapest(pool *v1.NodePool, listed []*cloud.InstanceType, low map[string]float64) float64 {
+	usual, any := math.Inf(1), math.Inf(1)
+	for _, t := range listed {
+		price, ok := low[t.Name]
+		if !ok {
+			continue
+		}
+		any = min(any, price)
+		if !t.Exotic {
+			usual = min(usual, price)
+		}
+	}
+	if math.IsInf(usual, 1) || slices.ContainsFunc(pool.Spec.Template.Spec.Requirements, func(r v1.NodeSelectorRequirementWithMinValues) bool { return r.MinValues != nil }) {
+		return any
+	}
+	return usual
 }
 
 // minValues checks that the listed types have as many different values as minValues of the pool requires.
@@ -101,11 +118,11 @@ func (j *judge) launched(name string, c Claim, t *cloud.InstanceType) (price flo
 		if !Allowed(c.Object.Spec.Requirements, m.Node.Labels) {
 			continue
 		}
-		if what, over := short(sum(append(j.daemonsOn(m.Node), pods...)), m.Allocatable); over {
+		if what, over := short(sum(append(j.daemonsOn(m.Node, m.Allocatable), pods...)), m.Allocatable); over {
 			tooSmall = "too small: " + what
 			continue
 		}
-		if what, clash := samePort(append(j.daemonsOn(m.Node), pods...)); clash {
+		if what, clash := samePort(append(j.daemonsOn(m.Node, m.Allocatable), pods...)); clash {
 			j.fail("%s as %s: %s", name, t.Name, what)
 		}
 		price = min(price, m.Price)
@@ -121,7 +138,7 @@ func (j *judge) launched(name string, c Claim, t *cloud.InstanceType) (price flo
 				j.fail("%s as %s in %s: pod %s cannot use its volumes there", name, t.Name, m.Node.Labels[corev1.LabelTopologyZone], pod.Name)
 			}
 			at := &plannedNode{name: name, options: []map[string]string{m.Node.Labels}}
-			for _, d := range j.daemonsOn(m.Node) {
+			for _, d := range j.daemonsOn(m.Node, m.Allocatable) {
 				if j.mayViolate(pod, at, d, at) {
 					j.fail("%s as %s: pod %s and DaemonSet %s violate anti-affinity", name, t.Name, pod.Name, d.Name)
 				}

@@ -24,6 +24,13 @@ type plannedNode struct {
 	taints []corev1.Taint
 	// staying are the pods that stay, arrivals those that the plan places there.
 	staying, arrivals []*corev1.Pod
+	// daemons are the DaemonSet pods that start on the node, one list for each of the options; nil if there are none.
+	daemons [][]*corev1.Pod
+}
+
+// daemonIs reports whether a DaemonSet pod with a property starts on the node, whatever it is launched as.
+func (s *plannedNode) daemonIs(meant func(*corev1.Pod) bool) bool {
+	return len(s.daemons) > 0 && !slices.ContainsFunc(s.daemons, func(list []*corev1.Pod) bool { return !slices.ContainsFunc(list, meant) })
 }
 
 // pods are all pods of the node.
@@ -93,7 +100,9 @@ func (j *judge) hasNode(claim *v1.NodeClaim) bool {
 
 func (j *judge) existingNode(node *corev1.Node, named map[types.UID]bool) *plannedNode {
 	_, claim := j.find(node.Name, "")
-	s := &plannedNode{name: node.Name, options: []map[string]string{effectiveNode(node, claim).Labels}, taints: node.Spec.Taints}
+	stands := effectiveNode(node, claim)
+	s := &plannedNode{name: node.Name, options: []map[string]string{stands.Labels}, taints: node.Spec.Taints}
+	s.daemons = [][]*corev1.Pod{j.daemonsOn(stands, stands.Status.Allocatable)}
 	for _, pod := range j.boundPods(node.Name) {
 		if !named[pod.UID] && pod.DeletionTimestamp == nil {
 			s.staying = append(s.staying, pod)
@@ -122,6 +131,10 @@ func (j *judge) inFlightNode(claim *v1.NodeClaim) *plannedNode {
 	if len(s.options) == 0 {
 		s.options = []map[string]string{maps.Clone(claim.Labels)}
 	}
+	if claim.Status.ProviderID != "" {
+		stands := effectiveNode(nil, claim)
+		s.daemons = [][]*corev1.Pod{j.daemonsOn(stands, stands.Status.Allocatable)}
+	}
 	s.setName(claim.Name)
 	return s
 }
@@ -131,7 +144,11 @@ func (j *judge) newNode(name string, c Claim) *plannedNode {
 	pods := j.podsOf(c.Pods)
 	s := &plannedNode{name: name, planned: true, taints: c.Object.Spec.Taints, arrivals: pods}
 	s.options = j.launchLabels(c.Object, func(m Candidate) bool {
-		_, over := short(sum(append(j.daemonsOn(m.Node), pods...)), m.Allocatable)
+		daemons := j.daemonsOn(m.Node, m.Allocatable)
+		_, over := short(sum(append(slices.Clip(daemons), pods...)), m.Allocatable)
+		if !over {
+			s.daemons = append(s.daemons, daemons)
+		}
 		return !over
 	})
 	s.setName("(" + name + ")") // a name that no node can have

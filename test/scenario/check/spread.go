@@ -40,6 +40,11 @@ func (s spread) counts(pod *corev1.Pod) bool {
 	return s.selective() && pod.Namespace == s.owner.Namespace && selects(s.LabelSelector, s.MatchLabelKeys, nil, s.owner, pod)
 }
 
+// honorsAffinity reports whether nodes that the owner may not use by its node affinity are left out.
+func (s spread) honorsAffinity() bool {
+	return s.NodeAffinityPolicy == nil || *s.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor
+}
+
 // countsNode reports whether pods on a node with these labels and taints count: it has the labels of all constraints of the owner.
 func (s spread) countsNode(labels map[string]string, taints []corev1.Taint) bool {
 	node := &corev1.Node{}
@@ -50,7 +55,7 @@ func (s spread) countsNode(labels map[string]string, taints []corev1.Taint) bool
 			return false
 		}
 	}
-	if (s.NodeAffinityPolicy == nil || *s.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor) && !matchesNode(s.owner, node) {
+	if s.honorsAffinity() && !matchesNode(s.owner, node) {
 		return false
 	}
 	return s.NodeTaintsPolicy == nil || *s.NodeTaintsPolicy != corev1.NodeInclusionPolicyHonor || tolerates(s.owner, taints)
@@ -114,56 +119,46 @@ func (j *judge) spread(s spread, at *plannedNode) {
 		j.fail("pod %s on %s is spread over %s, and the value of the node is not decided", s.owner.Name, at.name, s.TopologyKey)
 		return
 	}
-	// A dropped node affinity term does not count; which ones were dropped is unknown.
-	best, low := math.MaxInt, 0
-	for _, alternative := range alternatives(s.owner) {
-		least := j.minCount(spread{s.TopologySpreadConstraint, alternative}, at, count)
-		if apart := count[value] - least; apart < best {
-			best, low = apart, least
-		}
-	}
-	if best > int(s.MaxSkew) {
+	if low := j.minCount(s, at, count); count[value]-low > int(s.MaxSkew) {
 		j.fail("pod %s on %s: %d pods in %s %s, %d in another, maxSkew %d", s.owner.Name, at.name, count[value], s.TopologyKey, value, low, s.MaxSkew)
 	}
 }
 
-// alternatives are the pod with each of its terms of required node affinity alone.
-func alternatives(pod *corev1.Pod) []*corev1.Pod {
-	a := pod.Spec.Affinity
-	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return []*corev1.Pod{pod}
-	}
-	var out []*corev1.Pod
-	for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		one := pod.DeepCopy()
-		one.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms = []corev1.NodeSelectorTerm{term}
-		out = append(out, one)
-	}
-	return out
-}
-
 // minCount is the count of the emptiest domain.
 func (j *judge) minCount(s spread, at *plannedNode, count map[string]int) int {
-	if s.TopologyKey == corev1.LabelHostname || s.MinDomains != nil && len(j.allDomains(s.TopologyKey)) < int(*s.MinDomains) {
+	least := math.MaxInt
+	if s.TopologyKey == corev1.LabelHostname {
+		hosts := 0 // nodes are hosts even before they have the label
+		for _, other := range j.sites {
+			if node, claim := j.find(other.name, ""); node != nil && deleting(node, claim) {
+				continue
+			}
+			if domain, sure := other.decided(s.TopologyKey); sure && s.countsNode(other.options[0], other.taints) {
+				least, hosts = min(least, count[domain]), hosts+1
+			}
+		}
+		if s.MinDomains != nil && hosts < int(*s.MinDomains) {
+			return 0
+		}
+		return least
+	}
+	if s.MinDomains != nil && len(j.allDomains(s.TopologyKey)) < int(*s.MinDomains) {
 		return 0
 	}
-	least := math.MaxInt
 	for domain := range j.reachableDomains(s, at) {
 		least = min(least, count[domain])
 	}
 	return least
 }
 
-// reachableDomains are the domains that the owner could use: those of nodes that it matches, of candidates of pools, and its own.
+// reachableDomains are the domains that count for the spread: those of nodes that do, of candidates of pools, and that of the site.
 func (j *judge) reachableDomains(s spread, at *plannedNode) map[string]bool {
-	out, known := map[string]bool{}, j.allDomains(s.TopologyKey)
+	out, known := map[string]bool{}, j.domains(s.TopologyKey, func(n *corev1.Node) bool { return n.DeletionTimestamp == nil })
 	for _, value := range at.values(s.TopologyKey) {
 		out[value] = true
 	}
 	take := func(labels map[string]string, taints []corev1.Taint) {
-		node := &corev1.Node{}
-		node.Labels, node.Name = withOldNames(labels), labels[corev1.LabelHostname]
-		if value, ok := labels[s.TopologyKey]; ok && known[value] && matchesNode(s.owner, node) && tolerates(s.owner, taints) {
+		if value, ok := labels[s.TopologyKey]; ok && known[value] && s.countsNode(labels, taints) {
 			out[value] = true
 		}
 	}
@@ -186,9 +181,14 @@ func (j *judge) reachableDomains(s spread, at *plannedNode) map[string]bool {
 
 // allDomains are all values of the key that nodes have or pools name.
 func (j *judge) allDomains(key string) map[string]bool {
+	return j.domains(key, func(*corev1.Node) bool { return true })
+}
+
+// domains are all values of the key that pools name, or nodes for which of reports true have.
+func (j *judge) domains(key string, of func(*corev1.Node) bool) map[string]bool {
 	out := maps.Clone(j.poolDomains(key))
 	for _, o := range j.Objects {
-		if node, ok := o.(*corev1.Node); ok {
+		if node, ok := o.(*corev1.Node); ok && of(node) {
 			if value, ok := withOldNames(node.Labels)[key]; ok {
 				out[value] = true
 			}

@@ -16,12 +16,12 @@ func (j *judge) topologyAllows(pod *corev1.Pod, m Candidate) bool {
 	at := &plannedNode{name: "another", options: []map[string]string{labels}, taints: m.Node.Spec.Taints}
 	for _, other := range j.sites {
 		for _, q := range other.pods() {
-			if j.mayViolate(pod, at, q, other) || other.planned && j.mayNotShare(pod, q) {
+			if j.mayViolate(pod, at, q, other) || other.planned && j.mayNotShare(pod, q) || j.shareLateVolume(pod, q) && !sameZone(at, other) {
 				return false
 			}
 		}
 	}
-	for _, d := range j.daemonsOn(m.Node) {
+	for _, d := range j.daemonsOn(m.Node, m.Allocatable) {
 		if j.mayViolate(pod, at, d, at) {
 			return false
 		}
@@ -118,7 +118,7 @@ func (j *judge) spreadAllows(s spread, at *plannedNode) bool {
 	}
 	least := math.MaxInt
 	for domain := range known {
-		if allowsDomain(s.owner, s.TopologyKey, domain) {
+		if !s.honorsAffinity() || allowsDomain(s.owner, s.TopologyKey, domain) {
 			least = min(least, sure[domain])
 		}
 	}

@@ -45,6 +45,16 @@ func use(s Subject, pod, claim string) {
 	p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: claim, VolumeSource: source})
 }
 
+// share adds a volume that is created for the first of its two pods: a, in zone a, and b, on a node without a zone.
+func share(s *Subject) {
+	late, class := storagev1.VolumeBindingWaitForFirstConsumer, "late"
+	s.Objects = append(s.Objects,
+		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "files", VolumeBindingMode: &late},
+		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "shared"}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class}})
+	use(*s, "a", "shared")
+	use(*s, "b", "shared")
+}
+
 func TestJudgeFindsViolationsOfVolumes(t *testing.T) {
 	if errs := Judge(withVolume()); len(errs) > 0 {
 		t.Fatalf("violations of a valid plan: %v", errs)
@@ -72,6 +82,7 @@ func TestJudgeFindsViolationsOfVolumes(t *testing.T) {
 			s.Objects = append(s.Objects, second, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "d", UID: "d"}, Spec: corev1.PodSpec{NodeName: "node"}})
 			use(*s, "d", "second")
 		}},
+		{"a volume for two zones", "pod a on claim 1 and pod b on node share a volume and may be in different zones", func(s *Subject) { share(s) }},
 		{"a volume that could be used", "pod a is refused, but would fit a two", func(s *Subject) { s.Claims, s.Refused = nil, []types.UID{"a", "c"} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -95,6 +106,15 @@ func TestJudgeAllowsValidVolumes(t *testing.T) {
 			v, _ := object[*corev1.PersistentVolume](&judge{Subject: *s}, "zonal")
 			v.Spec.NodeAffinity.Required.NodeSelectorTerms = v.Spec.NodeAffinity.Required.NodeSelectorTerms[:1]
 			s.Claims, s.Refused = nil, []types.UID{"a", "c"}
+		},
+		"a volume that is created in another zone is a reason to refuse": func(s *Subject) {
+			share(s)
+			s.Claims, s.Refused = nil, []types.UID{"a", "c"}
+		},
+		"a volume of a driver without zones is shared by all": func(s *Subject) {
+			share(s)
+			drivers, _ := object[*storagev1.CSINode](&judge{Subject: *s}, "node")
+			drivers.Spec.Drivers = append(drivers.Spec.Drivers, storagev1.CSINodeDriver{Name: "files", TopologyKeys: []string{"files/region"}})
 		},
 		"a node beyond its limit takes pods that add nothing": func(s *Subject) {
 			over := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "d", UID: "d"}, Spec: corev1.PodSpec{NodeName: "node"}}

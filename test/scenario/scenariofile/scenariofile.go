@@ -186,6 +186,7 @@ func Parse(path string, text []byte) (Scenario, error) {
 var (
 	coversLine = regexp.MustCompile(`(?m)^covers: (.*)\n?`)
 	coversName = regexp.MustCompile(`^[A-Z]+\d{3}$`)
+	optionLine = regexp.MustCompile(`(?m)^(catalog|only|now|run): .*$`)
 )
 
 func (s *Scenario) readComment() error {
@@ -202,6 +203,9 @@ func (s *Scenario) readComment() error {
 	s.Comment = strings.TrimSpace(coversLine.ReplaceAllString(comment, ""))
 	if s.Comment == "" {
 		return fmt.Errorf("the comment is missing: say what a user would expect")
+	}
+	if line := optionLine.FindString(s.Comment); line != "" {
+		return fmt.Errorf("%q is in the comment: it belongs below -- options --", line)
 	}
 	return nil
 }

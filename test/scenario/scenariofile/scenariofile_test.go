@@ -46,6 +46,7 @@ func TestParseRefuses(t *testing.T) {
 		"twice":             "text\n-- input.yaml --\nx\n-- input.yaml --\n",
 		"unknown option":    "text\n-- input.yaml --\nx\n-- options --\ncatalogue: x\n",
 		"no reason":         "text\n-- input.yaml --\nx\n-- options --\nonly: engine\n",
+		"option in text":    "text\nonly: engine, because of this\n-- input.yaml --\nx\n",
 		"not a line number": "text\ncovers: 63\n-- input.yaml --\nx\n",
 	} {
 		if _, err := Parse("a.txtar", []byte(text)); err == nil {

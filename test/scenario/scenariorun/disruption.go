@@ -18,11 +18,11 @@ type record struct {
 	Command   string
 	CommandID string `json:"command-id"`
 	Method    string
-	Node      string
+	Node      struct{ Name string }
 	Why       string
 	Error     string
-	Nodes     []struct{ Node string } `json:"disrupted-nodes"`
-	Launches  []map[string]string     `json:"replacement-nodes"`
+	Nodes     []struct{ Node struct{ Name string } } `json:"disrupted-nodes"`
+	Launches  []map[string]string                    `json:"replacement-nodes"`
 }
 
 // command is what the log says about one command.
@@ -46,7 +46,7 @@ func Disruption(log []byte, nodes []string) (string, error) {
 	for line := range bytes.Lines(log) {
 		var r record
 		if json.Unmarshal(line, &r) != nil {
-			continue // other lines have fields of the same names in other shapes
+			continue // no log line, but for instance one of a stack trace
 		}
 		switch c := byID[r.CommandID]; {
 		case r.Message == "proposing disruption":
@@ -56,8 +56,8 @@ func Disruption(log []byte, nodes []string) (string, error) {
 			}
 			c = &command{method: r.Method, state: "proposed"}
 			for _, n := range r.Nodes {
-				c.nodes = append(c.nodes, n.Node)
-				delete(kept, n.Node)
+				c.nodes = append(c.nodes, n.Node.Name)
+				delete(kept, n.Node.Name)
 			}
 			slices.Sort(c.nodes)
 			c.text = fmt.Sprintf("(%s): %s %s", parts[1], parts[2], strings.Join(c.nodes, ", "))
@@ -69,8 +69,8 @@ func Disruption(log []byte, nodes []string) (string, error) {
 			}
 			byID[r.CommandID] = c
 			commands = append(commands, c)
-		case c == nil && r.Message == "node is left alone" && slices.Contains(nodes, r.Node):
-			kept[r.Node] = r.Why
+		case c == nil && r.Message == "node is left alone" && slices.Contains(nodes, r.Node.Name):
+			kept[r.Node.Name] = r.Why
 		case c == nil:
 		case r.Message == "disrupting node(s)":
 			c.state = "started"
@@ -78,8 +78,8 @@ func Disruption(log []byte, nodes []string) (string, error) {
 			if c.state == "proposed" {
 				c.state = "rejected"
 			}
-			c.dropped = append(c.dropped, r.Node+": "+r.Error)
-			c.nodes = slices.DeleteFunc(c.nodes, func(n string) bool { return n == r.Node })
+			c.dropped = append(c.dropped, r.Node.Name+": "+r.Error)
+			c.nodes = slices.DeleteFunc(c.nodes, func(n string) bool { return n == r.Node.Name })
 		case r.Message == "failed to disrupt nodes":
 			c.state = "failed"
 			c.dropped = append(c.dropped, generatedName.ReplaceAllString(r.Error, "nodeclaim"))

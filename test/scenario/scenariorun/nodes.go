@@ -81,23 +81,29 @@ func ParseNodes(text string) ([]Node, error) {
 			}
 			into := &out[len(out)-1]
 			p := Pod{Name: words[0], Node: into.Name, App: words[0], CPU: defaultCPU, Memory: defaultMemory}
-			for _, word := range words[1:] {
-				if err := p.set(word); err != nil {
-					return nil, fmt.Errorf("pod %q: %w", p.Name, err)
-				}
+			if err := setAll(p.set, words[1:]); err != nil {
+				return nil, fmt.Errorf("pod %q: %w", p.Name, err)
 			}
 			into.Pods = append(into.Pods, p)
 			continue
 		}
 		n := Node{Name: words[0], Pool: defaultPool, Zone: defaultZone, CapacityType: v1.CapacityTypeOnDemand, Quiet: defaultQuiet}
-		for _, word := range words[1:] {
-			if err := n.set(word); err != nil {
-				return nil, fmt.Errorf("node %q: %w", n.Name, err)
-			}
+		if err := setAll(n.set, words[1:]); err != nil {
+			return nil, fmt.Errorf("node %q: %w", n.Name, err)
 		}
 		out = append(out, n)
 	}
 	return out, nil
+}
+
+// setAll calls set with each word up to the first that is wrong.
+func setAll(set func(word string) error, words []string) error {
+	for _, word := range words {
+		if err := set(word); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (n *Node) set(word string) (err error) {
