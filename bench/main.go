@@ -52,8 +52,12 @@ func main() {
 	flag.IntVar(&s.size, "size", 0, "the number of pods for -alone")
 	flag.IntVar(&s.effort.Runs, "runs", 15, "repeat each measurement up to this often and report the median")
 	flag.DurationVar(&s.effort.Budget, "budget", 2*time.Second, "do not start another repetition after this much measured time")
+	scenarios := flag.String("compare", "", "a folder of scenarios: print the prices of both sides for each as JSON, and nothing else")
 	flag.Parse()
 	start := run
+	if *scenarios != "" {
+		start = func(ctx context.Context, _ settings) error { return compare(ctx, *scenarios, os.Stdout) }
+	}
 	if s.alone {
 		start = answerAlone
 	}

@@ -79,7 +79,7 @@ func (c launchCase) take(ctx context.Context, s settings, p *plane, running *con
 	if err != nil {
 		return err
 	}
-	before, err := running.requests(ctx)
+	before, err := running.work(ctx)
 	if err != nil {
 		return err
 	}
@@ -103,12 +103,12 @@ func (c launchCase) take(ctx context.Context, s settings, p *plane, running *con
 	if err != nil {
 		return err
 	}
-	after, err := running.requests(ctx)
+	after, err := running.work(ctx)
 	if err != nil {
 		return err
 	}
 	_, _ = fmt.Fprintf(s.out, "%-8s %6d  %-27s %10d %8.2f %8.2f %12.2f %10s\n", running.side.name, c.pods, c.what, len(written),
-		written[0].Sub(closed).Seconds(), written[len(written)-1].Sub(closed).Seconds(), ready[len(written)-1].Sub(closed).Seconds(), told(after-before))
+		written[0].Sub(closed).Seconds(), written[len(written)-1].Sub(closed).Seconds(), ready[len(written)-1].Sub(closed).Seconds(), told(after.since(before).requests))
 	return <-looked
 }
 

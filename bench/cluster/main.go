@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -29,6 +30,33 @@ type settings struct {
 	// pods are the sizes of the batches that are launched for, empty the numbers of empty nodes, nodes the sizes of the clusters
 	// whose memory is measured.
 	pods, empty, nodes sizes
+	// periods are the times between groups of pods of the case trickle.
+	periods periods
+}
+
+// periods is a flag of several durations.
+type periods []time.Duration
+
+// String implements flag.Value.
+func (x *periods) String() string {
+	out := make([]string, len(*x))
+	for i, d := range *x {
+		out[i] = d.String()
+	}
+	return strings.Join(out, ",")
+}
+
+// Set implements flag.Value.
+func (x *periods) Set(text string) error {
+	*x = nil
+	for part := range strings.SplitSeq(text, ",") {
+		d, err := time.ParseDuration(part)
+		if err != nil || d <= 0 || d > trickleTime {
+			return fmt.Errorf("%q is no period of at most %s", part, trickleTime)
+		}
+		*x = append(*x, d)
+	}
+	return nil
 }
 
 // sizes is a flag of several numbers.
@@ -71,13 +99,15 @@ func main() {
 	flag.StringVar(&s.ours, "ours", "bin/karpenter", "our built controller")
 	flag.StringVar(&s.upstream, "upstream", "bin/bench-upstream", "upstream's built controller for simulated nodes")
 	flag.StringVar(&s.only, "only", "", "measure only one side: ours or upstream")
-	flag.StringVar(&s.cases, "case", "", "measure only these cases, separated by commas: launch, empty, memory")
+	flag.StringVar(&s.cases, "case", "", "measure only these cases, separated by commas: launch, empty, memory, trickle")
 	flag.StringVar(&s.logs, "logs", "", "keep the controllers' logs in this directory")
 	flag.StringVar(&s.profiles, "profiles", "", "write heap and CPU profiles into this directory")
 	s.pods, s.empty, s.nodes = sizes{1000, 5000}, sizes{500}, sizes{1000, 2000}
 	flag.Var(&s.pods, "pods", "how many pods to launch for, several numbers separated by commas")
 	flag.Var(&s.empty, "empty", "how many empty nodes to delete, several numbers separated by commas")
 	flag.Var(&s.nodes, "nodes", "the sizes of the clusters for the case memory, ascending, separated by commas")
+	s.periods = periods{60 * time.Millisecond, time.Second, 1500 * time.Millisecond}
+	flag.Var(&s.periods, "periods", "the times between groups of pods in the case trickle, separated by commas")
 	flag.Parse()
 	log.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -95,7 +125,7 @@ func run(ctx context.Context, s settings) error {
 	cases := []struct {
 		name    string
 		measure func(context.Context, settings) error
-	}{{"launch", measureLaunch}, {"empty", measureEmpty}, {"memory", measureMemory}}
+	}{{"launch", measureLaunch}, {"empty", measureEmpty}, {"memory", measureMemory}, {"trickle", measureTrickle}}
 	wanted := strings.Split(s.cases, ",")
 	known := 0
 	for _, c := range cases {
@@ -108,7 +138,7 @@ func run(ctx context.Context, s settings) error {
 		}
 	}
 	if known == 0 {
-		return errors.New("-case: there are launch, empty and memory")
+		return errors.New("-case: there are launch, empty, memory and trickle")
 	}
 	return nil
 }

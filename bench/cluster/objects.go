@@ -107,14 +107,19 @@ func each(ctx context.Context, n int, create func(context.Context, int) error) e
 // createPending writes n unscheduled pods of one CPU.
 func (p *plane) createPending(ctx context.Context, n int) error {
 	return each(ctx, n, func(ctx context.Context, i int) error {
-		pod := &corev1.Pod{}
-		pod.Name, pod.Namespace = fmt.Sprintf("pod-%d", i), metav1.NamespaceDefault
-		pod.Labels = map[string]string{"app": "bench"}
-		never := false
-		pod.Spec.AutomountServiceAccountToken = &never
-		pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "pause:3.10", Resources: requests("1", "")}}
-		return p.Create(ctx, pod)
+		return p.Create(ctx, pendingPod(fmt.Sprintf("pod-%d", i), "1"))
 	})
+}
+
+// pendingPod is a pod that waits for a node.
+func pendingPod(name, cpu string) *corev1.Pod {
+	pod := &corev1.Pod{}
+	pod.Name, pod.Namespace = name, metav1.NamespaceDefault
+	pod.Labels = map[string]string{"app": "bench"}
+	never := false
+	pod.Spec.AutomountServiceAccountToken = &never
+	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "pause:3.10", Resources: requests(cpu, "")}}
+	return pod
 }
 
 func requests(cpu, memory string) corev1.ResourceRequirements {

@@ -116,14 +116,32 @@ func (r *receipts) await(ctx context.Context, worth int, limit time.Duration, wh
 
 // slowest is the longest time that an object took from the receipt in before to the one in r.
 func (r *receipts) slowest(before *receipts) time.Duration {
+	var out time.Duration
+	for _, took := range r.since(before) {
+		out = max(out, took)
+	}
+	return out
+}
+
+// mean is the mean time that an object took from the receipt in before to the one in r.
+func (r *receipts) mean(before *receipts) time.Duration {
+	all := r.since(before)
+	var sum time.Duration
+	for _, took := range all {
+		sum += took
+	}
+	return sum / time.Duration(max(len(all), 1))
+}
+
+// since is how long each object that both received took from the receipt in before to the one in r.
+func (r *receipts) since(before *receipts) (out []time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before.mu.Lock()
 	defer before.mu.Unlock()
-	var out time.Duration
 	for uid, one := range r.seen {
 		if first, ok := before.seen[uid]; ok {
-			out = max(out, one.at.Sub(first.at))
+			out = append(out, one.at.Sub(first.at))
 		}
 	}
 	return out

@@ -80,20 +80,53 @@ func (c *controller) profile(ctx context.Context, s settings, path, label string
 	return os.WriteFile(filepath.Join(s.profiles, c.side.name+"-"+label+".prof"), profile, 0o600)
 }
 
-// requests is how many requests the controller has sent to the API server.
-func (c *controller) requests(ctx context.Context) (int, error) {
+// work is what a controller has done since its start, by its own metrics.
+type work struct {
+	// requests to the API server, patches among them, and patches that were answered with a conflict.
+	requests, patches, conflicts int
+	// passes of provisioning that ran the solver.
+	passes int
+}
+
+// since is the work that was done after before was read.
+func (w work) since(before work) work {
+	return work{w.requests - before.requests, w.patches - before.patches, w.conflicts - before.conflicts, w.passes - before.passes}
+}
+
+// work reads the metrics of the controller.
+func (c *controller) work(ctx context.Context) (work, error) {
 	text, err := process.Get(ctx, c.metrics, "/metrics")
 	if err != nil {
-		return 0, fmt.Errorf("reading the metrics of %s: %w", c.side.name, err)
+		return work{}, fmt.Errorf("reading the metrics of %s: %w", c.side.name, err)
 	}
-	sum := 0.0
+	var out work
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		if line := lines.Text(); strings.HasPrefix(line, "rest_client_requests_total") {
-			n, _ := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
-			sum += n
+		line := lines.Text()
+		space := strings.LastIndexByte(line, ' ')
+		if space < 0 {
+			continue
 		}
+		n, _ := strconv.ParseFloat(line[space+1:], 64)
+		out.add(line[:space], int(n))
 	}
-	return int(sum), nil
+	return out, nil
+}
+
+// add counts a series.
+func (w *work) add(series string, n int) {
+	switch {
+	case strings.HasPrefix(series, "rest_client_requests_total"):
+		w.requests += n
+		if !strings.Contains(series, `method="PATCH"`) {
+			return
+		}
+		w.patches += n
+		if strings.Contains(series, `code="409"`) {
+			w.conflicts += n
+		}
+	case strings.HasPrefix(series, "karpenter_scheduler_scheduling_duration_seconds_count") && strings.Contains(series, `"provisioner"`):
+		w.passes += n / 2 // both sides observe a pass twice: the whole of it, and the run of the solver
+	}
 }
 
 // stopPatience is more than a controller takes to finish its work.

@@ -20,19 +20,33 @@ import (
 )
 
 func main() {
-	count := flag.Uint64("count", 500, "number of problems")
-	seed := flag.Uint64("seed", 1, "seed of the first problem; the others follow")
+	var n numbers
+	flag.Uint64Var(&n.count, "count", 500, "number of problems")
+	flag.Uint64Var(&n.every, "clusters", 10, "one of so many problems is about disruption; 0 for none")
+	flag.IntVar(&n.nodes, "nodes", 100, "largest number of nodes of problems about disruption")
+	flag.Uint64Var(&n.seed, "seed", 1, "seed of the first problem; the others follow")
 	out := flag.String("out", "", "folder for the scenarios of wrong answers; empty for none")
+	var u upstreamPrices
+	flag.StringVar(&u.program, "bench", "", "path of the program bench, which compares prices with upstream's; empty for no comparison")
+	flag.Uint64Var(&u.every, "compare", 5, "compare the prices of one of so many problems")
 	flag.Parse()
-	if err := run(context.Background(), *seed, *count, *out); err != nil {
+	if err := run(context.Background(), n, u, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "oracle:", err)
 		os.Exit(1)
 	}
 }
 
+// numbers are which problems are judged.
+type numbers struct {
+	seed, count uint64
+	// every one of so many problems is about disruption; 0 for none. Their clusters have at most so many nodes.
+	every uint64
+	nodes int
+}
+
 // run judges problems and prints what was wrong.
-func run(ctx context.Context, seed, count uint64, out string) error {
-	tally, wrong, err := judgeAll(ctx, seed, count)
+func run(ctx context.Context, n numbers, u upstreamPrices, out string) error {
+	tally, wrong, err := judgeAll(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -44,7 +58,20 @@ func run(ctx context.Context, seed, count uint64, out string) error {
 			return err
 		}
 	}
-	fmt.Println(tally)
+	closing := tally.String()
+	if u.program != "" {
+		prices, expensive, err := u.compare(ctx, n)
+		if err != nil {
+			return err
+		}
+		for _, w := range expensive {
+			if err := w.report(ctx, out); err != nil {
+				return err
+			}
+		}
+		closing += ", " + prices.String()
+	}
+	fmt.Println(closing)
 	if len(wrong) > 0 {
 		return fmt.Errorf("%d problems have wrong answers", len(wrong))
 	}
@@ -52,7 +79,7 @@ func run(ctx context.Context, seed, count uint64, out string) error {
 }
 
 // judgeAll judges the problems of consecutive seeds, on all processors.
-func judgeAll(ctx context.Context, seed, count uint64) (judge.Tally, []wrongAnswer, error) {
+func judgeAll(ctx context.Context, n numbers) (judge.Tally, []wrongAnswer, error) {
 	workers := uint64(runtime.GOMAXPROCS(0))
 	tallies, found := make([]judge.Tally, workers), make([][]wrongAnswer, workers)
 	var group errgroup.Group
@@ -62,12 +89,16 @@ func judgeAll(ctx context.Context, seed, count uint64) (judge.Tally, []wrongAnsw
 			if err != nil {
 				return err
 			}
-			for s := seed + w; s < seed+count; s += workers {
-				p, err := generator.Problem(s)
+			clusters, err := newClusters(ctx)
+			if err != nil {
+				return err
+			}
+			for s := n.seed + w; s < n.seed+n.count; s += workers {
+				p, err := n.problem(clusters, s)
 				if err != nil {
 					return err
 				}
-				if failures := j.Provisioning(p); len(failures) > 0 {
+				if failures := j.Judge(p); len(failures) > 0 {
 					found[w] = append(found[w], wrongAnswer{p, failures})
 				}
 			}
@@ -84,6 +115,17 @@ func judgeAll(ctx context.Context, seed, count uint64) (judge.Tally, []wrongAnsw
 	}
 	return tally, wrong, err
 }
+
+// problem is the problem of a seed.
+func (n numbers) problem(clusters *generator.Clusters, seed uint64) (judge.Problem, error) {
+	if n.disrupts(seed) {
+		return clusters.Problem(seed, n.nodes)
+	}
+	return generator.Problem(seed)
+}
+
+// disrupts reports whether the problem of a seed is about disruption.
+func (n numbers) disrupts(seed uint64) bool { return n.every > 0 && seed%n.every == 0 }
 
 // wrongAnswer is a problem with what is wrong about the answer of the engine.
 type wrongAnswer struct {

@@ -5,14 +5,16 @@ import (
 	"slices"
 
 	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/test/oracle/generator"
 	"github.com/karpenter-anew/karpenter/test/oracle/judge"
 	"github.com/karpenter-anew/karpenter/test/oracle/shrink"
 )
 
-// maxTries is how many smaller problems are tried for a failure: some seconds of work.
-const maxTries = 600
+// maxTries is how many smaller problems are tried for a failure: some seconds of work, or a minute for a large cluster.
+const maxTries = 1500
 
 // newJudge builds a judge for the simulated cloud with its generic catalog, which scenarios use, too.
 func newJudge(ctx context.Context) (*judge.Judge, error) {
@@ -24,23 +26,41 @@ func newJudge(ctx context.Context) (*judge.Judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := kwok.New(nil, kwok.Options{})
+	c, err := newCloud()
 	if err != nil {
 		return nil, err
 	}
 	return judge.New(ctx, reader, c)
 }
 
+func newCloud() (cloud.Cloud, error) { return kwok.New(nil, kwok.Options{}) }
+
+// newClusters builds what writes problems about disruption.
+func newClusters(ctx context.Context) (*generator.Clusters, error) {
+	c, err := newCloud()
+	if err != nil {
+		return nil, err
+	}
+	return generator.NewClusters(ctx, c)
+}
+
 // scenario is a small problem whose answer is wrong in the same way as the first failure, with the plan of today.
 func (w wrongAnswer) scenario(j *judge.Judge) ([]byte, error) {
 	small := w.problem
+	if w.failures[0].Kind == judge.MoreExpensive { // the judge does not know: it is left as it is
+		plan, err := j.Plan(small)
+		if err != nil {
+			return nil, err
+		}
+		return small.Scenario("More expensive than upstream's plan: "+w.failures[0].Text, plan)
+	}
 	small.Documents = shrink.Documents(small.Documents, maxTries, func(documents []map[string]any) bool {
 		tried := small
 		tried.Documents = documents
-		return slices.ContainsFunc(j.Provisioning(tried), w.failures[0].Same)
+		return slices.ContainsFunc(j.Judge(tried), w.failures[0].Same)
 	})
 	text := w.failures[0].Text
-	for _, f := range j.Provisioning(small) {
+	for _, f := range j.Judge(small) {
 		if f.Same(w.failures[0]) {
 			text = f.Text
 		}

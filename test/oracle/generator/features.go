@@ -39,10 +39,6 @@ const (
 // when the engine is mended.
 func Off() map[Feature]string {
 	return map[Feature]string{
-		AlternativesBesideSpread: "nodes of the other terms are not counted as domains",
-		CustomBesideSpread:       "zones that only unsuitable pools offer are counted as domains",
-		LabeledDaemons:           "pods of DaemonSets on new nodes do not count for affinity and spread",
-		RestrictedDaemonPorts:    "the ports are taken on all nodes of a pool",
-		SharedLateClaims:         "pods that share a claim without a volume are planned in several zones",
+		LabeledDaemons: "pods of DaemonSets on new nodes do not count for spread, nor for anti-affinity of pods on other nodes of their zone",
 	}
 }

@@ -68,7 +68,7 @@ func (d *draw) claim(i int) string {
 
 // volumes gives a pod one or two of the claims, or one that no other pod uses.
 func (d *draw) volumes(spec *corev1.PodSpec) {
-	if d.one(2) {
+	if d.one(2) || len(d.claims) == 0 {
 		template := &corev1.PersistentVolumeClaimTemplate{}
 		template.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 		template.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/test/scenario/check"
@@ -18,7 +21,7 @@ const (
 	// launches is how often each plan is launched at random, besides once for each zone with as much as possible there.
 	launches = 2
 	// orders is in how many orders the pods of a launch are bound before the plan is called wrong.
-	orders = 24
+	orders = 96
 )
 
 // arrival is a pod that the plan puts on a node.
@@ -35,6 +38,8 @@ type launch struct {
 	arrivals []arrival
 	// names say what each new node is.
 	names map[string]string
+	// anywhere lets pods run on other nodes, too, where they cannot run on those of the plan.
+	anywhere bool
 }
 
 // bindings launches the plan and binds its pods, several times. It leaves the last launch in the scheduler and returns it.
@@ -119,12 +124,18 @@ func (q *question) launch(candidates [][]check.Candidate, zone string, random *r
 func (j *Judge) bindAll(q *question, l launch, random *rand.Rand) *Failure {
 	var failure *Failure
 	late := map[*corev1.Pod]int{} // how often a pod was left over: such pods are first in the next order
+	burden := burdens(l.arrivals)
 	for try := range orders {
 		list := slices.Clone(l.arrivals)
 		random.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
-		if try%2 == 0 {
+		switch try % 4 {
+		case 0:
 			slices.SortStableFunc(list, func(a, b arrival) int {
 				return cmp.Or(late[b.pod]-late[a.pod], constraints(b.pod)-constraints(a.pod))
+			})
+		case 2:
+			slices.SortStableFunc(list, func(a, b arrival) int {
+				return cmp.Or(burden[a.pod]-burden[b.pod], late[b.pod]-late[a.pod])
 			})
 		}
 		var left []arrival
@@ -138,9 +149,15 @@ func (j *Judge) bindAll(q *question, l launch, random *rand.Rand) *Failure {
 	return failure
 }
 
-// constraints counts what a pod requires of other pods.
+// constraints counts what a pod requires of other pods. Spreads over domains with several nodes count more: pods that they count, and that
+// may be bound at any time, close domains to their owners.
 func constraints(pod *corev1.Pod) int {
-	n := len(pod.Spec.TopologySpreadConstraints)
+	n := 0
+	for i := range pod.Spec.TopologySpreadConstraints {
+		if n++; pod.Spec.TopologySpreadConstraints[i].TopologyKey != corev1.LabelHostname {
+			n += 2
+		}
+	}
 	if a := pod.Spec.Affinity; a != nil && a.PodAffinity != nil {
 		n += len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
 	}
@@ -150,13 +167,62 @@ func constraints(pod *corev1.Pod) int {
 	return n
 }
 
+// burdens counts for each pod the required spreads of others that count it, and that the pod does not have: it may be bound after them, and
+// closes domains to them before.
+func burdens(list []arrival) map[*corev1.Pod]int {
+	out := map[*corev1.Pod]int{}
+	for _, owner := range list {
+		for i := range owner.pod.Spec.TopologySpreadConstraints {
+			c := &owner.pod.Spec.TopologySpreadConstraints[i]
+			selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector)
+			if err != nil || c.WhenUnsatisfiable != corev1.DoNotSchedule {
+				continue
+			}
+			for _, other := range list {
+				if other.pod.Namespace == owner.pod.Namespace && selector.Matches(labels.Set(other.pod.Labels)) && !owns(other.pod, c) {
+					out[other.pod]++
+				}
+			}
+		}
+	}
+	return out
+}
+
+// owns reports whether a pod has a required spread over the same label that counts the same pods.
+func owns(pod *corev1.Pod, c *corev1.TopologySpreadConstraint) bool {
+	return slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(own corev1.TopologySpreadConstraint) bool {
+		return own.WhenUnsatisfiable == c.WhenUnsatisfiable && own.TopologyKey == c.TopologyKey && reflect.DeepEqual(own.LabelSelector, c.LabelSelector)
+	})
+}
+
 // bindInOrder binds the first pod of the list that can be bound, repeatedly: a pod may have to wait for another one, and others behind
 // it have to wait, too. It returns the pods that are left over.
 func (j *Judge) bindInOrder(q *question, l launch, list []arrival) ([]arrival, *Failure) {
 	if err := j.prepare(q, l); err != nil {
 		return nil, &Failure{Kind: Unreadable, Text: err.Error()}
 	}
-	whys := make([]string, 0, len(list))
+	for {
+		left, whys, err := j.bindAsPlanned(list)
+		if err == nil && len(left) > 0 && l.anywhere {
+			var elsewhere bool
+			if elsewhere, err = j.bindElsewhere(l, left); elsewhere && err == nil {
+				list = left[1:]
+				continue
+			}
+		}
+		switch {
+		case err != nil:
+			return nil, &Failure{Kind: Unreadable, Text: err.Error()}
+		case len(left) > 0:
+			return left, l.unbound(left, whys)
+		}
+		return nil, nil
+	}
+}
+
+// bindAsPlanned binds the first pod of the list that can be bound where it is planned, repeatedly. It returns the others, with the reasons.
+func (j *Judge) bindAsPlanned(list []arrival) (left []arrival, whys []string, err error) {
+	whys = make([]string, 0, len(list))
 	for at := 0; at < len(list); {
 		a := list[at]
 		if why := j.scheduler.Refusal(a.pod, a.node); why != "" {
@@ -165,15 +231,27 @@ func (j *Judge) bindInOrder(q *question, l launch, list []arrival) ([]arrival, *
 			continue
 		}
 		if err := j.scheduler.Bind(a.pod, a.node); err != nil {
-			return nil, &Failure{Kind: Unreadable, Text: err.Error()}
+			return nil, nil, err
 		}
 		list = slices.Delete(list, at, at+1)
 		at, whys = 0, whys[:0]
 	}
-	if len(list) > 0 {
-		return list, l.unbound(list, whys)
+	return list, whys, nil
+}
+
+// bindElsewhere binds one of the pods to any node, and moves it to the front of the list. It reports whether there was one.
+func (j *Judge) bindElsewhere(l launch, list []arrival) (bool, error) {
+	names := make([]string, len(l.nodes))
+	for i, node := range l.nodes {
+		names[i] = node.Name
 	}
-	return nil, nil
+	for at, a := range list {
+		if found := slices.Index(j.scheduler.Refusals(a.pod, names), ""); found >= 0 {
+			list[0], list[at] = list[at], list[0]
+			return true, j.scheduler.Bind(a.pod, names[found])
+		}
+	}
+	return false, nil
 }
 
 // prepare puts the nodes of a launch into the scheduler, with the pods that run and those of DaemonSets.
@@ -209,7 +287,10 @@ func (l launch) unbound(waiting []arrival, whys []string) *Failure {
 		texts[i] = fmt.Sprintf("pod %s on %s: %s", a.pod.Name, name, whys[i])
 	}
 	slices.Sort(texts)
-	slices.Sort(whys)
-	plugin, _, _ := strings.Cut(whys[0], ":")
-	return &Failure{Kind: Unbound, Text: strings.Join(texts, "; "), Plugin: plugin}
+	plugins := make([]string, len(whys))
+	for i, why := range whys {
+		plugins[i], _, _ = strings.Cut(why, ":")
+	}
+	slices.Sort(plugins)
+	return &Failure{Kind: Unbound, Text: strings.Join(texts, "; "), Plugins: slices.Compact(plugins)}
 }

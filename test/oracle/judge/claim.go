@@ -15,19 +15,7 @@ import (
 // claims checks the NodeClaims as the API server does, and the limits of their pools.
 func (j *Judge) claims(q *question) (failures []Failure) {
 	for i, claim := range q.simulation.Claims {
-		claim = claim.DeepCopy()
-		claim.Name = fmt.Sprintf("%sclaim-%d", claim.GenerateName, i)
-		claim.TypeMeta.APIVersion, claim.TypeMeta.Kind = v1.SchemeGroupVersion.String(), "NodeClaim"
-		for _, err := range metav1validation.ValidateLabels(claim.Labels, field.NewPath("metadata", "labels")) {
-			failures = append(failures, Failure{Kind: Invalid, Text: err.Error()})
-		}
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(claim)
-		if err != nil {
-			return append(failures, Failure{Kind: Invalid, Text: err.Error()})
-		}
-		for _, found := range j.reader.Check(content) {
-			failures = append(failures, Failure{Kind: Invalid, Text: found.Field + ": " + found.Message})
-		}
+		failures = append(failures, j.claim(claim, i)...)
 	}
 	for name, pool := range q.pools {
 		used := q.used(name)
@@ -36,6 +24,24 @@ func (j *Judge) claims(q *question) (failures []Failure) {
 				failures = append(failures, Failure{Kind: Overlimit, Text: fmt.Sprintf("pool %s may grow to %s %s, its limit is %s", name, have.String(), resource, limit.String())})
 			}
 		}
+	}
+	return failures
+}
+
+// claim checks a NodeClaim as the API server does.
+func (j *Judge) claim(claim *v1.NodeClaim, number int) (failures []Failure) {
+	claim = claim.DeepCopy()
+	claim.Name = fmt.Sprintf("%sclaim-%d", claim.GenerateName, number)
+	claim.TypeMeta.APIVersion, claim.TypeMeta.Kind = v1.SchemeGroupVersion.String(), "NodeClaim"
+	for _, err := range metav1validation.ValidateLabels(claim.Labels, field.NewPath("metadata", "labels")) {
+		failures = append(failures, Failure{Kind: Invalid, Text: err.Error()})
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(claim)
+	if err != nil {
+		return append(failures, Failure{Kind: Invalid, Text: err.Error()})
+	}
+	for _, found := range j.reader.Check(content) {
+		failures = append(failures, Failure{Kind: Invalid, Text: found.Field + ": " + found.Message})
 	}
 	return failures
 }

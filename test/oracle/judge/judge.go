@@ -24,6 +24,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/test/oracle/kubescheduler"
+	"github.com/karpenter-anew/karpenter/test/scenario/check"
 )
 
 // Judge judges answers about one cloud, for one goroutine.
@@ -36,7 +37,11 @@ type Judge struct {
 }
 
 // Tally counts what was judged.
-type Tally struct{ Problems, Pods, Plans, Refusals, Commands int }
+type Tally struct {
+	Problems, Pods, Plans, Refusals, Commands int
+	// Apart are sets of commands that hold one after the other, but not together, because of topology spread constraints.
+	Apart int
+}
 
 // Add adds another tally.
 func (t *Tally) Add(more Tally) {
@@ -45,11 +50,16 @@ func (t *Tally) Add(more Tally) {
 	t.Plans += more.Plans
 	t.Refusals += more.Refusals
 	t.Commands += more.Commands
+	t.Apart += more.Apart
 }
 
 // String is the tally as a sentence.
 func (t Tally) String() string {
-	return fmt.Sprintf("%d problems, %d pods, %d plans judged, %d refusals judged, %d commands judged", t.Problems, t.Pods, t.Plans, t.Refusals, t.Commands)
+	text := fmt.Sprintf("%d problems, %d pods, %d plans judged, %d refusals judged, %d commands judged", t.Problems, t.Pods, t.Plans, t.Refusals, t.Commands)
+	if t.Apart > 0 {
+		text += fmt.Sprintf(" (%d times some hold one after the other only, because of spread constraints)", t.Apart)
+	}
+	return text
 }
 
 // Failure is a wrong answer.
@@ -58,29 +68,38 @@ type Failure struct {
 	Kind Kind
 	// Text says what is wrong.
 	Text string
-	// Plugin is the plugin of kube-scheduler that refuses a pod; empty for other failures.
-	Plugin string
+	// Plugins are those of kube-scheduler that refuse pods, sorted; none for other failures.
+	Plugins []string
 }
 
-// Same reports whether another failure is of the same sort.
-func (f Failure) Same(other Failure) bool { return f.Kind == other.Kind && f.Plugin == other.Plugin }
+// Same reports whether another failure is of the same sort, with no more plugins.
+func (f Failure) Same(other Failure) bool {
+	return f.Kind == other.Kind && (len(f.Plugins) == 0) == (len(other.Plugins) == 0) &&
+		!slices.ContainsFunc(other.Plugins, func(plugin string) bool { return !slices.Contains(f.Plugins, plugin) })
+}
+
+// only reports whether one plugin refuses all pods.
+func (f Failure) only(plugin string) bool { return slices.Equal(f.Plugins, []string{plugin}) }
 
 // Kind is what sort of answer is wrong.
 type Kind string
 
 // The kinds of failure.
 const (
-	Unreadable Kind = "input"     // the generator wrote a manifest that the product does not read
-	Unbound    Kind = "binding"   // no order binds the pods of the plan
-	Refused    Kind = "refusal"   // a refused pod could run
-	Invalid    Kind = "claim"     // the API server would refuse the NodeClaim
-	Panicked   Kind = "panic"     // the engine panicked
-	Unlaunched Kind = "launch"    // no offering satisfies the NodeClaim
-	Overspent  Kind = "price"     // a command does not save what it says
-	OverBudget Kind = "budget"    // commands disrupt more nodes or pods than allowed
-	Reordered  Kind = "order"     // the order of the objects changes the plan
-	Overlimit  Kind = "limits"    // a pool may grow beyond its limits
-	Forgotten  Kind = "forgotten" // a pod is in no answer, or in two
+	Unreadable    Kind = "input"          // the generator wrote a manifest that the product does not read
+	Unbound       Kind = "binding"        // no order binds the pods of the plan
+	Refused       Kind = "refusal"        // a refused pod could run
+	Invalid       Kind = "claim"          // the API server would refuse the NodeClaim
+	Panicked      Kind = "panic"          // the engine panicked
+	Unlaunched    Kind = "launch"         // no offering satisfies the NodeClaim
+	Overspent     Kind = "price"          // a command does not save what it says
+	OverBudget    Kind = "budget"         // commands disrupt more nodes than allowed
+	Reordered     Kind = "order"          // the order of the objects changes the plan
+	Overlimit     Kind = "limits"         // a pool may grow beyond its limits
+	Forgotten     Kind = "forgotten"      // a pod is in no answer, or in two
+	Apart         Kind = "apart"          // commands hold one after the other, and not together
+	MoreExpensive Kind = "more expensive" // upstream's plan for the same pods costs less
+	Protected     Kind = "protected"      // a command disrupts a node that must be left alone
 )
 
 // New builds a judge. It ends with ctx.
@@ -104,11 +123,14 @@ type question struct {
 	offered    map[string][]offered // by pool and custom labels
 }
 
-// Plan answers what the engine plans for a problem, as text.
+// Plan answers what the engine plans for a problem, as text: NodeClaims and placements, or the commands of the first passes.
 func (j *Judge) Plan(p Problem) (string, error) {
-	objects, err := p.objects(j.reader)
+	objects, err := p.objects(j.reader, j.cloud)
 	if err != nil {
 		return "", err
+	}
+	if p.Disrupts() {
+		return j.commands(p, objects)
 	}
 	result, err := simulation.Run(context.Background(), objects, j.cloud, p.settings())
 	return result.Text(), err
@@ -118,18 +140,26 @@ func (j *Judge) Plan(p Problem) (string, error) {
 // launch that decides a zone; it may not wait for ever.
 const passes = 6
 
-// Provisioning judges the plans for a problem.
-func (j *Judge) Provisioning(p Problem) (failures []Failure) {
+// Judge judges the plans for a problem, or the commands if the problem is about disruption.
+func (j *Judge) Judge(p Problem) (failures []Failure) {
 	defer func() {
 		if r := recover(); r != nil {
 			failures = append(failures, Failure{Kind: Panicked, Text: fmt.Sprint(r)})
 		}
 	}()
-	objects, err := p.objects(j.reader)
+	objects, err := p.objects(j.reader, j.cloud)
 	if err != nil {
 		return []Failure{{Kind: Unreadable, Text: err.Error()}}
 	}
 	j.Tally.Problems++
+	if p.Disrupts() {
+		return j.disruption(p, objects)
+	}
+	return j.provisioning(p, objects)
+}
+
+// provisioning judges the plans of consecutive passes.
+func (j *Judge) provisioning(p Problem, objects []client.Object) (failures []Failure) {
 	for pass := range passes {
 		q, err := j.ask(p, objects, pass)
 		if err != nil {
@@ -164,11 +194,17 @@ func (j *Judge) ask(p Problem, objects []client.Object, pass int) (*question, er
 	if err != nil {
 		return nil, err
 	}
+	return j.question(p, objects, pass, result)
+}
+
+// question collects what judging an answer needs.
+func (j *Judge) question(p Problem, objects []client.Object, pass int, result simulation.Result) (*question, error) {
 	q := &question{
 		Problem: p, pass: pass, objects: objects, simulation: result,
 		pods: map[string]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, types: map[string][]*cloud.InstanceType{}, offered: map[string][]offered{},
 	}
 	q.sort()
+	var err error
 	for name, pool := range q.pools {
 		if slices.ContainsFunc(result.Skipped, func(s simulation.SkippedPool) bool { return s.Name == name }) {
 			continue
@@ -185,7 +221,7 @@ func (q *question) sort() {
 	for _, o := range q.objects {
 		switch o := o.(type) {
 		case *corev1.Pod:
-			o = admit(o)
+			o = check.Admit(o)
 			q.pods[string(o.UID)] = o
 			if o.Spec.NodeName != "" {
 				q.bound = append(q.bound, o)

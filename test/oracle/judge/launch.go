@@ -91,9 +91,11 @@ func newDaemon(d *appsv1.DaemonSet) *corev1.Pod {
 }
 
 // daemonsFor are the pods of DaemonSets for a node, as the DaemonSet controller decides.
-func (q *question) daemonsFor(node *corev1.Node) []*corev1.Pod {
+func (q *question) daemonsFor(node *corev1.Node) []*corev1.Pod { return daemonsFor(q.daemons, node) }
+
+func daemonsFor(daemons []*corev1.Pod, node *corev1.Node) []*corev1.Pod {
 	var out []*corev1.Pod
-	for _, d := range q.daemons {
+	for _, d := range daemons {
 		if !matches(d, node) || !tolerates(d, node.Spec.Taints) {
 			continue
 		}
@@ -103,6 +105,15 @@ func (q *question) daemonsFor(node *corev1.Node) []*corev1.Pod {
 		out = append(out, pod)
 	}
 	return out
+}
+
+// DaemonPods are the pods that DaemonSets create for a node, on no node yet.
+func DaemonPods(sets []*appsv1.DaemonSet, node *corev1.Node) []*corev1.Pod {
+	daemons := make([]*corev1.Pod, len(sets))
+	for i, set := range sets {
+		daemons[i] = newDaemon(set)
+	}
+	return daemonsFor(daemons, node)
 }
 
 // matches reports whether the selector and the required affinity of a pod accept a node.

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"time"
 
 	"golang.org/x/tools/txtar"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
@@ -21,24 +25,30 @@ type Problem struct {
 	Seed uint64
 	// BestEffort is the policy for minValues; Strict otherwise.
 	BestEffort bool
-	// Documents are the manifests.
+	// Documents are the manifests, and nodes as NodeDocument writes them.
 	Documents []map[string]any
 }
 
+// now is when problems about disruption are asked. Nodes and pods in them are older.
+func now() time.Time { return time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) }
+
 // settings are the options of the simulation.
 func (p Problem) settings() simulation.Options {
-	return simulation.Options{BestEffortMinValues: p.BestEffort}
+	return simulation.Options{BestEffortMinValues: p.BestEffort, SpotToSpot: p.Disrupts(), Now: now()}
 }
 
 // YAML are the manifests as text.
 func (p Problem) YAML() ([]byte, error) {
 	var out bytes.Buffer
-	for i, document := range p.Documents {
+	for _, document := range p.Documents {
+		if isNode(document) {
+			continue
+		}
 		text, err := yaml.Marshal(document)
 		if err != nil {
 			return nil, err
 		}
-		if i > 0 {
+		if out.Len() > 0 {
 			out.WriteString("---\n")
 		}
 		out.Write(text)
@@ -47,7 +57,7 @@ func (p Problem) YAML() ([]byte, error) {
 }
 
 // objects reads the manifests as the product does, and expands them to what the cluster holds.
-func (p Problem) objects(reader *manifest.Reader) ([]client.Object, error) {
+func (p Problem) objects(reader *manifest.Reader, c cloud.Cloud) ([]client.Object, error) {
 	text, err := p.YAML()
 	if err != nil {
 		return nil, err
@@ -56,20 +66,51 @@ func (p Problem) objects(reader *manifest.Reader) ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return manifest.Expand(m.Objects), nil
+	objects := manifest.Expand(m.Objects)
+	if !p.Disrupts() {
+		return objects, nil
+	}
+	// No pod waits: what a pass does about those is judged without disruption.
+	objects = slices.DeleteFunc(objects, func(o client.Object) bool {
+		pod, ok := o.(*corev1.Pod)
+		return ok && pod.Spec.NodeName == ""
+	})
+	for i, o := range objects {
+		if pod, ok := o.(*corev1.Pod); ok {
+			objects[i] = started(pod)
+		}
+	}
+	nodes, err := p.nodes(objects, c)
+	return append(objects, nodes...), err
 }
 
-// Scenario is the problem in the format of package scenariofile, with a plan.
+// Scenario is the problem in the format of package scenariofile, with a plan or commands.
 func (p Problem) Scenario(comment, plan string) ([]byte, error) {
 	text, err := p.YAML()
 	if err != nil {
 		return nil, err
 	}
 	archive := &txtar.Archive{Comment: fmt.Appendf(nil, "%s\n\n", comment)}
-	if p.BestEffort {
-		archive.Files = append(archive.Files, txtar.File{Name: "options", Data: []byte("min-values-policy: BestEffort\n")})
+	add := func(name, text string) {
+		if text != "" {
+			archive.Files = append(archive.Files, txtar.File{Name: name, Data: []byte(text)})
+		}
 	}
-	archive.Files = append(archive.Files, txtar.File{Name: "input.yaml", Data: text}, txtar.File{Name: "plan", Data: []byte(plan)})
+	options := ""
+	if p.BestEffort {
+		options = "min-values-policy: BestEffort\n"
+	}
+	if p.Disrupts() {
+		options += "spot-to-spot: true\nnow: " + now().Format(time.RFC3339) + "\n"
+	}
+	add("options", options)
+	add("input.yaml", string(text))
+	if p.Disrupts() {
+		add("nodes", p.nodeLines())
+		add("disrupt", plan)
+	} else {
+		add("plan", plan)
+	}
 	return txtar.Format(archive), nil
 }
 

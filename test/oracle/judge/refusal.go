@@ -51,7 +51,7 @@ func (j *Judge) refusals(q *question) (failures []Failure) {
 		j.Tally.Refusals++
 		places := j.placesFor(q, g)
 		if len(places) > 0 {
-			empty := q.emptyNodes()
+			empty := q.emptyNodes(g.pod)
 			j.scheduler.Join(empty)
 			wider := j.placesFor(q, g)
 			j.scheduler.Leave(len(empty))
@@ -81,21 +81,17 @@ func (j *Judge) placesFor(q *question, g refusedPods) (places []string) {
 }
 
 // emptyNodes are nodes without capacity in every domain that pools can open: the engine spreads pods over these domains, too, while
-// kube-scheduler knows those of nodes alone. There is one for each pool, zone, capacity type and custom labels, and one like each node that
-// exists: to the engine a further host can always join.
-func (q *question) emptyNodes() []*corev1.Node {
+// kube-scheduler knows those of nodes alone. There is one for each pool, zone, capacity type and custom labels that the pod selects, and
+// one that it does not.
+func (q *question) emptyNodes(pod *corev1.Pod) []*corev1.Node {
 	var out []*corev1.Node
-	for _, node := range q.nodes {
-		like := check.Candidate{Node: node}
-		out = append(out, nodeFrom(like, fmt.Sprintf("empty-%d", len(out))))
-	}
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(q.types)) {
 		pool := q.pools[name]
 		for _, labels := range q.customLabels(nil, pool) {
 			for _, o := range q.launchableFrom(pool, labels) {
 				is := o.Node.Labels
-				key := fmt.Sprint(labels, is[corev1.LabelTopologyZone], is[v1.CapacityTypeLabelKey], is[corev1.LabelArchStable])
+				key := fmt.Sprint(labels, is[corev1.LabelTopologyZone], is[v1.CapacityTypeLabelKey], is[corev1.LabelArchStable], matches(pod, o.Node))
 				if seen[key] {
 					continue
 				}
@@ -197,7 +193,8 @@ func limited(list corev1.ResourceList, limits v1.Limits) corev1.ResourceList {
 	return out
 }
 
-// tooFew reports whether candidates have fewer values than minValues of the pool.
+// tooFew reports whether candidates have fewer values than minValues of the pool. Values of instance types count, and no instance type has a
+// custom label.
 func tooFew(pool *v1.NodePool, list []check.Candidate) bool {
 	for _, r := range pool.Spec.Template.Spec.Requirements {
 		if r.MinValues == nil {
@@ -205,7 +202,7 @@ func tooFew(pool *v1.NodePool, list []check.Candidate) bool {
 		}
 		values := map[string]bool{}
 		for _, c := range list {
-			if value, ok := c.Node.Labels[r.Key]; ok {
+			if value, ok := c.Node.Labels[r.Key]; ok && !strings.HasPrefix(r.Key, CustomDomain) {
 				values[value] = true
 			}
 		}

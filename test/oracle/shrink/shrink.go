@@ -120,7 +120,7 @@ func paths(node any, at []step) [][]step {
 func kept(key string) bool {
 	switch key {
 	case "apiVersion", "kind", "metadata", "name", "topologyKey", "whenUnsatisfiable", "maxSkew", "weight", "containers", "image", "key", "operator",
-		"nodeClassRef", "selector", "provisioner", "volumeBindingMode", "labelSelector":
+		"nodeClassRef", "nodeName", "selector", "provisioner", "volumeBindingMode", "labelSelector":
 		return true
 	}
 	return false
@@ -169,7 +169,7 @@ func removeFrom(parent, node any, path []step, last int) bool {
 		case []any:
 			p[path[last-1].index] = shorter
 		default:
-			panic(fmt.Sprintf("a list in a %T", parent))
+			panic(fmt.Sprintf("a list in a %T", parent)) // parents are decoded JSON, in which only these two have children
 		}
 		return true
 	}

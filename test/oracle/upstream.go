@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/karpenter-anew/karpenter/test/oracle/generator"
+	"github.com/karpenter-anew/karpenter/test/oracle/judge"
+)
+
+// upstreamPrices compares the prices of plans with those of upstream's plans, which the program bench computes.
+type upstreamPrices struct {
+	// program is the path of bench; empty for no comparison. One of so many problems is compared.
+	program string
+	every   uint64
+}
+
+// answer is a line of the output of bench.
+type answer struct {
+	Name           string
+	Ours, Upstream float64
+	Same           bool
+	Plan           judge.OtherPlan
+	Error          string
+}
+
+// priceTally counts the problems that were compared.
+type priceTally struct {
+	// Compared are problems that both sides answered, Same those in which both place the same pods; Unanswered could not be given to one.
+	Compared, Same, Unanswered int
+	// Cheaper and MoreExpensive are problems in which our plan costs less or more; in those that Unbound counts upstream's plan costs less, and
+	// kube-scheduler does not bind its pods.
+	Cheaper, MoreExpensive, Unbound int
+	// Ours and Upstream are sums in dollars per hour, over the problems with the same pods that kube-scheduler binds.
+	Ours, Upstream float64
+}
+
+// String is the tally as part of a sentence.
+func (t priceTally) String() string {
+	change := 0.0
+	if t.Upstream > 0 {
+		change = 100 * (t.Ours/t.Upstream - 1)
+	}
+	return fmt.Sprintf("price against upstream's, without preferences: %d compared (%d could not be), %d with the same pods: %d cheaper, %d more expensive, "+
+		"%d where kube-scheduler refuses upstream's cheaper plan, sum %+.1f%%",
+		t.Compared, t.Unanswered, t.Same, t.Cheaper, t.MoreExpensive, t.Unbound, change)
+}
+
+// equal is the largest difference of prices, as a share, that is rounding.
+const equal = 1e-9
+
+// compare compares the problems of consecutive seeds. Problems in which our plan costs more are returned.
+func (u upstreamPrices) compare(ctx context.Context, n numbers) (t priceTally, expensive []wrongAnswer, err error) {
+	folder, err := os.MkdirTemp("", "oracle-price-")
+	if err != nil {
+		return t, nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	problems := map[string]judge.Problem{}
+	for s := n.seed; s < n.seed+n.count; s++ {
+		if s%u.every != 0 || n.disrupts(s) {
+			continue
+		}
+		p, err := generator.Problem(s)
+		if err != nil {
+			return t, nil, err
+		}
+		text, err := p.Scenario("Compare the prices.", "")
+		if err != nil {
+			return t, nil, err
+		}
+		problems[p.Name] = p
+		if err := os.WriteFile(filepath.Join(folder, p.Name+".txtar"), text, 0o600); err != nil {
+			return t, nil, err
+		}
+	}
+	answers, err := u.ask(ctx, folder)
+	if err != nil {
+		return t, nil, err
+	}
+	j, err := newJudge(ctx)
+	if err != nil {
+		return t, nil, err
+	}
+	for _, a := range answers {
+		p := problems[a.Name]
+		if text := t.add(a, func() bool { return j.Binds(p, a.Plan) }); text != "" {
+			expensive = append(expensive, wrongAnswer{p, []judge.Failure{{Kind: judge.MoreExpensive, Text: text}}})
+		}
+	}
+	return t, expensive, nil
+}
+
+// ask has bench answer the scenarios of a folder.
+func (u upstreamPrices) ask(ctx context.Context, folder string) ([]answer, error) {
+	command := exec.CommandContext(ctx, u.program, "-compare", folder) //nolint:gosec // the program is an argument
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", u.program, err)
+	}
+	var answers []answer
+	for lines := json.NewDecoder(bytes.NewReader(out)); ; {
+		var a answer
+		switch err := lines.Decode(&a); {
+		case errors.Is(err, io.EOF):
+			return answers, nil
+		case err != nil:
+			return nil, fmt.Errorf("reading the answers of %s: %w", u.program, err)
+		}
+		answers = append(answers, a)
+	}
+}
+
+// add counts an answer. binds reports whether kube-scheduler binds upstream's plan. The text says that our plan costs more; empty if it
+// does not.
+func (t *priceTally) add(a answer, binds func() bool) string {
+	if a.Error != "" {
+		t.Unanswered++
+		return ""
+	}
+	t.Compared++
+	if !a.Same {
+		return ""
+	}
+	t.Same++
+	margin := equal * max(a.Ours, a.Upstream)
+	switch {
+	case a.Ours < a.Upstream-margin:
+		t.Cheaper++
+	case a.Ours <= a.Upstream+margin:
+	case !binds():
+		t.Unbound++
+		return ""
+	default:
+		t.MoreExpensive++
+	}
+	t.Ours, t.Upstream = t.Ours+a.Ours, t.Upstream+a.Upstream
+	if a.Ours <= a.Upstream+margin {
+		return ""
+	}
+	return fmt.Sprintf("our plan costs $%.5f/h, upstream's $%.5f/h for the same pods", a.Ours, a.Upstream)
+}
