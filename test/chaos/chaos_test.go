@@ -28,7 +28,7 @@ import (
 
 // TestShortRun kills the built controller three times: while pods are created, while nodes drift and while one is deleted.
 func TestShortRun(t *testing.T) {
-	s := settings{cloud: cloudKwok, seed: 3, kills: 3, share: 0.1, stall: 0.05, launcher: os.Getenv(controlplane.LauncherEnv), controller: os.Getenv("KARPENTER_BIN")}
+	s := settings{cloud: cloudKwok, seed: 3, kills: 3, share: 0.1, stall: 0.05, clock: true, launcher: os.Getenv(controlplane.LauncherEnv), controller: os.Getenv("KARPENTER_BIN")}
 	if s.launcher == "" || s.controller == "" {
 		t.Fatalf("%s and KARPENTER_BIN must be set: run \"make test\", or eval \"$(make env)\" first", controlplane.LauncherEnv)
 	}
@@ -40,11 +40,14 @@ func TestShortRun(t *testing.T) {
 
 func TestSameSeedSameSchedule(t *testing.T) {
 	for _, kills := range []int{1, 3, 9, 10, 25, 50} {
-		first := newSchedule(7, kills, time.Second, time.Minute)
-		if !reflect.DeepEqual(first, newSchedule(7, kills, time.Second, time.Minute)) {
+		schedule := func(seed uint64) []round {
+			return newSchedule(settings{seed: seed, kills: kills, outage: time.Second, readOnly: time.Minute})
+		}
+		first := schedule(7)
+		if !reflect.DeepEqual(first, schedule(7)) {
 			t.Errorf("two schedules of the same seed differ")
 		}
-		if reflect.DeepEqual(first, newSchedule(8, kills, time.Second, time.Minute)) {
+		if reflect.DeepEqual(first, schedule(8)) {
 			t.Errorf("the schedules of two seeds are the same")
 		}
 		steps, outages, readOnly, writes := slices.Concat(first...), 0, 0, 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,8 @@ type cloudSetup struct {
 	sizes v1.NodeSelectorRequirementWithMinValues
 	// instances are the provider IDs of the instances that run; nil if nodes are all there is.
 	instances func() []string
+	// launched is when an instance was launched, by its provider ID; zero if there is no such instance, and nil if nodes are all there is.
+	launched func(providerID string) time.Time
 	// refusal is why an instance has not joined; nil if it has, and as a function if nodes are all there is.
 	refusal func(instance string) error
 	stop    func() error
@@ -92,6 +95,14 @@ func newAWS(ctx context.Context, plane *simcluster.Cluster) (*cloudSetup, error)
 				}
 			}
 			return running
+		},
+		launched: func(providerID string) (at time.Time) {
+			for _, i := range a.Account.Instances() {
+				if strings.HasSuffix(providerID, "/"+i.ID) {
+					at = i.Launched
+				}
+			}
+			return at
 		},
 		refusal: a.Joiner.Refusal,
 	}, nil

@@ -2,23 +2,18 @@
 //
 // It kills the controller with kill -9 repeatedly while pods are created and deleted, nodes drift and nodes are deleted: after some time, or
 // when a write is done whose answer it has not seen. It stops the API server once, and refuses all writes for a while once; and its proxy
-// between the two rejects a share of the writes and delays watches. A seed determines all faults: the same seed repeats
-// them. During the run it checks the invariants, and between rounds of faults it expects the cluster to reach a steady state.
+// between the two rejects a share of the writes and delays watches. For some lives the clock of the controller is ahead of that of the API
+// server, for others it is behind. A seed determines all faults: the same seed repeats them. During the run it checks the invariants, and
+// between rounds of faults it expects the cluster to reach a steady state.
 package main
 
 import (
-	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
-	"github.com/go-logr/logr"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"github.com/karpenter-anew/karpenter/test/simcluster"
 )
 
 // settings are the command line.
@@ -30,6 +25,7 @@ type settings struct {
 	stall      float64
 	outage     time.Duration
 	readOnly   time.Duration
+	clock      bool
 	packed     bool
 	peace      time.Duration
 	launcher   string
@@ -37,23 +33,7 @@ type settings struct {
 	log        string
 }
 
-func main() {
-	ctrllog.SetLogger(logr.Discard())
-	s, err := parse(os.Args[1:], os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		_, _ = fmt.Fprintf(os.Stderr, "chaos: %v\n", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	if err := run(ctx, s, os.Stdout); err != nil {
-		_, _ = fmt.Fprintf(os.Stderr, "chaos: %v\n", err)
-		os.Exit(1)
-	}
-}
+func main() { simcluster.Main("chaos", parse, run) }
 
 func parse(args []string, usage io.Writer) (settings, error) {
 	s := settings{}
@@ -65,6 +45,7 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	flags.Float64Var(&s.stall, "stall", 0.05, "the share of watch events that is delayed")
 	flags.DurationVar(&s.outage, "outage", 30*time.Second, "how long the API server is down, once; 0 for not at all")
 	flags.DurationVar(&s.readOnly, "readonly", 20*time.Second, "how long all writes are refused while reads work, once; 0 for not at all")
+	flags.BoolVar(&s.clock, "clock", true, "give some controllers a wrong clock; builds them with go")
 	flags.StringVar(&s.cloud, "cloud", cloudKwok, "the cloud: kwok, or aws, an AWS test server on loopback")
 	flags.DurationVar(&s.peace, "peace", 20*time.Second, "for how long the controller is expected to write nothing once the cluster is at rest")
 	flags.BoolVar(&s.packed, "packed", true, "consolidate, and expect cheap nodes at rest")

@@ -38,6 +38,8 @@ type observer struct {
 	moving bool
 	// undisturbed are the pods that must not be evicted, by UID.
 	undisturbed map[types.UID]string
+	// born is when NodeClaims were created, by name, and nodes, by provider ID.
+	born map[string]time.Time
 	// checks counts the checks; peak is the most capacity beyond the wanted pods, and disrupted the most nodes at a time.
 	checks, peak, disrupted int
 	// over distinguishes lasting violations from momentary ones.
@@ -45,7 +47,7 @@ type observer struct {
 }
 
 func newObserver(c client.Client, out io.Writer, start time.Time) *observer {
-	return &observer{client: c, out: out, start: start, undisturbed: map[types.UID]string{}}
+	return &observer{client: c, out: out, start: start, undisturbed: map[types.UID]string{}, born: map[string]time.Time{}}
 }
 
 // say prints a line with the time since the start.
@@ -106,6 +108,13 @@ func (o *observer) guard(now clusterState) {
 	}
 }
 
+// bornAt is when the NodeClaim of this name was created, or the node with this provider ID; zero if it was never seen.
+func (o *observer) bornAt(name string) time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.born[name]
+}
+
 // watch checks until the returned function is called. It skips checks while the API server is down.
 func (o *observer) watch(ctx context.Context) (end func()) {
 	return poll.Every(ctx, lookPeriod, func(ctx context.Context) {
@@ -120,6 +129,12 @@ func (o *observer) judge(now clusterState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.checks++
+	for i := range now.claims {
+		o.born[now.claims[i].Name] = now.claims[i].CreationTimestamp.Time
+	}
+	for i := range now.nodes {
+		o.born[now.nodes[i].Spec.ProviderID] = now.nodes[i].CreationTimestamp.Time
+	}
 	disrupted, going := now.disrupted()
 	o.disrupted = max(o.disrupted, going)
 	if o.over.Reached("budget", going > budget, shortStreak) {

@@ -43,6 +43,9 @@ type chaos struct {
 	pods     int32 // how many pods of the changing workload are wanted
 	kills    int
 	edits    int
+	// ahead is how far the clock of the next controller is ahead, and wrong how many had one that was wrong by more than is tolerated.
+	ahead time.Duration
+	wrong int
 }
 
 // errFound is returned when the run showed a violation.
@@ -50,7 +53,7 @@ var errFound = errors.New("violations")
 
 // run runs the schedule of a seed against the built controller. It returns errFound if the controller violates what must hold.
 func run(ctx context.Context, s settings, out io.Writer) (err error) {
-	rounds := newSchedule(s.seed, s.kills, s.outage, s.readOnly)
+	rounds := newSchedule(s)
 	_, _ = fmt.Fprintf(out, "seed %d: %d kills, %.0f %% of the writes refused, %.0f %% of the watch events delayed by up to %s; the schedule:\n",
 		s.seed, s.kills, 100*s.share, 100*s.stall, longestStall)
 	write(out, rounds)
@@ -70,6 +73,11 @@ func run(ctx context.Context, s settings, out io.Writer) (err error) {
 		}
 		_ = os.RemoveAll(c.dir)
 	}()
+	if s.clock {
+		if err := buildClockFault(ctx, c.clockFault()); err != nil {
+			return err
+		}
+	}
 	definitions, err := definitionsOf(s.cloud)
 	if err != nil {
 		return err
@@ -121,6 +129,7 @@ func (c *chaos) connect(out io.Writer) (err error) {
 // setUp makes the pool and the workloads and waits until all run. The nodes of still may not be disrupted from then on.
 func (c *chaos) setUp(ctx context.Context) error {
 	pool := newPool(c.cloud)
+	pool.Spec.Template.Spec.ExpireAfter = v1.NewNillableDuration(expireAfter(c.settings.kills))
 	if !c.settings.packed {
 		pool.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{}
 	}
@@ -158,8 +167,18 @@ func (c *chaos) setUp(ctx context.Context) error {
 // wanted is how many pods all workloads have.
 func (c *chaos) wanted() int { return int(c.pods) + guardedPods + stillPods }
 
+// clockFault is the path of the controller whose clock can be wrong.
+func (c *chaos) clockFault() string { return filepath.Join(c.dir, "karpenter-clockfault") }
+
 func (c *chaos) start() (*process.Process, error) {
-	return startController(c.settings.controller, filepath.Join(c.dir, "kubeconfig"), c.dir, c.cloud, c.log)
+	binary, variables := c.settings.controller, []string(nil)
+	if c.ahead != 0 {
+		binary, variables = c.clockFault(), []string{clockAheadEnv + "=" + c.ahead.String()}
+	}
+	if c.ahead.Abs() > tolerated {
+		c.wrong++
+	}
+	return startController(binary, filepath.Join(c.dir, "kubeconfig"), c.dir, c.cloud, variables, c.log)
 }
 
 // play runs the rounds while the observer checks.
@@ -171,9 +190,10 @@ func (c *chaos) play(ctx context.Context, rounds []round) error {
 				return err
 			}
 		}
-		// The last rest is without faults.
+		// The last rest is without faults. Others are with the clock of the last life.
 		if i == len(rounds)-1 {
 			c.proxy.behave()
+			c.setClock(0)
 		}
 		if err := c.settle(ctx, i+1); err != nil {
 			return err
@@ -187,6 +207,7 @@ func (c *chaos) step(ctx context.Context, s step) error {
 	if err := c.do(ctx, s); err != nil {
 		return err
 	}
+	c.setClock(s.ahead)
 	crash := c.proxy.crashAfter(s.write)
 	defer c.proxy.crashAfter(0)
 	controller, err := c.start()
@@ -357,11 +378,16 @@ func (c *chaos) report(out io.Writer) error {
 	for _, line := range panics(c.log.Name()) {
 		c.observer.found("the controller logs: %s", line)
 	}
+	noticed, err := c.judgeClocks()
+	if err != nil {
+		return err
+	}
 	o := c.observer
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	_, _ = fmt.Fprintf(out, "\nseed %d: %d kills in %.0f s; %s\n%d checks: at most %d nodes disrupted at once (budget %d), capacity for at most %d pods more than wanted\n",
-		c.settings.seed, c.kills, time.Since(o.start).Seconds(), c.proxy.summary(), o.checks, o.disrupted, budget, o.peak)
+	_, _ = fmt.Fprintf(out, "\nseed %d: %d kills in %.0f s; %s\n%d checks: at most %d nodes disrupted at once (budget %d), capacity for at most %d pods more than wanted\n"+
+		"%d controllers with a clock that was wrong by more than %s, and %d warnings\n",
+		c.settings.seed, c.kills, time.Since(o.start).Seconds(), c.proxy.summary(), o.checks, o.disrupted, budget, o.peak, c.wrong, tolerated, noticed)
 	if len(o.findings) == 0 {
 		_, _ = fmt.Fprintln(out, "no violations")
 		return nil

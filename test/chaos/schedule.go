@@ -32,6 +32,8 @@ type step struct {
 	outage time.Duration
 	// readOnly is for how long all writes are refused in the middle of that life; 0 for not at all.
 	readOnly time.Duration
+	// ahead is how far the clock of the controller is ahead of that of the API server; negative if it is behind.
+	ahead time.Duration
 }
 
 func (s step) String() string {
@@ -54,6 +56,9 @@ func (s step) String() string {
 	if s.outage > 0 {
 		text += fmt.Sprintf(", API server down for %s", s.outage)
 	}
+	if s.ahead != 0 {
+		text += ", clock " + clockText(s.ahead)
+	}
 	return text
 }
 
@@ -67,10 +72,10 @@ func kindsOfARound() []action {
 }
 
 // newSchedule draws every fault of a run. The same seed gives the same schedule.
-func newSchedule(seed uint64, kills int, outage, readOnly time.Duration) []round {
-	random := rand.New(rand.NewPCG(seed, 0))
+func newSchedule(s settings) []round {
+	random := rand.New(rand.NewPCG(s.seed, 0))
 	var rounds []round
-	for left := kills; left > 0; {
+	for left := s.kills; left > 0; {
 		kinds := kindsOfARound()
 		later := kinds[4:]
 		random.Shuffle(len(later), func(i, j int) { later[i], later[j] = later[j], later[i] })
@@ -86,9 +91,12 @@ func newSchedule(seed uint64, kills int, outage, readOnly time.Duration) []round
 		rounds = append(rounds, one)
 	}
 	in := rounds[random.IntN(len(rounds))]
-	in[random.IntN(len(in))].outage = outage
+	in[random.IntN(len(in))].outage = s.outage
 	in = rounds[random.IntN(len(rounds))]
-	in[random.IntN(len(in))].readOnly = readOnly
+	in[random.IntN(len(in))].readOnly = s.readOnly
+	if s.clock {
+		setClocks(s.seed, rounds, expireAfter(s.kills))
+	}
 	return rounds
 }
 
