@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,7 +21,8 @@ type attack struct {
 	objects func() []client.Object
 	// gone deletes the objects before honest pods are created; each is deleted as soon as it is seen by the controller if inTurn is set.
 	gone, inTurn bool
-	// honest is how many honest pods there are in each of the waves; 0 for a few.
+	// honest is how many honest pods there are in each of the waves; 0 for a few. Most of the time that many pods take is spent by
+	// kube-controller-manager and kube-scheduler: they are compared with as many pods without an attacker.
 	honest int
 	// judge checks what only this attack may hurt, with what the honest pods saw; nil for nothing more.
 	judge func(ctx context.Context, c *cluster) error
@@ -63,10 +65,19 @@ func attacks() []attack {
 			objects: inventedDaemonSets, gone: true, inTurn: true,
 		},
 		{
+			name: "oversized-daemonset", what: "a DaemonSet that requests more than any instance type has",
+			objects: oversizedDaemonSet, judge: daemonSetTold,
+		},
+		{
 			name: "overflowing-requests", what: "requests whose sum overflows",
 			objects: overflowing, judge: refused,
 		},
 	}
+}
+
+// alone is no attack, with as many honest pods in each of the waves.
+func alone(pods int) attack {
+	return attack{name: fmt.Sprintf("none-%d", pods), what: "honest pods alone", objects: func() []client.Object { return nil }, honest: pods}
 }
 
 // told expects that each pod of the attacker has a node or an event of the controller that says why not.
@@ -89,6 +100,22 @@ func told(ctx context.Context, c *cluster) error {
 		for _, pod := range pods {
 			if pod.Spec.NodeName == "" && !about[string(pod.UID)] {
 				return fmt.Sprintf("pod %s has neither a node nor a warning", pod.Name), nil
+			}
+		}
+		return "", nil
+	})
+}
+
+// daemonSetTold expects that the owner of the DaemonSet is told why its pods stay pending.
+func daemonSetTold(ctx context.Context, c *cluster) error {
+	var sets appsv1.DaemonSetList
+	if err := c.client.List(ctx, &sets, client.InNamespace(attacker)); err != nil {
+		return err
+	}
+	return c.await(ctx, patience, func() (string, error) {
+		for i := range sets.Items {
+			if told, err := c.hasEvent(ctx, &sets.Items[i], "DaemonSetTooLarge"); err != nil || !told {
+				return fmt.Sprintf("DaemonSet %s has no warning", sets.Items[i].Name), err
 			}
 		}
 		return "", nil

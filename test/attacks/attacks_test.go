@@ -5,8 +5,12 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
 // TestTable: names are unique, and every attack but the first attacks with objects of the attacker's namespace, within the size of a request.
@@ -25,7 +29,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("attack %q is gone when it is judged", a.name)
 		}
 		for _, o := range objects {
-			text, err := o.(*corev1.Pod).Marshal()
+			text, err := o.(interface{ Marshal() ([]byte, error) }).Marshal()
 			if err != nil || o.GetNamespace() != attacker || len(text) > 1<<20 {
 				t.Errorf("attack %q creates %T %s/%s of %d bytes (%v)", a.name, o, o.GetNamespace(), o.GetName(), len(text), err)
 			}
@@ -51,6 +55,70 @@ func TestLog(t *testing.T) {
 		}
 		if name == "nothing" && r.pass.Seconds() != 1.5 {
 			t.Errorf("the longest pass took %s, want 1.5s", r.pass)
+		}
+	}
+}
+
+// TestSteps: a wave of three pods, of which two need a node, beside a pod of another wave.
+func TestSteps(t *testing.T) {
+	begin := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
+	l := &timeline{pods: map[string]*podSteps{}, nodes: map[string]time.Time{}}
+	pod := func(name, wave, node string, phase corev1.PodPhase, reason string) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{waveLabel: wave}}}
+		p.Spec.NodeName, p.Status.Phase = node, phase
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Reason: reason}}
+		return p
+	}
+	node := func(name string, ready corev1.ConditionStatus, taints ...corev1.Taint) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Taints: taints}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+		return n
+	}
+	starting := corev1.Taint{Key: v1.UnregisteredTaintKey, Effect: corev1.TaintEffectNoExecute}
+	for seconds, o := range []any{
+		node("old", corev1.ConditionTrue),
+		pod("a", "1", "", corev1.PodPending, corev1.PodReasonUnschedulable),
+		pod("b", "1", "", corev1.PodPending, corev1.PodReasonUnschedulable),
+		pod("other", "2", "", corev1.PodPending, corev1.PodReasonUnschedulable),
+		node("new", corev1.ConditionFalse),
+		node("new", corev1.ConditionTrue, starting),
+		node("new", corev1.ConditionTrue),
+		node("unused", corev1.ConditionTrue),
+		pod("a", "1", "new", corev1.PodPending, ""),
+		pod("b", "1", "new", corev1.PodPending, ""),
+		pod("a", "1", "new", corev1.PodRunning, ""),
+		pod("c", "1", "old", corev1.PodRunning, ""),
+		pod("b", "1", "new", corev1.PodRunning, ""),
+		pod("other", "2", "new", corev1.PodRunning, ""),
+	} {
+		l.see(o, at(seconds))
+		l.see(o, at(seconds+100)) // again: only the first time counts
+	}
+	want := steps{refusal: 2 * time.Second, nodes: 4 * time.Second, binding: 5 * time.Second, running: time.Second}
+	if got := l.steps("1", begin); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := l.steps("none", begin); got != (steps{}) {
+		t.Errorf("a wave without pods took %s", got)
+	}
+}
+
+// TestWavesAreJudged by how long they took, and by how long the controller did.
+func TestWavesAreJudged(t *testing.T) {
+	for name, c := range map[string]struct {
+		took time.Duration
+		of   steps
+		want string
+	}{
+		"in time":    {11 * time.Second, steps{nodes: nodesWait}, ""},
+		"late":       {13 * time.Second, steps{binding: 9 * time.Second}, "wave 1 of 300 honest pods ran after 13.0 s; 12.0 s are acceptable. Pods"},
+		"late nodes": {11 * time.Second, steps{nodes: nodesWait + time.Second}, "look at the controller"},
+	} {
+		r := &result{}
+		r.judgeWave(1, 300, c.took, 12*time.Second, c.of)
+		if got := strings.Join(r.findings, "; "); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s: found %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -24,6 +24,8 @@ const (
 )
 
 const (
+	// waveLabel is the label of honest pods with the number of their wave.
+	waveLabel = "wave"
 	// teamKey is a label that pools with openKey leave to pods.
 	teamKey = "example.com/team"
 	// cpuKey is where the simulated cloud writes how many cores an instance type has.
@@ -74,7 +76,7 @@ func podSpec(cpu string) corev1.PodSpec {
 
 // newWave is a workload of honest pods.
 func newWave(number, pods int) *appsv1.Deployment {
-	labels := map[string]string{"app": honest, "wave": fmt.Sprint(number)}
+	labels := map[string]string{"app": honest, waveLabel: fmt.Sprint(number)}
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: honest, Name: fmt.Sprintf("wave-%d", number)}}
 	d.Spec.Replicas = ptr.To(int32(pods))
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
@@ -203,6 +205,16 @@ func inventedDaemonSets() []client.Object {
 		}))
 	}
 	return out
+}
+
+// oversizedDaemonSet requests more on each node than any instance type has.
+func oversizedDaemonSet() []client.Object {
+	labels := map[string]string{"app": "oversized"}
+	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: attacker, Name: "oversized"}}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	d.Spec.Template.Labels = labels
+	d.Spec.Template.Spec = podSpec("100000")
+	return []client.Object{d}
 }
 
 // overflowing are pods whose containers together request more than an int64 holds: the sum wraps to less than nothing with two, and to a

@@ -35,6 +35,8 @@ type result struct {
 	findings []string
 	// waited is how long each wave of honest pods took to run.
 	waited []time.Duration
+	// steps are what it was spent on, wave by wave.
+	steps []steps
 	// memory is the most resident memory, in bytes; pass the longest pass; message the longest message, in bytes.
 	memory  int64
 	pass    time.Duration
@@ -44,8 +46,8 @@ type result struct {
 // String is one line of figures.
 func (r *result) String() string {
 	var waits []string
-	for _, w := range r.waited {
-		waits = append(waits, fmt.Sprintf("%.1f", w.Seconds()))
+	for i, w := range r.waited {
+		waits = append(waits, fmt.Sprintf("%.1f (%s)", w.Seconds(), r.steps[i]))
 	}
 	return fmt.Sprintf("honest pods ran after %s s; %d MiB, longest pass %.2f s, longest message %d bytes",
 		strings.Join(waits, ", "), r.memory>>20, r.pass.Seconds(), r.message)
@@ -138,6 +140,17 @@ func (r *result) judge(ctx context.Context, c *cluster) {
 	}
 	if r.pass > passDeadline {
 		r.found("a pass took %s; %s are acceptable", r.pass, passDeadline)
+	}
+}
+
+// judgeWave checks how long a wave of honest pods took, and the part of the controller.
+func (r *result) judgeWave(number, pods int, took, within time.Duration, of steps) {
+	if took > within {
+		r.found("wave %d of %d honest pods ran after %.1f s; %.1f s are acceptable. %s", number, pods, took.Seconds(), within.Seconds(), of.explain())
+	}
+	if of.nodes > nodesWait {
+		r.found("nodes for wave %d of %d honest pods were ready %.1f s after kube-scheduler had found none; %.1f s are acceptable: look at the controller",
+			number, pods, of.nodes.Seconds(), nodesWait.Seconds())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,8 +21,11 @@ import (
 )
 
 const (
-	// honestWait is how long honest pods may wait until they run, beside any attacker.
+	// honestWait is how long a few honest pods may wait until they run, beside any attacker.
 	honestWait = 10 * time.Second
+	// slowdown is how much longer than without the attacker many honest pods may wait. nodesWait is how long nodes may take once
+	// kube-scheduler has found none for the last of the honest pods that need one; a second of it is the idle time that ends a batch.
+	slowdown, nodesWait = 5 * time.Second, 5 * time.Second
 	// memoryLimit is what the container of the controller has, in bytes; the chart tells the controller so.
 	memoryLimit = 512 << 20
 	// memoryAbort ends an attack early, before the host suffers.
@@ -44,10 +48,11 @@ type cluster struct {
 	controller *process.Process
 	ports      [2]int // metrics, probes
 	log        *os.File
+	seen       *timeline
 }
 
-// run tries one attack.
-func run(ctx context.Context, s settings, a attack) (seen *result, err error) {
+// run tries one attack, beside which each wave of honest pods has to run within that time.
+func run(ctx context.Context, s settings, a attack, within time.Duration) (seen *result, err error) {
 	seen = &result{}
 	definitions, err := kwokcrds.Definitions()
 	if err != nil {
@@ -69,8 +74,11 @@ func run(ctx context.Context, s settings, a attack) (seen *result, err error) {
 	defer func() { err = errors.Join(err, c.controller.Kill()) }()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	if c.seen, err = record(ctx, plane.Config); err != nil {
+		return seen, err
+	}
 	stop := watch(ctx, c, seen, cancel)
-	failed := c.play(ctx, a, seen)
+	failed := c.play(ctx, a, seen, within)
 	stop()
 	if failed != nil && context.Cause(ctx) == nil {
 		seen.found("%v", failed)
@@ -117,7 +125,7 @@ func namespace(name string) client.Object {
 }
 
 // play lets the attacker begin, and creates honest pods beside it, in waves: the first at once, to be planned in one pass with the attacker.
-func (c *cluster) play(ctx context.Context, a attack, seen *result) error {
+func (c *cluster) play(ctx context.Context, a attack, seen *result, within time.Duration) error {
 	pods := wavePods
 	if a.honest > 0 {
 		pods = a.honest
@@ -127,14 +135,14 @@ func (c *cluster) play(ctx context.Context, a attack, seen *result) error {
 		return fmt.Errorf("attacking: %w", err)
 	}
 	for i := range waves {
-		took, err := c.wave(ctx, i+1, pods)
-		seen.waited = append(seen.waited, took)
+		began := time.Now()
+		err := c.wave(ctx, i+1, pods)
+		took, of := time.Since(began), c.seen.steps(strconv.Itoa(i+1), began)
+		seen.waited, seen.steps = append(seen.waited, took), append(seen.steps, of)
 		if err != nil {
 			return err
 		}
-		if took > honestWait {
-			seen.found("wave %d of honest pods ran after %s; %s is acceptable", i+1, took.Round(100*time.Millisecond), honestWait)
-		}
+		seen.judgeWave(i+1, pods, took, within, of)
 		if i < waves-1 {
 			pause(ctx, wavePause)
 		}
@@ -177,14 +185,13 @@ func (c *cluster) assault(ctx context.Context, a attack) error {
 	})
 }
 
-// wave creates honest pods and returns how long it took until all ran.
-func (c *cluster) wave(ctx context.Context, number, pods int) (time.Duration, error) {
-	begin := time.Now()
+// wave creates honest pods and waits until all run.
+func (c *cluster) wave(ctx context.Context, number, pods int) error {
 	d := newWave(number, pods)
 	if err := c.client.Create(ctx, d); err != nil {
-		return 0, err
+		return err
 	}
-	err := c.await(ctx, giveUp, func() (string, error) {
+	return c.await(ctx, giveUp, func() (string, error) {
 		var list corev1.PodList
 		if err := c.client.List(ctx, &list, client.InNamespace(honest), client.MatchingLabels(d.Spec.Template.Labels)); err != nil {
 			return "", err
@@ -200,7 +207,6 @@ func (c *cluster) wave(ctx context.Context, number, pods int) (time.Duration, er
 		}
 		return "", nil
 	})
-	return time.Since(begin), err
 }
 
 // await polls until look returns neither an obstacle nor an error.
@@ -242,10 +248,10 @@ func (c *cluster) events(ctx context.Context) ([]corev1.Event, error) {
 }
 
 // hasEvent reports whether the controller has published an event with this reason about the pod.
-func (c *cluster) hasEvent(ctx context.Context, pod *corev1.Pod, reason string) (bool, error) {
+func (c *cluster) hasEvent(ctx context.Context, about client.Object, reason string) (bool, error) {
 	events, err := c.events(ctx)
 	for _, e := range events {
-		if e.Source.Component == "karpenter" && e.InvolvedObject.UID == pod.UID && e.Reason == reason {
+		if e.Source.Component == "karpenter" && e.InvolvedObject.UID == about.GetUID() && e.Reason == reason {
 			return true, nil
 		}
 	}
