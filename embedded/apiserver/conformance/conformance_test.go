@@ -1,0 +1,76 @@
+package conformance_test
+
+import (
+	"flag"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/rest"
+
+	"github.com/karpenter-anew/karpenter/embedded/apiserver/front"
+	"github.com/karpenter-anew/karpenter/embedded/apiserver/registry"
+	"github.com/karpenter-anew/karpenter/test/crdtest"
+)
+
+var update = flag.Bool("update", false, "record the answers of kube-apiserver")
+
+// start runs an API server in memory on a loopback port.
+func start(t *testing.T) (*front.Server, string) {
+	t.Helper()
+	next := 0
+	r, err := registry.New(registry.Options{
+		Now: time.Now,
+		UID: func() types.UID {
+			next++
+			return types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", next))
+		},
+		Suffix: func() string {
+			next++
+			return fmt.Sprintf("%05d", next)
+		},
+		History: 1000,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := front.New(r, front.Options{Version: version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2"}, BookmarkEvery: 100 * time.Millisecond})
+	listener := httptest.NewServer(s)
+	t.Cleanup(listener.Close)
+	return s, listener.URL
+}
+
+func TestScenarios(t *testing.T) {
+	_, url := start(t)
+	for _, s := range load(t) {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			s.check(t, s.run(t, newTarget(url, nil)))
+		})
+	}
+}
+
+// TestKubeAPIServerAgrees runs the scenarios against kube-apiserver, whose answers are right.
+func TestKubeAPIServerAgrees(t *testing.T) {
+	config := crdtest.Server(t, nil)
+	trust, err := rest.TLSConfigFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := newTarget(strings.TrimRight(config.Host, "/"), trust)
+	for _, s := range load(t) {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			got := s.run(t, to)
+			if *update {
+				s.record(t, got)
+			} else {
+				s.check(t, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,21 @@
+// Package front is the HTTP front of an API server in memory: paths, content types, watch streams, discovery and OpenAPI, for client-go,
+// controller-runtime and kubectl. Package registry decides what a request does.
+//
+// What it serves: the built-in kinds in the table of package kind, and kinds of CustomResourceDefinitions, with get, list, watch, create,
+// update, patch (JSON patch, merge patch, strategic merge patch, server-side apply), delete and deletecollection; the subresources status, scale,
+// binding and eviction of pods, and finalize of namespaces; dry run; field validation; label and field selectors; limit and continue; watches
+// with bookmarks and initial events; tables and partial metadata; discovery, aggregated or not, and OpenAPI v3.
+//
+// What it does not do:
+//   - Authentication and authorization. Every request is allowed. There are no users, service account tokens or RBAC.
+//   - Other kinds of Kubernetes. They are not in discovery, and requests for them get 404.
+//   - Admission webhooks and policies. Their kinds are not served. Of the admission plugins, NamespaceLifecycle, Priority,
+//     DefaultTolerationSeconds and TaintNodesByCondition have an effect; ServiceAccount, LimitRanger, ResourceQuota and the others do not.
+//   - Conversion webhooks. A CustomResourceDefinition that asks for one is rejected.
+//   - Controllers. Garbage collection and the end of namespaces are steps that the owner of a registry runs (Registry.Collect).
+//   - All validation of built-in kinds: metadata, containers, resources, tolerations, taints, selectors and immutable fields are checked; volumes,
+//     probes, security contexts, affinity terms and statuses are not.
+//   - Logs, exec, attach, port forwarding, proxies, ephemeral containers and resize of pods: 501.
+//   - Protobuf and CBOR responses. Responses are JSON; request bodies may be JSON, YAML or protobuf (built-in kinds).
+//   - Managed fields of the subresources scale, binding and eviction: scale counts as an update of the object, the others are not tracked.
+package front
