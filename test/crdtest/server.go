@@ -10,12 +10,13 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// Start runs an API server for the length of the test.
-func Start(t *testing.T, definitions []*apiextensionsv1.CustomResourceDefinition) client.Client {
+// Server runs an API server for the length of the test, and returns how to reach it.
+func Server(t *testing.T, definitions []*apiextensionsv1.CustomResourceDefinition) *rest.Config {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Fatal("KUBEBUILDER_ASSETS is not set: this test needs a directory with the programs kube-apiserver and etcd; run \"make test\", which builds them")
@@ -31,7 +32,13 @@ func Start(t *testing.T, definitions []*apiextensionsv1.CustomResourceDefinition
 		}
 	})
 	config.QPS = -1
-	c, err := client.New(config, client.Options{})
+	return config
+}
+
+// Start is Server with a client of it.
+func Start(t *testing.T, definitions []*apiextensionsv1.CustomResourceDefinition) client.Client {
+	t.Helper()
+	c, err := client.New(Server(t, definitions), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

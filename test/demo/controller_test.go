@@ -34,13 +34,12 @@ const lost = `echo '{"message":"failed","error":"leader election lost"}'; exit 1
 func TestControllerThatLostItsLeaseIsRestarted(t *testing.T) {
 	ready := filepath.Join(t.TempDir(), "ready")
 	c, count := starter(t, lost, lost, fmt.Sprintf("trap 'exit 0' TERM; touch %s; while :; do sleep 0.02; done", ready))
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(ready); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the third process does not run; %d were started, %v", count.Load(), c.Err())
-		}
+	err := poll(t.Context(), time.Minute, "the third process", func() (bool, error) {
+		_, err := os.Stat(ready)
+		return err == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%v; %d were started, %v", err, count.Load(), c.Err())
 	}
 	if err := c.end(); err != nil || count.Load() != 3 {
 		t.Errorf("%d processes, error %v, want 3 and an end in order", count.Load(), err)

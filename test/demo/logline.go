@@ -55,12 +55,31 @@ func prettyLine(line []byte) string {
 }
 
 func show(value any) string {
-	if text, ok := value.(string); ok {
-		return text
+	switch v := value.(type) {
+	case string:
+		return v
+	case map[string]any:
+		if name, ok := objectName(v); ok {
+			return name
+		}
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Sprint(value)
 	}
 	return string(text)
+}
+
+// objectName is the name of a Kubernetes object in a log line, with its namespace if it has one; ok is false for other values.
+func objectName(fields map[string]any) (name string, ok bool) {
+	name, ok = fields["name"].(string)
+	namespace, inNamespace := fields["namespace"].(string)
+	switch {
+	case ok && len(fields) == 1:
+		return name, true
+	case ok && inNamespace && len(fields) == 2:
+		return namespace + "/" + name, true
+	default:
+		return "", false
+	}
 }

@@ -13,8 +13,8 @@ func TestPrettyLine(t *testing.T) {
 	for _, c := range []struct{ name, line, want string }{
 		{
 			"a JSON line", `{"time":"2026-01-02T03:04:05.6Z","level":"INFO","logger":"controller","message":"launched nodeclaim","commit":"abc",` +
-				`"reconcileID":"1","NodeClaim":{"name":"a"},"zone":"z"}`,
-			` INFO  controller: launched nodeclaim NodeClaim={"name":"a"} zone=z`,
+				`"reconcileID":"1","NodeClaim":{"name":"a"},"Pod":{"name":"b","namespace":"default"},"requests":{"cpu":"1"},"zone":"z"}`,
+			` INFO  controller: launched nodeclaim NodeClaim=a Pod=default/b requests={"cpu":"1"} zone=z`,
 		},
 		{"plain text stays", "panic: oh\n", "panic: oh"},
 		{"an array stays", `["x"]`, `["x"]`},

@@ -10,14 +10,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
+
+	"github.com/karpenter-anew/karpenter/test/simcluster"
 )
 
 // settings are the command line.
@@ -36,26 +36,12 @@ type settings struct {
 func main() {
 	// A closed pipe must not keep the demo from stopping the cluster.
 	signal.Ignore(syscall.SIGPIPE)
-	s, err := parse(os.Args[1:], os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		_, _ = fmt.Fprintf(os.Stderr, "demo: %v\n", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	run := func(ctx context.Context, s settings, out io.Writer) error {
+	simcluster.Main("demo", parse, func(ctx context.Context, s settings, out io.Writer) error {
+		if s.stay {
+			return stay(ctx, s, out)
+		}
 		return demonstrate(ctx, s, sceneOf(s), out)
-	}
-	if s.stay {
-		run = stay
-	}
-	if err := run(ctx, s, os.Stdout); err != nil {
-		_, _ = fmt.Fprintf(os.Stderr, "demo: %v\n", err)
-		os.Exit(1)
-	}
+	})
 }
 
 func parse(args []string, usage io.Writer) (settings, error) {

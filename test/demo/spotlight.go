@@ -45,11 +45,7 @@ func (s *spotlight) count(message string) int {
 func brief(message string, fields map[string]any) string {
 	parts := []string{message}
 	for _, key := range []string{"command", "reason", "Node", "NodeClaim", "instance-type", "expire-after", "condition"} {
-		switch value := fields[key].(type) {
-		case nil:
-		case map[string]any:
-			parts = append(parts, key+"="+show(value["name"]))
-		default:
+		if value := fields[key]; value != nil {
 			parts = append(parts, key+"="+show(value))
 		}
 	}

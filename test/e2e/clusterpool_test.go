@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/karpenter-anew/karpenter/test/controlplane"
+	"github.com/karpenter-anew/karpenter/test/logcapture"
 )
 
 // clusterPool is what all tests share: the built binary, and a few clusters, each used by one test at a time.
@@ -35,6 +37,10 @@ func TestMain(m *testing.M) {
 	ctrllog.SetLogger(logr.Discard())
 	code := m.Run()
 	if s, err := shared(); err == nil {
+		if err := s.checkLogs(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
 		if err := s.close(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
@@ -66,6 +72,30 @@ func build() (*clusterPool, error) {
 		s.free <- l
 	}
 	return s, nil
+}
+
+// shownProblems bounds the report of checkLogs.
+const shownProblems = 20
+
+// checkLogs checks the log fields of all controllers that have run.
+func (s *clusterPool) checkLogs() error {
+	logs, err := filepath.Glob(filepath.Join(s.dir, "controller-*.log"))
+	if err != nil {
+		return err
+	}
+	var fields logcapture.Fields
+	var problems []string
+	for _, path := range logs {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, fields.Check(text)...)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d problems with log lines; the first ones:\n%s", len(problems), strings.Join(problems[:min(len(problems), shownProblems)], "\n"))
 }
 
 // acquire returns a cluster that no other test uses until it is returned.

@@ -86,7 +86,10 @@ func (p *controller) launchedLater(from int64) map[string]bool {
 	}
 	out, passes := map[string]bool{}, 0
 	for line := range bytes.Lines(text[from:]) {
-		var record struct{ Message, NodeClaim string }
+		var record struct {
+			Message   string
+			NodeClaim struct{ Name string }
+		}
 		if json.Unmarshal(line, &record) != nil {
 			continue
 		}
@@ -94,7 +97,7 @@ func (p *controller) launchedLater(from int64) map[string]bool {
 		case "computed new nodeclaim(s) to fit pod(s)":
 			passes++
 		case "created nodeclaim":
-			out[record.NodeClaim] = passes > 1
+			out[record.NodeClaim.Name] = passes > 1
 		}
 	}
 	return out
@@ -108,12 +111,12 @@ func (p *controller) firstPassPods(from int64) int {
 	}
 	for line := range bytes.Lines(text[from:]) {
 		var record struct {
-			Message   string
-			Pods, New int
+			Message string
+			Planned int `json:"pods"`
+			New     int `json:"nodeclaims"`
 		}
-		// The pods of other messages are names.
 		if json.Unmarshal(line, &record) == nil && record.Message == "planned" && record.New > 0 {
-			return record.Pods
+			return record.Planned
 		}
 	}
 	return 0
@@ -129,13 +132,13 @@ func (p *controller) disrupted(reason string) map[string]int {
 	for line := range bytes.Lines(text) {
 		var record struct {
 			Message, Reason string
-			Nodes           []struct{ NodeClaim string } `json:"disrupted-nodes"`
+			Nodes           []struct{ NodeClaim struct{ Name string } } `json:"disrupted-nodes"`
 		}
 		if json.Unmarshal(line, &record) != nil || record.Message != "disrupting node(s)" || record.Reason != reason {
 			continue
 		}
 		for _, n := range record.Nodes {
-			out[n.NodeClaim]++
+			out[n.NodeClaim.Name]++
 		}
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -338,6 +339,13 @@ func (w *harness) differs(plan plan, types map[string]prices) string {
 	for _, name := range slices.Sorted(maps.Keys(plan.leftOut)) {
 		if obstacle := w.validatedOtherwise(name, plan); obstacle != "" {
 			return obstacle
+		}
+	}
+	for _, name := range plan.tooLarge {
+		namespace, name, _ := strings.Cut(name, "/")
+		set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		if w.get(set); len(w.events(set, "DaemonSetTooLarge")) == 0 {
+			return fmt.Sprintf("daemonset %q has no event DaemonSetTooLarge", name)
 		}
 	}
 	for _, skipped := range plan.skipped {

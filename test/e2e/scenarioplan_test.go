@@ -27,6 +27,8 @@ type plan struct {
 	skipped          []string
 	// leftOut are the messages of overlays that do not apply, by name.
 	leftOut map[string]string
+	// tooLarge are the DaemonSets that nodes are launched without, as namespace/name.
+	tooLarge []string
 	// settled are the workloads that are not part of the plan, because the scenario puts their pods on nodes itself, with
 	// their number of pods.
 	bound map[string]int
@@ -65,6 +67,7 @@ var (
 	refuseLine = regexp.MustCompile(`^refuse (.*)$`)
 	ignoreLine = regexp.MustCompile(`^ignore (.*?\)): (.*)$`)
 	skipLine   = regexp.MustCompile(`^skip (\S+): `)
+	daemonLine = regexp.MustCompile(`^leave out DaemonSet (\S+): `)
 	leftLine   = regexp.MustCompile(`^leave out (\S+): (.*)$`)
 	totalLine  = regexp.MustCompile(`^total `)
 	groupItem  = regexp.MustCompile(`(\S+) \((\d+)\)`)
@@ -116,6 +119,8 @@ func readPlan(text string) (plan, error) {
 			p.ignored = append(p.ignored, refusal{group(m[1]), []string{m[2]}})
 		case skipLine.MatchString(line):
 			p.skipped = append(p.skipped, skipLine.FindStringSubmatch(line)[1])
+		case daemonLine.MatchString(line):
+			p.tooLarge = append(p.tooLarge, daemonLine.FindStringSubmatch(line)[1])
 		case leftLine.MatchString(line):
 			m := leftLine.FindStringSubmatch(line)
 			p.leftOut[m[1]] = m[2]
