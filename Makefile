@@ -56,8 +56,9 @@ attacks: build local ## Run hostile tenants beside honest pods, and check that t
 	@go build -o $(BIN)/attacks ./test/attacks
 	@$(BIN)/attacks -launcher=$(BIN)/local -controller=$(BIN)/karpenter -attack='$(ATTACK)'
 
-oracle: ## Have kube-scheduler judge the plans for random problems; wrong ones become scenarios in bin/oracle-failures: COUNT=10000 SEED=1
-	@go build -C test/oracle -o $(BIN)/oracle . && $(BIN)/oracle -count='$(COUNT)' -seed='$(SEED)' -out=$(BIN)/oracle-failures
+oracle: ## Have kube-scheduler judge plans and disruption for random problems, and compare prices with upstream's; bin/oracle-failures gets scenarios: COUNT=10000 SEED=1
+	@go build -C test/oracle -o $(BIN)/oracle . && go build -C bench -o $(BIN)/bench .
+	@$(BIN)/oracle -count='$(COUNT)' -seed='$(SEED)' -out=$(BIN)/oracle-failures -bench=$(BIN)/bench
 
 build: ## Build bin/karpenter
 	@echo "building bin/karpenter"
@@ -88,7 +89,7 @@ bench: ## Benchmark the engine against upstream Karpenter: QUICK=1 CASE=name TRA
 	  go test -C bench -run '^$$' -bench . ./fleet | grep ^Benchmark; \
 	  go test -run '^$$' -bench 'Single|Multi|Drift' -benchtime 3x ./internal/core/disrupt | grep ^Benchmark; }
 
-bench-cluster: build local ## Benchmark the running controller against upstream Karpenter: CASE=launch,empty,memory ONLY=ours
+bench-cluster: build local ## Benchmark the running controller against upstream Karpenter: CASE=launch,empty,memory,trickle ONLY=ours
 	@go build -C bench -o $(BIN)/bench-cluster ./cluster && go build -C bench -o $(BIN)/bench-upstream sigs.k8s.io/karpenter/kwok
 	@eval "$$($(BIN)/local env)"; $(BIN)/bench-cluster -launcher=$(BIN)/local -ours=$(BIN)/karpenter -upstream=$(BIN)/bench-upstream -case='$(CASE)' -only='$(ONLY)'
 
