@@ -1,6 +1,7 @@
 package internal_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -42,11 +43,11 @@ api/kwok/crds/gen < api/crds, api/crds/generator
 API = api/...
 
 # layer 1: the engine, standard library only
-internal/core/resource, internal/core/requirement, internal/core/bitset, internal/core/lp <
-internal/core/unschedulable < internal/core/requirement, internal/core/resource
+internal/core/resource, internal/core/requirement, internal/core/bitset, internal/core/lp, internal/core/spelling <
 internal/core/topology, internal/core/volume < internal/core/requirement
 internal/core/device < internal/core/requirement, internal/core/resource
 internal/core/catalog < internal/core/device, internal/core/volume, internal/core/requirement, internal/core/resource
+internal/core/unschedulable < internal/core/spelling, internal/core/catalog, internal/core/requirement, internal/core/resource
 internal/core/model < internal/core/device, internal/core/topology, internal/core/volume, internal/core/catalog, internal/core/unschedulable, internal/core/requirement, internal/core/resource
 internal/core/solve/internal/index < internal/core/bitset, internal/core/catalog, internal/core/requirement, internal/core/resource
 internal/core/solve/internal/compile < internal/core/bitset, internal/core/device, internal/core/topology, internal/core/volume, internal/core/model, internal/core/catalog, internal/core/unschedulable, internal/core/requirement, internal/core/resource, internal/core/solve/internal/index
@@ -60,10 +61,10 @@ CORE = internal/core/...
 
 # layer 2: the contract with clouds, and how the process is seen and set up
 internal/ttlcache <
-cloud < API, internal/core/requirement
+cloud < API, internal/core/requirement, internal/core/spelling
 cloud/cloudtest < API, cloud, internal/core/requirement
 cloud/plugin < API, cloud, internal/observe, internal/options
-cloud/kwok < API, cloud, cloud/plugin, internal/core/requirement, internal/observe, internal/options
+cloud/kwok < API, cloud, cloud/plugin, internal/core/requirement, internal/observe, internal/options, internal/observe/logfield
 cloud/aws/family < API
 cloud/aws/kubelet < API, cloud/aws/family
 cloud/aws/kubeletcel < cloud/aws/kubelet
@@ -75,38 +76,44 @@ cloud/aws/launch < API, cloud, internal/core/requirement
 cloud/aws/resourcetags < API
 cloud/aws/subnet < API
 cloud/aws/awserrors <
+cloud/aws/awsfield < internal/observe/logfield
 cloud/aws/settings < internal/options
 cloud/aws/snapshot < API, cloud/plugin
 cloud/aws/batch, cloud/aws/price, cloud/aws/unavailableofferings, cloud/aws/eventbridge <
 cloud/aws/telemetry < API, cloud/aws/eventbridge, internal/observe
-cloud/aws/session < cloud/aws/awserrors, cloud/aws/telemetry, internal/observe
+cloud/aws/session < cloud/aws/awserrors, cloud/aws/telemetry, internal/observe, cloud/aws/awsfield
 cloud/aws/reservation <
-cloud/aws/discovery < API, cloud/aws/awserrors, cloud/aws/image, internal/ttlcache, cloud/aws/reservation, cloud/aws/subnet, internal/observe
-cloud/aws/inventory < cloud/aws/instancetype, cloud/aws/price, internal/observe
-cloud/aws/template < API, cloud/aws/family, cloud/aws/awserrors, internal/observe
+cloud/aws/discovery < API, cloud/aws/awserrors, cloud/aws/image, internal/ttlcache, cloud/aws/reservation, cloud/aws/subnet, internal/observe, cloud/aws/awsfield, internal/observe/logfield
+cloud/aws/inventory < cloud/aws/instancetype, cloud/aws/price, internal/observe, cloud/aws/awsfield, internal/observe/logfield
+cloud/aws/template < API, cloud/aws/family, cloud/aws/awserrors, internal/observe, cloud/aws/awsfield
 cloud/aws/instance < API, cloud/aws/batch, cloud/aws/awserrors
 cloud/aws/instancelookup < API, cloud/aws/instance
-cloud/aws/interruption < API, cloud/aws/eventbridge, cloud/aws/reservation, cloud/aws/instancelookup, cloud/aws/unavailableofferings, internal/observe, cloud/aws/telemetry
-cloud/aws/health < API, cloud/aws/awserrors, cloud/aws/eventbridge, cloud/aws/instancelookup, internal/observe, cloud/aws/telemetry
+cloud/aws/interruption < API, cloud/aws/eventbridge, cloud/aws/reservation, cloud/aws/instancelookup, cloud/aws/unavailableofferings, internal/observe, cloud/aws/telemetry, cloud/aws/awsfield, internal/observe/logfield
+cloud/aws/health < API, cloud/aws/awserrors, cloud/aws/eventbridge, cloud/aws/instancelookup, internal/observe, cloud/aws/telemetry, cloud/aws/awsfield, internal/observe/logfield
 cloud/aws/fleet < API, cloud/aws/batch, cloud/aws/awserrors, cloud/aws/template
 cloud/aws/zonalshift < API, cloud, internal/core/requirement, internal/observe, cloud/aws/telemetry
-cloud/aws/controlplane < internal/observe
-cloud/aws/catalog < API, cloud, cloud/aws/discovery, cloud/aws/image, cloud/aws/instance, cloud/aws/instancetype, cloud/aws/inventory, cloud/aws/kubelet, cloud/aws/kubeletcel, cloud/aws/reservation, cloud/aws/subnet, cloud/aws/unavailableofferings, cloud/aws/zonalshift, internal/observe, internal/ttlcache
-cloud/aws/request < API, cloud, cloud/aws/controlplane, cloud/aws/fleet, cloud/aws/image, cloud/aws/kubelet, cloud/aws/launch, cloud/aws/resourcetags, cloud/aws/subnet, cloud/aws/telemetry, cloud/aws/template, cloud/aws/userdata, internal/observe
-cloud/aws/launcher < API, cloud, cloud/aws/awserrors, cloud/aws/fleet, cloud/aws/instance, cloud/aws/launch, cloud/aws/request, cloud/aws/reservation, cloud/aws/resourcetags, cloud/aws/subnet, cloud/aws/telemetry, cloud/aws/unavailableofferings, internal/observe
+cloud/aws/controlplane < internal/observe, cloud/aws/awsfield, internal/observe/logfield
+cloud/aws/catalog < API, cloud, cloud/aws/discovery, cloud/aws/image, cloud/aws/instance, cloud/aws/instancetype, cloud/aws/inventory, cloud/aws/kubelet, cloud/aws/kubeletcel, cloud/aws/reservation, cloud/aws/subnet, cloud/aws/unavailableofferings, cloud/aws/zonalshift, internal/observe, internal/ttlcache, cloud/aws/awsfield, internal/observe/logfield
+cloud/aws/request < API, cloud, cloud/aws/controlplane, cloud/aws/fleet, cloud/aws/image, cloud/aws/kubelet, cloud/aws/launch, cloud/aws/resourcetags, cloud/aws/subnet, cloud/aws/telemetry, cloud/aws/template, cloud/aws/userdata, internal/observe, cloud/aws/awsfield, internal/observe/logfield
+cloud/aws/launcher < API, cloud, cloud/aws/awserrors, cloud/aws/fleet, cloud/aws/instance, cloud/aws/launch, cloud/aws/request, cloud/aws/reservation, cloud/aws/resourcetags, cloud/aws/subnet, cloud/aws/telemetry, cloud/aws/unavailableofferings, internal/observe, cloud/aws/awsfield, internal/observe/logfield
 cloud/aws/provider < API, cloud, cloud/aws/catalog, cloud/aws/controlplane, cloud/aws/drift, cloud/aws/fleet, cloud/aws/instance, cloud/aws/launcher, cloud/aws/request, cloud/aws/telemetry, cloud/aws/template, internal/observe, internal/ttlcache
 cloud/aws/offline < API, cloud, cloud/kwok, cloud/aws/kubeletcel, cloud/aws/instancetype, cloud/aws/kubelet, cloud/aws/resourcetags
-cloud/aws/profile < API, internal/observe, cloud/aws/awserrors, internal/ttlcache, cloud/aws/resourcetags
+cloud/aws/profile < API, internal/observe, cloud/aws/awserrors, internal/ttlcache, cloud/aws/resourcetags, cloud/aws/awsfield
 cloud/aws/nodeclass < API, cloud/aws/awserrors, cloud/aws/catalog, cloud/aws/image, cloud/aws/kubelet, cloud/aws/profile, cloud/aws/request, cloud/aws/resourcetags, cloud/aws/session, cloud/aws/template, internal/observe, internal/ttlcache
-cloud/aws/tagging < API, cloud/aws/instance, cloud/aws/template, internal/observe
-cloud/aws/periodic < API, cloud, cloud/aws/catalog, cloud/aws/discovery, cloud/aws/instance, cloud/aws/profile, cloud/aws/telemetry, internal/observe
+cloud/aws/tagging < API, cloud/aws/instance, cloud/aws/template, internal/observe, internal/observe/logfield
+cloud/aws/periodic < API, cloud, cloud/aws/catalog, cloud/aws/discovery, cloud/aws/instance, cloud/aws/profile, cloud/aws/telemetry, internal/observe, cloud/aws/awsfield, internal/observe/logfield
 cloud/aws < API, cloud, cloud/aws/catalog, cloud/aws/controlplane, cloud/aws/health, cloud/aws/instancelookup, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/offline, cloud/aws/periodic, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/settings, cloud/aws/snapshot, cloud/aws/tagging, cloud/aws/telemetry, cloud/aws/zonalshift, cloud/plugin, internal/observe, internal/options
 cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session
 cloud/aws/awstest/ebs < API, cloud/aws/awstest
 cloud/aws/awstest/firstboot <
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
+embedded/apiserver/store, embedded/apiserver/kind <
+embedded/apiserver/registry < embedded/apiserver/store, embedded/apiserver/kind
+embedded/apiserver/front < embedded/apiserver/registry, embedded/apiserver/kind
+embedded/apiserver/conformance <
 internal/options <
 internal/observe < API, internal/ttlcache
+internal/observe/logfield <
 internal/podlatency <
 internal/cost < API, cloud
 internal/prediction <
@@ -115,14 +122,14 @@ internal/prediction <
 internal/translate < API, CORE, cloud
 internal/manifest < API, internal/prediction
 internal/buffer < API, CORE, internal/translate
-internal/overlay < API, cloud, internal/core/requirement
+internal/overlay, internal/drift < API, cloud, internal/core/requirement
 internal/snapshot < API, cloud/plugin, internal/manifest
 internal/convert < API, internal/manifest
 
 # layer 4: what is
-internal/cluster < API, CORE, cloud, internal/translate, internal/observe, internal/cost
+internal/cluster < API, CORE, cloud, internal/translate, internal/observe, internal/cost, internal/observe/logfield
 internal/problem < API, CORE, cloud, internal/options, internal/translate, internal/cost, internal/prediction
-internal/simulation < API, CORE, cloud, internal/translate, internal/manifest, internal/overlay, internal/cluster, internal/buffer, internal/problem, internal/prediction
+internal/simulation < API, CORE, cloud, internal/drift, internal/translate, internal/manifest, internal/overlay, internal/cluster, internal/buffer, internal/problem, internal/prediction
 internal/simulation/report < API, CORE, internal/simulation
 internal/explain < API, CORE, cloud, internal/translate, internal/simulation, internal/simulation/report, internal/problem
 
@@ -131,20 +138,21 @@ internal/controller/requeue, internal/controller/ratelimit, internal/controller/
 internal/controller/parallel < internal/controller/recovery
 internal/controller/writegate, internal/controller/readyourwrites < internal/ttlcache
 internal/controller/managed < API, cloud
-internal/controller/create < API
-internal/controller/deps < API, cloud, internal/observe, internal/controller/readyourwrites, internal/controller/writegate
+internal/controller/passlog < internal/observe/logfield
+internal/controller/create < API, internal/ttlcache
+internal/controller/deps < API, cloud, internal/observe, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/create
 internal/controller/nodelookup < API, cloud
 internal/controller/fakecluster < API, cloud, internal/observe, internal/controller/deps, internal/controller/readyourwrites, internal/controller/nodelookup, test/apiserver
 LOOP = internal/ttlcache, internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/recovery, internal/controller/parallel, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/managed, internal/controller/create, internal/controller/deps
-CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/options, internal/controller/nodelookup, LOOP
-internal/controller/nodeclaim < CONTROLLERBASE
+CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/observe/logfield, internal/options, internal/controller/nodelookup, LOOP
+internal/controller/nodeclaim < CONTROLLERBASE, internal/drift
 internal/controller/termination < CONTROLLERBASE
 internal/controller/repair < CONTROLLERBASE
-internal/controller/nodepool < CONTROLLERBASE, internal/cost
+internal/controller/nodepool < CONTROLLERBASE, internal/cost, internal/core/unschedulable, internal/translate
 internal/controller/nodeoverlay < CONTROLLERBASE, internal/overlay
-internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer, internal/podlatency, internal/problem
+internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer, internal/podlatency, internal/problem, internal/controller/passlog
 internal/controller/autoscaler < CONTROLLERBASE, internal/prediction
-internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/prediction, internal/problem
+internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/prediction, internal/problem, internal/controller/passlog
 internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/translate
 internal/controller/metering < CONTROLLERBASE, internal/podlatency
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer
@@ -153,14 +161,14 @@ CONTROLLERS = internal/controller/...
 internal/controller < API, cloud, internal/observe, internal/options, internal/translate, internal/overlay, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS
 
 # layer 6: wiring
-internal/operator < API, cloud, cloud/plugin, internal/observe, internal/options, internal/controller, internal/controller/nodelookup
+internal/operator < API, cloud, cloud/plugin, internal/observe, internal/options, internal/controller, internal/controller/nodelookup, internal/observe/logfield
 
 # layer 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, cloud/plugin, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert
+cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, cloud/plugin, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert, internal/observe/logfield
 
 # scenarios and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/translate, internal/manifest, internal/options, internal/simulation, test/scenario/...
-test/e2e/... < API, cloud, cloud/kwok, internal/translate, internal/manifest, internal/simulation, test/scenario/..., test/e2e/...
+test/e2e/... < API, test/logcapture, cloud, cloud/kwok, internal/translate, internal/manifest, internal/simulation, test/scenario/..., test/e2e/...
 test/checklist < test/scenario/scenariofile
 test/logcapture <
 test/controlplane <
@@ -168,10 +176,11 @@ test/apiserver < API
 test/docs <
 test/generate <
 test/crdtest <
+test/referencepage <
 test/poll <
 test/process <
 test/awscluster < cloud/aws/awstest, cloud/aws/awstest/ebs, cloud/aws/awstest/join
-test/demo < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane, test/process
+test/demo < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane, test/process, test/simcluster
 test/simcluster < API, test/controlplane
 test/chaos < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane, test/poll, test/process, test/simcluster
 test/attacks < API, test/poll, test/process, test/simcluster
@@ -293,6 +302,39 @@ func TestTheCoreHasNoClock(t *testing.T) {
 			if slices.Contains(banned, path) {
 				t.Errorf("%s imports %q: time, randomness and the outside world are parameters of the core", pkg, path)
 			}
+		}
+	}
+}
+
+// TestTheAPIServerInMemoryTakesSteps keeps randomness, I/O and goroutines out of all but its HTTP front: a simulation drives it step by step.
+func TestTheAPIServerInMemoryTakesSteps(t *testing.T) {
+	banned := []string{"crypto/rand", "math/rand", "math/rand/v2", "net", "os", "os/exec", "log", "log/slog", "k8s.io/apimachinery/pkg/util/rand", "k8s.io/apimachinery/pkg/util/uuid"}
+	imports := moduleImports(t)
+	for _, pkg := range []string{"store", "kind", "registry"} {
+		pkg = "embedded/apiserver/" + pkg
+		if imports[pkg] == nil {
+			t.Errorf("%s is not there", pkg)
+		}
+		for _, path := range imports[pkg] {
+			if slices.Contains(banned, path) {
+				t.Errorf("%s imports %q: randomness and the outside world are parameters", pkg, path)
+			}
+		}
+		files, err := filepath.Glob(filepath.Join("..", pkg, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if _, ok := n.(*ast.GoStmt); ok {
+					t.Errorf("%s starts a goroutine", name)
+				}
+				return true
+			})
 		}
 	}
 }
