@@ -34,7 +34,7 @@ func kindsOfTests() []client.ObjectList {
 		&appsv1.ReplicaSetList{}, &policyv1.PodDisruptionBudgetList{}, &v1.NodeClaimList{}, &corev1.PodList{}, &corev1.NodeList{},
 		&corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}, &storagev1.StorageClassList{}, &storagev1.CSINodeList{},
 		&storagev1.VolumeAttachmentList{}, &v1alpha1.KWOKNodeClassList{}, &awsv1.EC2NodeClassList{}, &schedulingv1.PriorityClassList{}, &nodev1.RuntimeClassList{}, &coordinationv1.LeaseList{},
-		&corev1.ServiceList{}, &corev1.NamespaceList{}, &corev1.EventList{}, &resourcev1.ResourceClaimList{}, &resourcev1.ResourceClaimTemplateList{}, &resourcev1.ResourceSliceList{},
+		&corev1.ConfigMapList{}, &corev1.ServiceList{}, &corev1.NamespaceList{}, &corev1.EventList{}, &resourcev1.ResourceClaimList{}, &resourcev1.ResourceClaimTemplateList{}, &resourcev1.ResourceSliceList{},
 		&resourcev1.DeviceClassList{},
 	}
 }
@@ -82,6 +82,8 @@ func belongsToCluster(o runtime.Object) bool {
 		return o.Name == metav1.NamespaceDefault || strings.HasPrefix(o.Name, "kube-")
 	case *corev1.Service:
 		return o.Namespace == metav1.NamespaceDefault && o.Name == "kubernetes"
+	case *corev1.ConfigMap: // of each namespace, and of components
+		return o.Name == "kube-root-ca.crt" || strings.HasPrefix(o.Namespace, "kube-")
 	case *schedulingv1.PriorityClass:
 		return strings.HasPrefix(o.Name, "system-")
 	case *coordinationv1.Lease:
