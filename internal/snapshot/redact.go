@@ -40,6 +40,10 @@ func (s Snapshot) redact(rules v1.LabelRules, salt []byte) (Snapshot, *pseudonym
 		}
 	}
 	r.names.settle()
+	hashes, err := s.poolHashes(&r)
+	if err != nil {
+		return Snapshot{}, nil, err
+	}
 	out := Snapshot{format: s.format, Absent: s.Absent, Forbidden: s.Forbidden}
 	for _, e := range s.entries {
 		content, err := e.content()
@@ -47,6 +51,7 @@ func (s Snapshot) redact(rules v1.LabelRules, salt []byte) (Snapshot, *pseudonym
 			return Snapshot{}, nil, err
 		}
 		replaced, _ := r.walk(s.format.kinds[e.kind].root, content, "", r.names.of).(map[string]any)
+		hashes.replace(replaced)
 		if err := out.add(e.kind, replaced); err != nil {
 			return Snapshot{}, nil, err
 		}

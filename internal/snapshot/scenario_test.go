@@ -3,6 +3,7 @@ package snapshot
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	awssnapshot "github.com/karpenter-anew/karpenter/cloud/aws/snapshot"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
@@ -103,6 +105,79 @@ func TestTheSnapshotOfAScenarioHasItsPlan(t *testing.T) {
 				t.Errorf("the plan for the redacted snapshot (-plain +redacted)\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestRedactionKeepsDrift checks that a NodeClaim matches its NodePool after redaction if it did before.
+func TestRedactionKeepsDrift(t *testing.T) {
+	const pool = `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: batch}
+spec:
+  template:
+    metadata: {labels: {team: secret}}
+    spec:
+      expireAfter: 48h
+      taints: [{key: team, value: secret, effect: NoSchedule}]
+      requirements: []
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: small}
+---
+apiVersion: karpenter.kwok.sh/v1alpha1
+kind: KWOKNodeClass
+metadata: {name: small}
+`
+	const claim = `
+---
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata:
+  name: batch-%[1]s
+  labels: {karpenter.sh/nodepool: batch, team: secret}
+  annotations: {karpenter.sh/nodepool-hash: "%[1]s", karpenter.sh/nodepool-hash-version: %[2]s}
+spec:
+  requirements: []
+  nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: small}
+status: {providerID: "kwok://%[1]s"}
+`
+	reader, c := newReader(t), scenariorun.Clouds(t)("")
+	read := func(text string) []client.Object {
+		t.Helper()
+		m, err := reader.Read("in.yaml", strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Objects
+	}
+	live, ok := read(pool)[0].(*v1.NodePool)
+	if !ok {
+		t.Fatal("the first object is no NodePool")
+	}
+	objects := read(pool + fmt.Sprintf(claim, live.Hash(), v1.NodePoolHashVersion) + fmt.Sprintf(claim, "1234", v1.NodePoolHashVersion))
+	drifted := func(s Snapshot) []simulation.DriftedPool {
+		t.Helper()
+		result, err := simulation.Run(context.Background(), written(t, reader, s), c, simulation.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range result.Drifted {
+			result.Drifted[i].Name = ""
+		}
+		return result.Drifted
+	}
+	s, err := newFormat(t).Of(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	redacted, err := s.Redacted(c.Labels, []byte("salt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []simulation.DriftedPool{{Drifted: 1, NodeClaims: 2}}
+	for name, s := range map[string]Snapshot{"plain": s, "redacted": redacted} {
+		if diff := cmp.Diff(want, drifted(s)); diff != "" {
+			t.Errorf("drift in the %s snapshot (-want +got)\n%s", name, diff)
+		}
 	}
 }
 
