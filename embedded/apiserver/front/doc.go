@@ -10,11 +10,12 @@
 //   - Authentication and authorization. Every request is allowed. There are no users, service account tokens or RBAC.
 //   - Other kinds of Kubernetes. They are not in discovery, and requests for them get 404.
 //   - Admission webhooks and policies. Their kinds are not served. Of the admission plugins, NamespaceLifecycle, Priority,
-//     DefaultTolerationSeconds and TaintNodesByCondition have an effect; ServiceAccount, LimitRanger, ResourceQuota and the others do not.
+//     DefaultTolerationSeconds, StorageObjectInUseProtection and TaintNodesByCondition have an effect; ServiceAccount, LimitRanger, ResourceQuota and the others do not.
 //   - Conversion webhooks. A CustomResourceDefinition that asks for one is rejected.
 //   - Controllers. Garbage collection and the end of namespaces are steps that the owner of a registry runs (Registry.Collect).
 //   - All validation of built-in kinds: metadata, containers, resources, tolerations, taints, selectors and immutable fields are checked; volumes,
 //     probes, security contexts, affinity terms and statuses are not.
+//   - Allocation: a Service gets no cluster IP and no node port. A claim without a storage class does not get the default one.
 //   - Logs, exec, attach, port forwarding, proxies, ephemeral containers and resize of pods: 501.
 //   - Protobuf and CBOR responses. Responses are JSON; request bodies may be JSON, YAML or protobuf (built-in kinds).
 //   - Managed fields of the subresources scale, binding and eviction: scale counts as an update of the object, the others are not tracked.

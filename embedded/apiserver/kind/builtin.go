@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -104,14 +105,23 @@ func builtins() []builtin {
 		{version: core, kind: "Node", plural: "nodes", short: []string{"no"}, flags: "s", fields: []string{"spec.unschedulable"}, hooks: nodeHooks()},
 		{version: core, kind: "Pod", plural: "pods", short: []string{"po"}, categories: all, flags: "nsg", fields: podFields(), hooks: podHooks()},
 		{version: core, kind: "ConfigMap", plural: "configmaps", short: []string{"cm"}, flags: "n", hooks: configMapHooks()},
+		{version: core, kind: "Event", plural: "events", short: []string{"ev"}, flags: "n", fields: eventFields(), hooks: eventHooks()},
+		{version: core, kind: "PersistentVolume", plural: "persistentvolumes", short: []string{"pv"}, flags: "s", hooks: volumeHooks()},
+		{version: core, kind: "PersistentVolumeClaim", plural: "persistentvolumeclaims", short: []string{"pvc"}, flags: "ns", hooks: claimHooks()},
+		{version: core, kind: "PodTemplate", plural: "podtemplates", flags: "ng", hooks: podTemplateHooks()},
+		{version: core, kind: "ReplicationController", plural: "replicationcontrollers", short: []string{"rc"}, categories: all, flags: "nsg", fields: []string{"status.replicas"}, hooks: replicationControllerHooks()},
+		{version: core, kind: "Service", plural: "services", short: []string{"svc"}, categories: all, flags: "ns", hooks: serviceHooks()},
 		{version: core, kind: "ServiceAccount", plural: "serviceaccounts", short: []string{"sa"}, flags: "n"},
 		{version: apps, kind: "Deployment", plural: "deployments", short: []string{"deploy"}, categories: all, flags: "nsg", scale: replicas, hooks: deploymentHooks()},
 		{version: apps, kind: "ReplicaSet", plural: "replicasets", short: []string{"rs"}, categories: all, flags: "nsg", scale: replicas, fields: []string{"status.replicas"}, hooks: replicaSetHooks()},
 		{version: apps, kind: "StatefulSet", plural: "statefulsets", short: []string{"sts"}, categories: all, flags: "nsg", scale: replicas, hooks: statefulSetHooks()},
 		{version: apps, kind: "DaemonSet", plural: "daemonsets", short: []string{"ds"}, categories: all, flags: "nsg", hooks: daemonSetHooks()},
+		{version: batchv1.SchemeGroupVersion, kind: "Job", plural: "jobs", categories: all, flags: "nsg", fields: []string{"status.successful"}, hooks: jobHooks()},
 		{version: coordinationv1.SchemeGroupVersion, kind: "Lease", plural: "leases", flags: "n", hooks: leaseHooks()},
 		{version: policyv1.SchemeGroupVersion, kind: "PodDisruptionBudget", plural: "poddisruptionbudgets", short: []string{"pdb"}, flags: "nsg", hooks: budgetHooks()},
 		{version: schedulingv1.SchemeGroupVersion, kind: "PriorityClass", plural: "priorityclasses", short: []string{"pc"}, flags: "g", hooks: priorityClassHooks()},
+		{version: storage, kind: "CSINode", plural: "csinodes", hooks: csiNodeHooks()},
+		{version: storage, kind: "VolumeAttachment", plural: "volumeattachments", flags: "s", hooks: attachmentHooks()},
 		{version: storage, kind: "StorageClass", plural: "storageclasses", short: []string{"sc"}, hooks: storageClassHooks()},
 		{version: apiextensionsv1.SchemeGroupVersion, kind: "CustomResourceDefinition", plural: "customresourcedefinitions", short: []string{"crd", "crds"}, categories: []string{"api-extensions"}, flags: "sg", hooks: definitionHooks()},
 	}

@@ -353,3 +353,30 @@ func budgetColumns() []column {
 		count("Allowed Disruptions", "status.disruptionsAllowed"), ageColumn(),
 	}
 }
+
+// inTemplate joins a field of the containers of a pod template.
+func inTemplate(name, path string) column {
+	return column{name: name, kind: "string", value: func(r row) any {
+		var out []string
+		for _, c := range r.list("template.spec.containers") {
+			out = append(out, c.text(path))
+		}
+		return strings.Join(out, ",")
+	}}
+}
+
+// labelsText prints labels, or that there are none.
+func labelsText(content map[string]any) string {
+	if len(content) == 0 {
+		return "<none>"
+	}
+	set := labels.Set{}
+	for key, value := range content {
+		set[key], _ = value.(string)
+	}
+	return set.String()
+}
+
+func parseTime(text string) (time.Time, error) {
+	return time.Parse(time.RFC3339, text) //nolint:wrapcheck // the caller needs to know only that it is no time
+}
