@@ -73,9 +73,10 @@ func enter(t *testing.T) *harness {
 	return &harness{testCluster: l, t: t, ctx: t.Context()}
 }
 
-// quick are the flags of tests that are not about batching or replicas.
+// quick are the flags of tests that are not about batching or replicas. On a busy host half a second goes by between two pods that were created
+// together; with a shorter idle time they are planned apart.
 func quick(flags ...string) []string {
-	return append([]string{"--disable-leader-election", "--batch-idle-duration=200ms"}, flags...)
+	return append([]string{"--disable-leader-election", "--batch-idle-duration=500ms"}, flags...)
 }
 
 // controller starts a controller with quick flags and these, and returns when it acts.

@@ -133,7 +133,6 @@ func TestPodLargerThanEveryInstanceType(t *testing.T) {
 	w.nothingLaunched()
 
 	w.create(deployment("web", 2, "500m"))
-	w.awaitNodes(1)
 	w.await("the others run", patience, func() string {
 		if text := w.notRunning(3); text != "2 run of 3" {
 			return text
