@@ -56,7 +56,8 @@ func jobHooks() hooks {
 			return errs
 		}),
 		columns: append(append([]column{
-			nameColumn(), {name: "Status", kind: "string", value: func(r row) any { return jobStatus(r) }},
+			nameColumn(),
+			{name: "Status", kind: "string", value: func(r row) any { return jobStatus(r) }},
 			{name: "Completions", kind: "string", value: func(r row) any {
 				if r.get("spec.completions") == nil {
 					return fmt.Sprintf("%d/1 of %d", r.number("status.succeeded"), r.number("spec.parallelism"))

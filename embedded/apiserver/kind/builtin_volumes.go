@@ -155,11 +155,11 @@ func attachmentHooks() hooks {
 		}),
 		columns: []column{
 			nameColumn(), text("Attacher", "spec.attacher"), text("PV", "spec.source.persistentVolumeName"), text("Node", "spec.nodeName"),
-			{name: "Attached", kind: "boolean", value: func(r row) any { return r.get("status.attached") == true }}, ageColumn(),
+			{name: "Attached", kind: "boolean", value: func(r row) any { return r.get("status.attached") == true }},
+			ageColumn(),
 		},
 	}
 }
-
 
 // validateDriver checks the name of a CSI driver.
 func validateDriver(name string, path *field.Path) field.ErrorList {

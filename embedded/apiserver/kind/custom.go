@@ -73,6 +73,8 @@ func compileVersion(definition *apiextensionsv1.CustomResourceDefinition, v apie
 		return nil, err
 	}
 	k.decode = c.decode
+	// kube-apiserver defaults objects again when it reads them from storage. By then the status of the client is gone.
+	k.create = func(content map[string]any) { defaulting.Default(content, c.structural) }
 	k.validate = c.validate
 	if k.table, err = customTable(v.AdditionalPrinterColumns); err != nil {
 		return nil, err

@@ -237,3 +237,36 @@ func TestReadObjectsDoNotChange(t *testing.T) {
 		t.Errorf("the object changed from %v to %v", before.Object, created.Object)
 	}
 }
+
+// TestTakenNamesAreNotGenerated: of the names that are generated for an object, the first free one is used, and after eight the client is told.
+func TestTakenNamesAreNotGenerated(t *testing.T) {
+	suffixes, next := []string{"a", "a", "b", "a", "b", "c"}, 0
+	r, err := registry.New(registry.Options{
+		Now: time.Now, UID: func() types.UID { return types.UID(fmt.Sprint(next)) }, History: 10,
+		Suffix: func() string {
+			next++
+			return suffixes[min(next, len(suffixes))-1]
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := r.Kind(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"})
+	create := func() (string, error) {
+		o, err := r.Create(&registry.Request{Kind: kind, Namespace: "default"}, map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"generateName": "x-"},
+		})
+		if err != nil {
+			return "", err
+		}
+		return o.GetName(), nil
+	}
+	for _, want := range []string{"x-a", "x-b", "x-c"} {
+		if got, err := create(); got != want || err != nil {
+			t.Errorf("created %q, %v, want %s", got, err, want)
+		}
+	}
+	if _, err := create(); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("when all names are taken the error is %v", err)
+	}
+}
