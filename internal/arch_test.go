@@ -111,6 +111,8 @@ embedded/apiserver/store, embedded/apiserver/kind <
 embedded/apiserver/registry < embedded/apiserver/store, embedded/apiserver/kind
 embedded/apiserver/front < embedded/apiserver/registry, embedded/apiserver/kind
 embedded/apiserver/conformance <
+embedded/view < embedded/apiserver/kind, embedded/apiserver/registry
+embedded/kubelet, embedded/workloads < embedded/view
 internal/options <
 internal/observe < API, internal/ttlcache
 internal/observe/logfield <
@@ -159,6 +161,9 @@ internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, int
 internal/controller/legacy < CONTROLLERBASE, internal/convert, internal/manifest
 CONTROLLERS = internal/controller/...
 internal/controller < API, cloud, internal/observe, internal/options, internal/translate, internal/overlay, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS
+
+embedded/scheduler < API, cloud, internal/simulation, embedded/view
+embedded/controlplane < embedded/apiserver/front, embedded/apiserver/registry, embedded/kubelet, embedded/scheduler, embedded/view, embedded/workloads
 
 # layer 6: wiring
 internal/operator < API, cloud, cloud/plugin, internal/observe, internal/options, internal/controller, internal/controller/nodelookup, internal/observe/logfield
