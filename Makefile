@@ -9,6 +9,8 @@ SHELL := /bin/bash
 PODS ?= $(if $(filter aws,$(CLOUD)),10,100)
 # Cloud provider of `make demo`, `make up` and `make chaos`: kwok, or aws for the AWS provider against a local AWS test server.
 CLOUD ?= kwok
+# Control plane of `make demo`: memory, or real, which is built from its sources first. CLOUD=aws needs the real one.
+CONTROL_PLANE ?= memory
 # Scene that `make demo` runs instead of provisioning: consolidation, drift, expiry or repair; with CLOUD=aws: storm (use about PODS=500).
 SCENE ?=
 # Random seed of the faults that `make chaos` injects, and of the first problem of `make oracle`; and how many times it kills the controller.
@@ -42,8 +44,13 @@ help: ## Show this list
 	@echo "make <target>, for example: make demo PODS=1000 CATALOG=aws/us-east-1"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build local demo-program ## Provision and remove nodes on a real control plane: PODS=100 SCENE=drift CLOUD=aws
+ifeq ($(CONTROL_PLANE)$(CLOUD),memorykwok)
+demo: build ## Provision and remove nodes: PODS=100 SCENE=drift CATALOG=aws/us-east-1 CONTROL_PLANE=real CLOUD=aws
+	@$(BIN)/karpenter demo --pods='$(PODS)' --catalog='$(CATALOG)' --scene='$(SCENE)'
+else
+demo: build local demo-program
 	@$(BIN)/demo -cloud='$(CLOUD)' -pods='$(PODS)' -catalog='$(CATALOG)' -scene='$(SCENE)'
+endif
 
 up: build local demo-program ## Run a local cluster with the controller until Ctrl-C: CATALOG=generic
 	@eval "$$($(BIN)/local env)"; exec $(BIN)/demo -stay -cloud='$(CLOUD)' -catalog='$(CATALOG)'

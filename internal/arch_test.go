@@ -42,6 +42,8 @@ api/aws/crds/gen < api/aws/v1, api/crds, api/crds/generator
 api/kwok/crds/gen < api/crds, api/crds/generator
 API = api/...
 
+examples <
+
 # layer 1: the engine, standard library only
 internal/core/resource, internal/core/requirement, internal/core/bitset, internal/core/lp, internal/core/spelling <
 internal/core/topology, internal/core/volume < internal/core/requirement
@@ -164,12 +166,13 @@ internal/controller < API, cloud, internal/observe, internal/options, internal/t
 
 embedded/scheduler < API, cloud, internal/simulation, embedded/view
 embedded/controlplane < embedded/apiserver/front, embedded/apiserver/registry, embedded/kubelet, embedded/scheduler, embedded/view, embedded/workloads
+internal/demo < API
 
 # layer 6: wiring
 internal/operator < API, cloud, cloud/plugin, internal/observe, internal/options, internal/controller, internal/controller/nodelookup, internal/observe/logfield
 
 # layer 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, cloud/plugin, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert, internal/observe/logfield
+cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, cloud/plugin, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert, internal/observe/logfield, internal/demo, embedded/controlplane, examples
 
 # scenarios and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/translate, internal/manifest, internal/options, internal/simulation, test/scenario/...
@@ -185,7 +188,7 @@ test/referencepage <
 test/poll <
 test/process <
 test/awscluster < cloud/aws/awstest, cloud/aws/awstest/ebs, cloud/aws/awstest/join
-test/demo < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane, test/process, test/simcluster
+test/demo < API, cloud, cloud/kwok, internal/demo, cloud/aws/awstest, test/awscluster, test/controlplane, test/process, test/simcluster
 test/simcluster < API, test/controlplane
 test/chaos < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane, test/poll, test/process, test/simcluster
 test/attacks < API, test/poll, test/process, test/simcluster

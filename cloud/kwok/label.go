@@ -30,8 +30,8 @@ const (
 	labelNode = "kwok.x-k8s.io/node"
 	// labelPartition selects the kwok controller of the Node.
 	labelPartition = "kwok-partition"
-	// labelPrice is the label from which cluster viewers read the hourly price.
-	labelPrice = "eks-node-viewer/instance-price"
+	// PriceLabel is the label from which cluster viewers read the hourly price.
+	PriceLabel = "eks-node-viewer/instance-price"
 
 	nodeFake     = "fake"
 	partitionOne = "a"
@@ -62,7 +62,7 @@ func launchLabels(claim *v1.NodeClaim, chosen cloud.Candidate, rules v1.LabelRul
 	set := cloud.Requirements(claim.Spec.Requirements, rules).
 		And(cloud.Requirements(chosen.Type.Requirements, rules)).
 		And(cloud.Requirements(chosen.Offering.Requirements, rules))
-	labels := map[string]string{labelPrice: fmt.Sprintf("%f", chosen.Offering.Price)}
+	labels := map[string]string{PriceLabel: fmt.Sprintf("%f", chosen.Offering.Price)}
 	for _, r := range set {
 		if r.Operator() != requirement.In || r.Key == corev1.LabelHostname {
 			continue

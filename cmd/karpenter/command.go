@@ -37,6 +37,7 @@ func (e codedError) Unwrap() error { return e.error }
 // commandLine is the grammar of the command line.
 type commandLine struct {
 	Controller controllerCommand `cmd:"" help:"Run the controllers against a cluster. This is what a cluster runs."`
+	Demo       demoCommand       `cmd:"" help:"Show the controller at work in a cluster in memory, with simulated nodes. Needs no cluster."`
 	Simulate   simulateCommand   `cmd:"" help:"Show what Karpenter would do for the objects in files. Needs no cluster."`
 	Snapshot   snapshotCommand   `cmd:"" help:"Capture a snapshot of a cluster, for simulations elsewhere."`
 	Explain    explainCommand    `cmd:"" help:"Explain the state of a pod, node or NodePool, and what would change it. Read-only."`

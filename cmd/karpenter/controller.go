@@ -25,7 +25,14 @@ func (*controllerCommand) Help() string {
 }
 
 // Run implements the subcommand.
-func (c *controllerCommand) Run(s streams) (err error) {
+func (c *controllerCommand) Run(s streams) error {
+	ctx, stop := untilSignal(context.Background())
+	defer stop()
+	return c.run(ctx, s)
+}
+
+// run runs the controllers until the context ends.
+func (c *controllerCommand) run(ctx context.Context, s streams) (err error) {
 	provider, err := providerNamed(c.CloudProvider)
 	if err != nil {
 		return err
@@ -43,8 +50,6 @@ func (c *controllerCommand) Run(s streams) (err error) {
 
 	build := observe.ReadBuild(version)
 	log := observe.LogConfig{Level: string(c.Log.Level), Output: out, Errors: problems, Commit: build.Commit}.Logger()
-	ctx, stop := untilSignal(context.Background())
-	defer stop()
 	if err := operator.Run(ctx, c.Options, operator.Process{Provider: provider, Build: build, Log: log}); err != nil {
 		log.Error("the controller failed", logfield.Error(err))
 		return err

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/karpenter-anew/karpenter/internal/demo"
 	"github.com/karpenter-anew/karpenter/test/awscluster"
 	"github.com/karpenter-anew/karpenter/test/process"
 )
@@ -38,7 +39,7 @@ type controller struct {
 
 	mu      sync.Mutex
 	process *process.Process
-	log     *lastLines
+	log     *demo.LogTail
 	err     error // why the last start failed
 }
 
@@ -67,7 +68,7 @@ func startController(s settings, kubeconfig string, aws *awscluster.AWS, out io.
 	if !s.stay {
 		// A node that just got a pod is not disrupted for twice this time; 20 seconds would be a long pause in the demo.
 		args = append(args, "--batch-max-duration=5s")
-		args = append(args, sceneOf(s).flags...)
+		args = append(args, sceneOf(s).Flags...)
 	}
 	c.launch = func(log io.Writer) (*process.Process, error) {
 		return process.Start(s.controller, args, environment, log)
@@ -90,13 +91,13 @@ func (c *controller) begin() error {
 func (c *controller) start() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.log = &lastLines{next: c.out}
+	c.log = &demo.LogTail{Next: c.out}
 	c.process, c.err = c.launch(c.log)
 	return c.err
 }
 
 // current is the process that runs or ended last, with its log.
-func (c *controller) current() (*process.Process, *lastLines) {
+func (c *controller) current() (*process.Process, *demo.LogTail) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.process, c.log
@@ -109,7 +110,7 @@ func (c *controller) supervise() {
 	for {
 		p, log := c.current()
 		<-p.Done()
-		if c.killed() || p.Err() == nil || !log.contains(lostLease) {
+		if c.killed() || p.Err() == nil || !log.Contains(lostLease) {
 			return
 		}
 		select {
@@ -163,7 +164,7 @@ func (c *controller) kill() error {
 
 // awaitReady waits until the controller's readiness probe succeeds.
 func (c *controller) awaitReady(ctx context.Context) error {
-	return poll(ctx, time.Minute, "the controller to become ready", func() (bool, error) {
+	return demo.Poll(ctx, time.Minute, "the controller to become ready", func() (bool, error) {
 		_, err := process.Get(ctx, c.healthPort, "/readyz")
 		return err == nil, err
 	})

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/karpenter-anew/karpenter/internal/demo"
 	"github.com/karpenter-anew/karpenter/test/process"
 )
 
@@ -34,7 +35,7 @@ const lost = `echo '{"message":"failed","error":"leader election lost"}'; exit 1
 func TestControllerThatLostItsLeaseIsRestarted(t *testing.T) {
 	ready := filepath.Join(t.TempDir(), "ready")
 	c, count := starter(t, lost, lost, fmt.Sprintf("trap 'exit 0' TERM; touch %s; while :; do sleep 0.02; done", ready))
-	err := poll(t.Context(), time.Minute, "the third process", func() (bool, error) {
+	err := demo.Poll(t.Context(), time.Minute, "the third process", func() (bool, error) {
 		_, err := os.Stat(ready)
 		return err == nil, nil
 	})

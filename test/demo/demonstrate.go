@@ -8,6 +8,9 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/karpenter-anew/karpenter/cloud/kwok"
+	"github.com/karpenter-anew/karpenter/internal/demo"
 )
 
 // demonstrate runs one scene.
@@ -26,23 +29,24 @@ func demonstrate(ctx context.Context, s settings, what scene, out io.Writer) (er
 			_ = os.Remove(log.Name())
 		}
 	}()
-	show := newProgress(out, start)
-	logged := newSpotlight(show, what.lines)
-	p := &play{settings: s, show: show, logged: logged}
+	show := demo.NewProgress(out, start)
+	logged := demo.NewSpotlight(show, what.Lines)
+	p := &play{Play: &demo.Play{Settings: demo.Settings{Pods: s.pods, Catalog: s.catalog, PriceLabel: kwok.PriceLabel, Manifests: os.DirFS(s.manifests)}, Show: show, Logged: logged}}
 	p.stack, err = startStack(ctx, s, io.MultiWriter(log, logged), func(step string, took time.Duration) {
-		show.line(step)
-		if p.cluster == 0 {
-			p.cluster = took
+		show.Line(step)
+		if p.Cluster == 0 {
+			p.Cluster = took
 		} else {
-			p.controller = took
+			p.Controller = took
 		}
 	})
 	if err != nil {
 		return err
 	}
-	figures, err := what.perform(p)
+	p.Ctx, p.Client, p.Price = p.stack.ctx, p.stack.client, p.stack.pricePerHour
+	figures, err := what.play(p)
 	if err != nil {
-		show.end()
+		show.End()
 		if ctx.Err() == nil {
 			asking, cancel := context.WithTimeout(ctx, 10*time.Second)
 			defer cancel()
@@ -53,7 +57,7 @@ func demonstrate(ctx context.Context, s settings, what scene, out io.Writer) (er
 	if err := p.stack.end(); err != nil {
 		return err
 	}
-	show.line("cluster and controller stopped")
+	show.Line("cluster and controller stopped")
 	_, err = fmt.Fprintf(out, "\n%s · %.1f s in all\n", figures, time.Since(start).Seconds())
 	return err
 }
@@ -69,4 +73,23 @@ func openLog(path string) (*os.File, error) {
 		return nil, fmt.Errorf("opening the controller's log file: %w", err)
 	}
 	return log, nil
+}
+
+// diagnose describes a failure: what waits in the cluster, and the end of the controller's log.
+func diagnose(ctx context.Context, st *stack) string {
+	return demo.Describe(ctx, st.client) + st.refusals() + controllerLog(st.controller, 15)
+}
+
+// controllerLog returns the last n lines of the controller's log in readable form.
+func controllerLog(c *controller, n int) string {
+	if c == nil {
+		return ""
+	}
+	var text strings.Builder
+	text.WriteString("--- last lines of the controller's log:\n")
+	_, log := c.current()
+	for _, line := range log.Tail(n) {
+		text.WriteString(demo.PrettyLine(line) + "\n")
+	}
+	return text.String()
 }

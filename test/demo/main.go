@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/karpenter-anew/karpenter/internal/demo"
 	"github.com/karpenter-anew/karpenter/test/simcluster"
 )
 
@@ -52,7 +53,7 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	flags.StringVar(&s.cloud, "cloud", "kwok", "the cloud: kwok, whose nodes are simulated, or aws, the AWS provider against an AWS test server on loopback")
 	flags.StringVar(&s.catalog, "catalog", "generic", "the catalog of instance types: generic, or a region such as aws/us-east-1")
 	flags.BoolVar(&s.stay, "stay", false, "start cluster and controller and keep them until Ctrl-C")
-	flags.StringVar(&s.scene, "scene", "", "show this instead of the whole loop: "+sceneNames())
+	flags.StringVar(&s.scene, "scene", "", "show this instead of the whole loop: "+demo.SceneNames())
 	flags.StringVar(&s.launcher, "launcher", "bin/local", "the built launcher of the control plane")
 	flags.StringVar(&s.controller, "controller", "bin/karpenter", "the built controller")
 	flags.StringVar(&s.manifests, "manifests", "", "directory of the manifests (default: examples/ and the cloud)")
@@ -75,8 +76,8 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	if s.manifests == "" {
 		s.manifests = filepath.Join("examples", s.cloud)
 	}
-	if s.scene != "" && sceneOf(s).name != s.scene {
-		return settings{}, fmt.Errorf("unknown scene %q; known: %s", s.scene, sceneNames())
+	if s.scene != "" && sceneOf(s).Name != s.scene {
+		return settings{}, fmt.Errorf("unknown scene %q; known: %s", s.scene, demo.SceneNames())
 	}
 	return s, nil
 }

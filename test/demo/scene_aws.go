@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/internal/demo"
 )
 
 // The clouds.
@@ -29,15 +30,14 @@ const (
 // quickStart is the quick start on EKS: a NodePool and its EC2NodeClass, a Deployment scaled up, a spot interruption, and the Deployment
 // scaled down to zero.
 func quickStart() scene {
-	return scene{
-		name: "quick-start",
-		lines: []string{
+	return scene{onAWS: performQuickStart, Scene: demo.Scene{
+		Name: "quick-start",
+		Lines: []string{
 			"found provisionable pod(s)", "computed new nodeclaim(s) to fit pod(s)", "created nodeclaim", "launched nodeclaim", "registered nodeclaim",
 			"initialized nodeclaim", "deleted nodeclaim because of an interruption", "garbage collecting nodeclaim without instance", "disrupting node(s)",
 			"tainted node", "deleted node", "deleted nodeclaim",
 		},
-		perform: performQuickStart,
-	}
+	}}
 }
 
 // quickFigures are the figures of the quick start.
@@ -55,26 +55,26 @@ func (f quickFigures) String() string {
 }
 
 func performQuickStart(p *play) (fmt.Stringer, error) {
-	f := quickFigures{pods: p.settings.pods, cluster: p.cluster, controller: p.controller}
+	f := quickFigures{pods: p.Settings.Pods, cluster: p.Play.Cluster, controller: p.Play.Controller}
 	in := func(key string, values ...any) any {
 		return map[string]any{"key": key, "operator": "In", "values": values}
 	}
 	// The example's pool, with spot instances, which can be interrupted, and without the minute before anything is removed.
-	err := p.pool(set([]any{
+	err := p.Pool(demo.Set([]any{
 		in("kubernetes.io/arch", "amd64"), in("kubernetes.io/os", "linux"), in(v1.CapacityTypeLabelKey, "spot", "on-demand"),
 		in("karpenter.k8s.aws/instance-category", "c", "m", "r"),
 		map[string]any{"key": "karpenter.k8s.aws/instance-generation", "operator": "Gt", "values": []any{"2"}},
-	}, "spec", "template", "spec", "requirements"), set("5s", "spec", "disruption", "consolidateAfter"),
-		set([]any{map[string]any{"nodes": "100%"}}, "spec", "disruption", "budgets"))
+	}, "spec", "template", "spec", "requirements"), demo.Set("5s", "spec", "disruption", "consolidateAfter"),
+		demo.Set([]any{map[string]any{"nodes": "100%"}}, "spec", "disruption", "budgets"))
 	if err != nil {
 		return f, err
 	}
 	start := time.Now()
-	state, err := p.launch(f.pods)
+	state, err := p.Launch(f.pods)
 	if err != nil {
 		return f, err
 	}
-	f.running, f.nodes, f.pricePerH = time.Since(start), state.nodes, state.pricePerH
+	f.running, f.nodes, f.pricePerH = time.Since(start), state.Nodes, state.PricePerHour
 	p.showInstances()
 	start = time.Now()
 	if err := p.interrupt(); err != nil {
@@ -83,10 +83,10 @@ func performQuickStart(p *play) (fmt.Stringer, error) {
 	f.again = time.Since(start)
 	p.showInstances()
 	start = time.Now()
-	if err := p.scale(0); err != nil {
+	if err := p.Scale(0); err != nil {
 		return f, err
 	}
-	if _, err := p.await("nodes gone", func(c counts) (bool, error) { return c.nodes+c.claims+c.running+c.pending == 0, nil }); err != nil {
+	if _, err := p.Await("nodes gone", func(c demo.Counts) (bool, error) { return c.Nodes+c.Claims+c.Running+c.Pending == 0, nil }); err != nil {
 		return f, err
 	}
 	f.gone = time.Since(start)
@@ -109,7 +109,7 @@ func (p *play) showInstances() {
 		if i.Spot {
 			kind = "spot"
 		}
-		p.show.line(fmt.Sprintf("  ec2: %s %s in %s, %s, $%.4f/h, as %s", i.ID, i.Type, i.Zone, kind, p.aws.Account.Price(&i), i.DNS))
+		p.Show.Line(fmt.Sprintf("  ec2: %s %s in %s, %s, $%.4f/h, as %s", i.ID, i.Type, i.Zone, kind, p.aws.Account.Price(&i), i.DNS))
 	}
 }
 
@@ -122,12 +122,12 @@ func (p *play) interrupt() error {
 		return errors.New("no spot instance is running")
 	}
 	lost := all[at]
-	p.show.line("  ec2: " + lost.ID + " gets a spot interruption warning of two minutes")
-	_, err := p.await(fmt.Sprintf("%d pods running again, without %s", p.settings.pods, lost.DNS), func(c counts) (bool, error) {
-		if c.running != p.settings.pods || c.pending > 0 || c.initialized != c.claims || c.nodes != c.claims {
+	p.Show.Line("  ec2: " + lost.ID + " gets a spot interruption warning of two minutes")
+	_, err := p.Await(fmt.Sprintf("%d pods running again, without %s", p.Settings.Pods, lost.DNS), func(c demo.Counts) (bool, error) {
+		if c.Running != p.Settings.Pods || c.Pending > 0 || c.Initialized != c.Claims || c.Nodes != c.Claims {
 			return false, nil
 		}
-		nodes, err := p.nodes()
+		nodes, err := p.Nodes()
 		if err != nil {
 			return false, err
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/demo"
 )
 
 // stormName is the scene of many launches while the cloud fails.
@@ -25,7 +26,8 @@ const (
 
 // stormScene launches a node for each pod at once while EC2 throttles calls and has insufficient capacity, and kills the controller meanwhile.
 func stormScene() scene {
-	return scene{name: stormName, lines: []string{"computed new nodeclaim(s) to fit pod(s)", "garbage collecting instance without nodeclaim"}, perform: performStorm}
+	lines := []string{"computed new nodeclaim(s) to fit pod(s)", "garbage collecting instance without nodeclaim"}
+	return scene{onAWS: performStorm, Scene: demo.Scene{Name: stormName, Lines: lines}}
 }
 
 // stormFigures are the figures of the storm.
@@ -45,9 +47,9 @@ func (f stormFigures) String() string {
 }
 
 func performStorm(p *play) (fmt.Stringer, error) {
-	f := stormFigures{nodes: p.settings.pods}
-	err := p.pool(set("5s", "spec", "disruption", "consolidateAfter"), set([]any{map[string]any{"nodes": "100%"}}, "spec", "disruption", "budgets"),
-		set(map[string]any{"cpu": "100000"}, "spec", "limits"))
+	f := stormFigures{nodes: p.Settings.Pods}
+	err := p.Pool(demo.Set("5s", "spec", "disruption", "consolidateAfter"), demo.Set([]any{map[string]any{"nodes": "100%"}}, "spec", "disruption", "budgets"),
+		demo.Set(map[string]any{"cpu": "100000"}, "spec", "limits"))
 	if err != nil {
 		return f, err
 	}
@@ -58,28 +60,28 @@ func performStorm(p *play) (fmt.Stringer, error) {
 	if err := p.scaleApart(f.nodes); err != nil {
 		return f, err
 	}
-	if err := p.wait("a third of the instances launched", func(counts) bool { return 3*len(account.Instances()) >= f.nodes }); err != nil {
+	if err := p.wait("a third of the instances launched", func(demo.Counts) bool { return 3*len(account.Instances()) >= f.nodes }); err != nil {
 		return f, err
 	}
 	if err := p.stack.controller.kill(); err != nil {
 		return f, err
 	}
-	p.show.line("the controller is killed")
+	p.Show.Line("the controller is killed")
 	before := len(account.Calls(""))
-	if err := p.control(p.settings); err != nil {
+	if err := p.control(); err != nil {
 		return f, err
 	}
 	f.starting = len(account.Calls("")) - before
-	p.show.line("a new controller is ready")
-	err = p.wait(fmt.Sprintf("%d pods running, each on its own node", f.nodes), func(c counts) bool {
-		return c.running == f.nodes && c.pending == 0 && c.initialized == c.claims && c.nodes == c.claims
+	p.Show.Line("a new controller is ready")
+	err = p.wait(fmt.Sprintf("%d pods running, each on its own node", f.nodes), func(c demo.Counts) bool {
+		return c.Running == f.nodes && c.Pending == 0 && c.Initialized == c.Claims && c.Nodes == c.Claims
 	})
 	if err != nil {
 		return f, err
 	}
 	f.running, f.calls, f.operations = time.Since(start), len(account.Calls(""))-f.starting, p.calls()
 	f.launched = len(account.Instances())
-	if err := p.wait("no instance without a nodeclaim", func(c counts) bool { return len(p.running()) == c.claims }); err != nil {
+	if err := p.wait("no instance without a nodeclaim", func(c demo.Counts) bool { return len(p.running()) == c.Claims }); err != nil {
 		return f, err
 	}
 	if f.orphans, err = p.orphans(); err != nil {
@@ -89,37 +91,37 @@ func performStorm(p *play) (fmt.Stringer, error) {
 	if err := p.scaleApart(0); err != nil {
 		return f, err
 	}
-	if err := p.wait("no node, no instance and no launch template left", func(c counts) bool {
-		return c.nodes+c.claims+c.running+c.pending+len(p.running())+len(account.LaunchTemplates()) == 0
+	if err := p.wait("no node, no instance and no launch template left", func(c demo.Counts) bool {
+		return c.Nodes+c.Claims+c.Running+c.Pending+len(p.running())+len(account.LaunchTemplates()) == 0
 	}); err != nil {
 		return f, err
 	}
 	f.gone = time.Since(start)
 	if f.perNode() > stormCallsPerNode {
-		return f, fmt.Errorf("%w: a node cost %.2f calls, more than %.1f\n%s", errBroken, f.perNode(), stormCallsPerNode, f)
+		return f, fmt.Errorf("%w: a node cost %.2f calls, more than %.1f\n%s", demo.ErrBroken, f.perNode(), stormCallsPerNode, f)
 	}
 	return f, nil
 }
 
 // wait is await with the limit that many nodes need.
-func (p *play) wait(what string, done func(counts) bool) error {
-	err := poll(p.ctx, stormLimit, what, func() (bool, error) {
-		now, err := p.count()
+func (p *play) wait(what string, done func(demo.Counts) bool) error {
+	err := demo.Poll(p.Ctx, stormLimit, what, func() (bool, error) {
+		now, err := p.Count()
 		if err != nil {
 			return false, err
 		}
-		p.show.counts(now)
+		p.Show.Counts(now)
 		return done(now), nil
 	})
 	if err == nil {
-		p.show.line(what)
+		p.Show.Line(what)
 	}
 	return err
 }
 
 // scaleApart applies the Deployment with this many replicas, each on its own node.
 func (p *play) scaleApart(replicas int) error {
-	return apply(p.ctx, p.client, p.settings.manifests, "inflate.yaml", func(object *unstructured.Unstructured) error {
+	return demo.Apply(p.Ctx, p.Client, p.Settings.Manifests, "inflate.yaml", func(object *unstructured.Unstructured) error {
 		if err := unstructured.SetNestedField(object.Object, int64(replicas), "spec", "replicas"); err != nil {
 			return err
 		}
@@ -134,7 +136,7 @@ func (p *play) scaleApart(replicas int) error {
 // orphans counts instances that were launched and have no nodeclaim, and fails if one of them still runs or a nodeclaim has none.
 func (p *play) orphans() (int, error) {
 	var claims v1.NodeClaimList
-	if err := p.client.List(p.ctx, &claims); err != nil {
+	if err := p.Client.List(p.Ctx, &claims); err != nil {
 		return 0, fmt.Errorf("listing nodeclaims: %w", err)
 	}
 	has := func(id string) bool {
@@ -146,13 +148,13 @@ func (p *play) orphans() (int, error) {
 		case has(i.ID):
 			known++
 		case i.State == "running" || i.State == "pending":
-			return 0, fmt.Errorf("%w: instance %s has no nodeclaim", errBroken, i.ID)
+			return 0, fmt.Errorf("%w: instance %s has no nodeclaim", demo.ErrBroken, i.ID)
 		default:
 			strange++
 		}
 	}
 	if known != len(claims.Items) {
-		return 0, fmt.Errorf("%w: %d nodeclaims have %d instances", errBroken, len(claims.Items), known)
+		return 0, fmt.Errorf("%w: %d nodeclaims have %d instances", demo.ErrBroken, len(claims.Items), known)
 	}
 	return strange, nil
 }

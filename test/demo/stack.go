@@ -9,8 +9,14 @@ import (
 	"strings"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/api/crds"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
+	"github.com/karpenter-anew/karpenter/internal/demo"
 	"github.com/karpenter-anew/karpenter/test/awscluster"
 	"github.com/karpenter-anew/karpenter/test/controlplane"
 )
@@ -21,6 +27,7 @@ type stack struct {
 	controller *controller
 	client     client.Client
 	log        io.Writer
+	settings   settings
 	// aws is the AWS test server; nil for the simulated cloud.
 	aws *awscluster.AWS
 	// ctx ends when the caller's does and when one of the two ends by itself; its cause says which.
@@ -41,7 +48,7 @@ func startStack(ctx context.Context, s settings, log io.Writer, said func(string
 	if err != nil {
 		return nil, err
 	}
-	st := &stack{cluster: cluster, log: log}
+	st := &stack{cluster: cluster, log: log, settings: s}
 	st.ctx, st.cancel = context.WithCancelCause(ctx)
 	go st.endWith(cluster.Done(), func() error { return fmt.Errorf("the cluster ended by itself: %w", cluster.Err()) })
 	if err := st.prepare(s); err != nil {
@@ -49,7 +56,7 @@ func startStack(ctx context.Context, s settings, log io.Writer, said func(string
 	}
 	said("cluster ready", time.Since(start))
 	start = time.Now()
-	if err := st.control(s); err != nil {
+	if err := st.control(); err != nil {
 		return nil, errors.Join(err, st.end())
 	}
 	said("controller ready", time.Since(start))
@@ -57,9 +64,9 @@ func startStack(ctx context.Context, s settings, log io.Writer, said func(string
 }
 
 // control starts the controller and returns when it is ready.
-func (st *stack) control(s settings) error {
+func (st *stack) control() error {
 	var err error
-	if st.controller, err = startController(s, st.cluster.Kubeconfig, st.aws, st.log); err != nil {
+	if st.controller, err = startController(st.settings, st.cluster.Kubeconfig, st.aws, st.log); err != nil {
 		return err
 	}
 	c := st.controller
@@ -81,10 +88,14 @@ func (st *stack) control(s settings) error {
 // prepare connects to the cluster and puts in what the controller needs.
 func (st *stack) prepare(s settings) error {
 	var err error
-	if st.client, err = newClient(st.cluster.Kubeconfig); err != nil {
+	if st.client, err = demo.NewClient(st.cluster.Kubeconfig, awsv1.AddToScheme); err != nil {
 		return err
 	}
-	if err := installCRDs(st.ctx, st.client, s); err != nil {
+	all, err := definitions(s)
+	if err != nil {
+		return err
+	}
+	if err := demo.InstallCRDs(st.ctx, st.client, all); err != nil {
 		return err
 	}
 	if s.cloud == cloudAWS {
@@ -95,7 +106,7 @@ func (st *stack) prepare(s settings) error {
 			return err
 		}
 	}
-	return apply(st.ctx, st.client, s.manifests, "nodeclass.yaml", nil)
+	return demo.Apply(st.ctx, st.client, os.DirFS(s.manifests), "nodeclass.yaml", nil)
 }
 
 // endWith cancels the stack's context when done is closed, unless the stack itself is stopping.
@@ -126,4 +137,19 @@ func (st *stack) end() error {
 		return nil
 	}
 	return failed
+}
+
+// definitions are those that the controller needs; those of earlier APIs only where it serves them. It has the same
+// environment.
+func definitions(s settings) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	read := kwokcrds.Definitions
+	if s.cloud == cloudAWS {
+		read = awscrds.Definitions
+	}
+	out, err := read()
+	if err != nil || !strings.Contains(os.Getenv("FEATURE_GATES"), "LegacyProvisioner=true") {
+		return out, err
+	}
+	legacy, err := crds.Legacy()
+	return append(out, legacy...), err
 }

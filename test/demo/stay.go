@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/karpenter-anew/karpenter/internal/demo"
 )
 
 // stay starts cluster and controller and keeps them until ctx ends, with the controller's log on out.
 func stay(ctx context.Context, s settings, out io.Writer) error {
-	st, err := startStack(ctx, s, prettyLog{out}, func(step string, took time.Duration) {
+	st, err := startStack(ctx, s, demo.PrettyLog{Out: out}, func(step string, took time.Duration) {
 		_, _ = fmt.Fprintf(out, "%s (%.1f s)\n", step, took.Seconds())
 	})
 	if err != nil {

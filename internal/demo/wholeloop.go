@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"fmt"
@@ -30,42 +30,42 @@ func (f figures) String() string {
 }
 
 // wholeLoop scales up and down again and measures each phase.
-func wholeLoop(p *play) (fmt.Stringer, error) {
-	s, show := p.settings, p.show
-	f := figures{catalog: s.catalog, pods: s.pods, cluster: p.cluster, controller: p.controller}
-	if err := p.pool(); err != nil {
+func wholeLoop(p *Play) (fmt.Stringer, error) {
+	s, show := p.Settings, p.Show
+	f := figures{catalog: s.Catalog, pods: s.Pods, cluster: p.Cluster, controller: p.Controller}
+	if err := p.Pool(); err != nil {
 		return f, err
 	}
 	for _, phase := range []struct {
 		replicas int
 		what     string
 		took     *time.Duration
-		done     func(counts) bool
+		done     func(Counts) bool
 	}{
-		{s.pods, fmt.Sprintf("%d pods running", s.pods), &f.running, func(c counts) bool { return c.running == s.pods && c.pending == 0 }},
-		{0, "pods gone", &f.podsGone, func(c counts) bool { return c.running+c.pending == 0 }},
-		{0, "nodes gone", &f.nodesGone, func(c counts) bool { return c.nodes+c.claims == 0 }},
+		{s.Pods, fmt.Sprintf("%d pods running", s.Pods), &f.running, func(c Counts) bool { return c.Running == s.Pods && c.Pending == 0 }},
+		{0, "pods gone", &f.podsGone, func(c Counts) bool { return c.Running+c.Pending == 0 }},
+		{0, "nodes gone", &f.nodesGone, func(c Counts) bool { return c.Nodes+c.Claims == 0 }},
 	} {
-		start := time.Now()
-		if err := p.scale(phase.replicas); err != nil {
+		took := stopwatch()
+		if err := p.Scale(phase.replicas); err != nil {
 			return f, err
 		}
-		err := poll(p.stack.ctx, phaseLimit(s.pods), phase.what, func() (bool, error) {
-			now, err := p.stack.count()
+		err := Poll(p.Ctx, phaseLimit(s.Pods), phase.what, func() (bool, error) {
+			now, err := p.Count()
 			if err != nil {
 				return false, err
 			}
-			show.counts(now)
-			if now.nodes > f.nodes || phase.replicas > 0 {
-				f.nodes, f.pricePerH = max(f.nodes, now.nodes), max(f.pricePerH, now.pricePerH)
+			show.Counts(now)
+			if now.Nodes > f.nodes || phase.replicas > 0 {
+				f.nodes, f.pricePerH = max(f.nodes, now.Nodes), max(f.pricePerH, now.PricePerHour)
 			}
 			return phase.done(now), nil
 		})
 		if err != nil {
 			return f, err
 		}
-		*phase.took = time.Since(start)
-		show.line(phase.what)
+		*phase.took = took()
+		show.Line(phase.what)
 	}
 	return f, nil
 }

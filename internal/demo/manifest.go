@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bytes"
@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"strings"
+	"io/fs"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,10 +18,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
-	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
-	"github.com/karpenter-anew/karpenter/api/crds"
-	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
@@ -31,17 +25,17 @@ import (
 // fieldOwner owns the fields that are applied from manifests.
 const fieldOwner = client.FieldOwner("karpenter-demo")
 
-// newClient returns a client for the cluster of a kubeconfig, without a rate limit.
-func newClient(kubeconfig string) (client.Client, error) {
+// NewClient returns a client for the cluster of a kubeconfig, without a rate limit. types adds types to its scheme.
+func NewClient(kubeconfig string, types ...func(*runtime.Scheme) error) (client.Client, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("reading kubeconfig %s: %w", kubeconfig, err)
 	}
 	config.QPS = -1
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, apiextensionsv1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, awsv1.AddToScheme,
-	} {
+	for _, add := range append([]func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, apiextensionsv1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme,
+	}, types...) {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the client: %w", err)
 		}
@@ -53,34 +47,15 @@ func newClient(kubeconfig string) (client.Client, error) {
 	return c, nil
 }
 
-// definitions are those that the controller needs; those of earlier APIs only where it serves them. It has the same
-// environment.
-func definitions(s settings) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	read := kwokcrds.Definitions
-	if s.cloud == cloudAWS {
-		read = awscrds.Definitions
-	}
-	out, err := read()
-	if err != nil || !strings.Contains(os.Getenv("FEATURE_GATES"), "LegacyProvisioner=true") {
-		return out, err
-	}
-	legacy, err := crds.Legacy()
-	return append(out, legacy...), err
-}
-
-// installCRDs creates the custom resource definitions and waits until they are served.
-func installCRDs(ctx context.Context, c client.Client, s settings) error {
-	definitions, err := definitions(s)
-	if err != nil {
-		return err
-	}
+// InstallCRDs creates the custom resource definitions and waits until they are served.
+func InstallCRDs(ctx context.Context, c client.Client, definitions []*apiextensionsv1.CustomResourceDefinition) error {
 	for _, crd := range definitions {
 		if err := c.Create(ctx, crd); err != nil {
 			return fmt.Errorf("installing CRD %s: %w", crd.Name, err)
 		}
 	}
 	for _, crd := range definitions {
-		err := poll(ctx, 30*time.Second, "CRD "+crd.Name+" to be served", func() (bool, error) {
+		err := Poll(ctx, 30*time.Second, "CRD "+crd.Name+" to be served", func() (bool, error) {
 			if err := c.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 				return false, err
 			}
@@ -98,10 +73,9 @@ func installCRDs(ctx context.Context, c client.Client, s settings) error {
 	return nil
 }
 
-// apply applies every object of a manifest file, after change has seen it; change may be nil.
-func apply(ctx context.Context, c client.Client, dir, file string, change func(*unstructured.Unstructured) error) error {
-	path := filepath.Join(dir, file)
-	text, err := os.ReadFile(path)
+// Apply applies every object of a manifest file, after change has seen it; change may be nil.
+func Apply(ctx context.Context, c client.Client, dir fs.FS, file string, change func(*unstructured.Unstructured) error) error {
+	text, err := fs.ReadFile(dir, file)
 	if err != nil {
 		return fmt.Errorf("reading manifest: %w", err)
 	}
@@ -111,15 +85,15 @@ func apply(ctx context.Context, c client.Client, dir, file string, change func(*
 		if err := documents.Decode(object); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("reading manifest %s: %w", path, err)
+			return fmt.Errorf("reading manifest %s: %w", file, err)
 		}
 		if change != nil {
 			if err := change(object); err != nil {
-				return fmt.Errorf("changing %s: %w", path, err)
+				return fmt.Errorf("changing %s: %w", file, err)
 			}
 		}
 		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership); err != nil {
-			return fmt.Errorf("applying %s: %w", path, err)
+			return fmt.Errorf("applying %s: %w", file, err)
 		}
 	}
 }
@@ -127,11 +101,11 @@ func apply(ctx context.Context, c client.Client, dir, file string, change func(*
 // pollPeriod is the polling interval of the demo.
 const pollPeriod = 200 * time.Millisecond
 
-// errBroken is part of an error that no waiting mends.
-var errBroken = errors.New("this must not happen")
+// ErrBroken is part of an error that no waiting mends.
+var ErrBroken = errors.New("this must not happen")
 
-// poll calls done until it returns true, an error that is errBroken, or the limit is reached.
-func poll(ctx context.Context, limit time.Duration, what string, done func() (bool, error)) error {
+// Poll calls done until it returns true, an error that is ErrBroken, or the limit is reached.
+func Poll(ctx context.Context, limit time.Duration, what string, done func() (bool, error)) error {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
 	tick := time.NewTicker(pollPeriod)
@@ -142,7 +116,7 @@ func poll(ctx context.Context, limit time.Duration, what string, done func() (bo
 		if ok {
 			return nil
 		}
-		if errors.Is(err, errBroken) {
+		if errors.Is(err, ErrBroken) {
 			return err
 		}
 		if err != nil {

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func TestPrettyLine(t *testing.T) {
 		{"plain text stays", "panic: oh\n", "panic: oh"},
 		{"an array stays", `["x"]`, `["x"]`},
 	} {
-		if got := prettyLine([]byte(c.line)); !strings.HasSuffix(got, c.want) {
+		if got := PrettyLine([]byte(c.line)); !strings.HasSuffix(got, c.want) {
 			t.Errorf("%s: %q does not end with %q", c.name, got, c.want)
 		}
 	}
@@ -27,13 +27,13 @@ func TestPrettyLine(t *testing.T) {
 
 func TestLastLines(t *testing.T) {
 	var passed bytes.Buffer
-	l := &lastLines{next: &passed}
+	l := &LogTail{Next: &passed}
 	for _, part := range []string{"one\ntw", "o\n", "three\nunfinished"} {
 		if n, err := l.Write([]byte(part)); n != len(part) || err != nil {
 			t.Fatalf("wrote %d bytes of %q: %v", n, part, err)
 		}
 	}
-	if got := string(bytes.Join(l.tail(2), []byte("|"))); got != "two|three" {
+	if got := string(bytes.Join(l.Tail(2), []byte("|"))); got != "two|three" {
 		t.Errorf("last lines %q, want two|three", got)
 	}
 	if got := passed.String(); got != "one\ntwo\nthree\n" {
@@ -44,49 +44,14 @@ func TestLastLines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if kept := len(l.tail(1 << 30)); kept > 2*keptLines {
+	if kept := len(l.Tail(1 << 30)); kept > 2*keptLines {
 		t.Errorf("%d lines are kept", kept)
-	}
-}
-
-func TestParse(t *testing.T) {
-	for _, args := range [][]string{{"-pods=0"}, {"-pods=-3"}, {"-pods=1000000"}, {"-pods=many"}, {"-scene=comedy"}, {"stray"}} {
-		if _, err := parse(args, &bytes.Buffer{}); err == nil {
-			t.Errorf("%v was accepted", args)
-		}
-	}
-	s, err := parse([]string{"-pods=7", "-catalog=aws/us-east-1"}, &bytes.Buffer{})
-	if err != nil || s.pods != 7 || s.catalog != "aws/us-east-1" || s.stay {
-		t.Errorf("settings %+v, error %v", s, err)
-	}
-}
-
-func TestUnknownSceneListsTheScenes(t *testing.T) {
-	_, err := parse([]string{"-scene=comedy"}, &bytes.Buffer{})
-	if err == nil {
-		t.Fatal("it was accepted")
-	}
-	for _, want := range []string{`"comedy"`, "consolidation, drift, expiry, repair"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q lacks %q", err, want)
-		}
-	}
-}
-
-func TestSceneOf(t *testing.T) {
-	for _, name := range []string{"", "consolidation", "drift", "expiry", "repair"} {
-		s, err := parse([]string{"-scene=" + name}, &bytes.Buffer{})
-		if err != nil {
-			t.Errorf("scene %q: %v", name, err)
-		} else if one := sceneOf(s); one.name != name || one.perform == nil {
-			t.Errorf("scene %q is played as %q", name, one.name)
-		}
 	}
 }
 
 func TestSpotlightShowsTheLinesOfItsScene(t *testing.T) {
 	var out bytes.Buffer
-	s := newSpotlight(newProgress(&out, time.Now()), []string{"deleted node"})
+	s := NewSpotlight(NewProgress(&out, time.Now()), []string{"deleted node"})
 	for _, line := range []string{
 		`{"message":"deleted node","Node":{"name":"a"},"provider-id":"x"}`, `{"message":"tainted node","Node":{"name":"b"}}`, `panic: oh`,
 	} {
@@ -97,29 +62,29 @@ func TestSpotlightShowsTheLinesOfItsScene(t *testing.T) {
 	if got := out.String(); !strings.HasSuffix(got, "log: deleted node Node=a\n") || strings.Contains(got, "tainted") {
 		t.Errorf("shown:\n%s", got)
 	}
-	if s.count("deleted node") != 1 || s.count("tainted node") != 0 {
+	if s.Count("deleted node") != 1 || s.Count("tainted node") != 0 {
 		t.Errorf("counted %v", s.seen)
 	}
 }
 
 func TestPollEndsWhenSomethingIsBroken(t *testing.T) {
 	asked := 0
-	err := poll(t.Context(), time.Hour, "nothing", func() (bool, error) {
+	err := Poll(t.Context(), time.Hour, "nothing", func() (bool, error) {
 		asked++
-		return false, fmt.Errorf("%w: three at once", errBroken)
+		return false, fmt.Errorf("%w: three at once", ErrBroken)
 	})
-	if asked != 1 || !errors.Is(err, errBroken) {
+	if asked != 1 || !errors.Is(err, ErrBroken) {
 		t.Errorf("asked %d times, error %v", asked, err)
 	}
 }
 
 func TestProgressIsQuietWhenNothingChanges(t *testing.T) {
 	var out bytes.Buffer
-	p := newProgress(&out, time.Now())
+	p := NewProgress(&out, time.Now())
 	for range 5 {
-		p.counts(counts{pending: 3})
+		p.Counts(Counts{Pending: 3})
 	}
-	p.line("done")
+	p.Line("done")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 2 || !strings.Contains(lines[0], "3 pending") || !strings.HasSuffix(lines[1], "done") {
 		t.Errorf("output:\n%s", out.String())

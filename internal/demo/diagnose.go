@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -16,13 +16,11 @@ import (
 // shown bounds each list of a failure report.
 const shown = 5
 
-// diagnose describes a failure: pending pods with their events, NodeClaims with their conditions, and the end of the controller's log.
-func diagnose(ctx context.Context, st *stack) string {
+// Describe describes why a scene did not go on: pending pods with their events, and NodeClaims with their conditions.
+func Describe(ctx context.Context, c client.Client) string {
 	var text strings.Builder
-	describePods(ctx, st.client, &text)
-	describeClaims(ctx, st.client, &text)
-	text.WriteString(st.refusals())
-	text.WriteString(controllerLog(st.controller, 15))
+	describePods(ctx, c, &text)
+	describeClaims(ctx, c, &text)
 	return text.String()
 }
 
@@ -83,18 +81,4 @@ func conditions(list []metav1.Condition) string {
 		parts = append(parts, part)
 	}
 	return strings.Join(parts, ", ")
-}
-
-// controllerLog returns the last n lines of the controller's log in readable form.
-func controllerLog(c *controller, n int) string {
-	if c == nil {
-		return ""
-	}
-	var text strings.Builder
-	text.WriteString("--- last lines of the controller's log:\n")
-	_, log := c.current()
-	for _, line := range log.tail(n) {
-		text.WriteString(prettyLine(line) + "\n")
-	}
-	return text.String()
 }

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"encoding/json"
@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// prettyLog writes the controller's JSON log lines in a readable form: time, level, logger, message, then the other fields.
-type prettyLog struct{ out io.Writer }
+// PrettyLog writes the controller's JSON log lines in a readable form: time, level, logger, message, then the other fields.
+type PrettyLog struct{ Out io.Writer }
 
 // Write takes whole lines.
-func (p prettyLog) Write(line []byte) (int, error) {
-	if _, err := fmt.Fprintln(p.out, prettyLine(line)); err != nil {
+func (p PrettyLog) Write(line []byte) (int, error) {
+	if _, err := fmt.Fprintln(p.Out, PrettyLine(line)); err != nil {
 		return 0, err
 	}
 	return len(line), nil
 }
 
-// prettyLine returns a log line in its readable form; a line that is not a JSON object is unchanged.
-func prettyLine(line []byte) string {
+// PrettyLine returns a log line in its readable form; a line that is not a JSON object is unchanged.
+func PrettyLine(line []byte) string {
 	var fields map[string]any
 	if err := json.Unmarshal(line, &fields); err != nil {
 		return strings.TrimRight(string(line), "\n")

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"encoding/json"
@@ -7,20 +7,20 @@ import (
 	"sync"
 )
 
-// spotlight shows those lines of the controller's log that belong to a scene, and counts them.
-type spotlight struct {
+// Spotlight shows those lines of the controller's log that belong to a Scene, and Counts them.
+type Spotlight struct {
 	mu       sync.Mutex
-	show     *progress
+	progress *Progress
 	messages []string
 	seen     map[string]int
 }
 
-func newSpotlight(show *progress, messages []string) *spotlight {
-	return &spotlight{show: show, messages: messages, seen: map[string]int{}}
+func NewSpotlight(progress *Progress, messages []string) *Spotlight {
+	return &Spotlight{progress: progress, messages: messages, seen: map[string]int{}}
 }
 
 // Write takes whole lines.
-func (s *spotlight) Write(line []byte) (int, error) {
+func (s *Spotlight) Write(line []byte) (int, error) {
 	var fields map[string]any
 	// A line that is not JSON has no message.
 	_ = json.Unmarshal(line, &fields)
@@ -29,13 +29,13 @@ func (s *spotlight) Write(line []byte) (int, error) {
 		s.mu.Lock()
 		s.seen[message]++
 		s.mu.Unlock()
-		s.show.line("  log: " + brief(message, fields))
+		s.progress.Line("  log: " + brief(message, fields))
 	}
 	return len(line), nil
 }
 
-// count is how often the controller has logged this message.
-func (s *spotlight) count(message string) int {
+// Count is how often the controller has logged this message.
+func (s *Spotlight) Count(message string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen[message]

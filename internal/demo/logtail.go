@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bytes"
@@ -10,15 +10,16 @@ import (
 // keptLines is how many log lines are kept for a failure report.
 const keptLines = 2000
 
-// lastLines forwards what is written to it, line by line, and keeps the last lines.
-type lastLines struct {
-	mu      sync.Mutex
-	next    io.Writer
+// LogTail forwards what is written to it, line by line, and keeps the last lines.
+type LogTail struct {
+	mu sync.Mutex
+	// Next gets whole lines.
+	Next    io.Writer
 	partial []byte
 	lines   [][]byte
 }
 
-func (l *lastLines) Write(p []byte) (int, error) {
+func (l *LogTail) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.partial = append(l.partial, p...)
@@ -32,21 +33,21 @@ func (l *lastLines) Write(p []byte) (int, error) {
 		if len(l.lines) > 2*keptLines {
 			l.lines = slices.Clone(l.lines[keptLines:])
 		}
-		if _, err := l.next.Write(append(bytes.Clone(line), '\n')); err != nil {
+		if _, err := l.Next.Write(append(bytes.Clone(line), '\n')); err != nil {
 			return len(p), err
 		}
 	}
 }
 
-// tail returns the last n lines.
-func (l *lastLines) tail(n int) [][]byte {
+// Tail returns the last n lines.
+func (l *LogTail) Tail(n int) [][]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.lines[max(0, len(l.lines)-n):])
 }
 
-// contains reports whether one of the kept lines contains a text.
-func (l *lastLines) contains(text string) bool {
+// Contains reports whether one of the kept lines contains a text.
+func (l *LogTail) Contains(text string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.ContainsFunc(l.lines, func(line []byte) bool { return bytes.Contains(line, []byte(text)) })

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for _, args := range [][]string{{"-pods=0"}, {"-pods=-3"}, {"-pods=1000000"}, {"-pods=many"}, {"-scene=comedy"}, {"stray"}} {
+		if _, err := parse(args, &bytes.Buffer{}); err == nil {
+			t.Errorf("%v was accepted", args)
+		}
+	}
+	s, err := parse([]string{"-pods=7", "-catalog=aws/us-east-1"}, &bytes.Buffer{})
+	if err != nil || s.pods != 7 || s.catalog != "aws/us-east-1" || s.stay {
+		t.Errorf("settings %+v, error %v", s, err)
+	}
+}
+
+func TestUnknownSceneListsTheScenes(t *testing.T) {
+	_, err := parse([]string{"-scene=comedy"}, &bytes.Buffer{})
+	if err == nil {
+		t.Fatal("it was accepted")
+	}
+	for _, want := range []string{`"comedy"`, "consolidation, drift, expiry, repair"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q lacks %q", err, want)
+		}
+	}
+}
+
+func TestSceneOf(t *testing.T) {
+	for _, name := range []string{"", "consolidation", "drift", "expiry", "repair"} {
+		s, err := parse([]string{"-scene=" + name}, &bytes.Buffer{})
+		if err != nil {
+			t.Errorf("scene %q: %v", name, err)
+		} else if one := sceneOf(s); one.Name != name || one.Perform == nil {
+			t.Errorf("scene %q is played as %q", name, one.Name)
+		}
+	}
+}
