@@ -175,7 +175,7 @@ func (r *readyLine) Write(line []byte) (int, error) {
 	return r.next.Write(line)
 }
 
-// freePort returns a port that nobody listens on.
+// freePort returns a port that no process listens on.
 func freePort() (int, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

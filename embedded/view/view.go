@@ -1,6 +1,6 @@
 // Package view lets the components of a cluster in the same process read and write the objects of a registry as Go types.
 //
-// A component takes steps: it reads, and writes what is due. While it does, nobody else uses the registry, so that writes do not conflict.
+// A component takes steps: it reads, and writes what is due. While it does, it has the registry for itself, so that writes do not conflict.
 // Reading an object again that has not changed costs no conversion.
 package view
 

@@ -67,7 +67,7 @@ func daemonSet(v *view.View, s *appsv1.DaemonSet, nodes []*corev1.Node, pods []*
 		case len(current) > 0:
 			outdated = append(outdated, observeDaemon(&status, current[0], hash)...)
 		default:
-			// A pod that is over makes room for its successor.
+			// A pod that is over goes before its successor comes.
 			if err := deleteAll(v, filter(here, func(p *corev1.Pod) bool { return p.DeletionTimestamp == nil })); err != nil {
 				return err
 			}

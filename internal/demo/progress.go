@@ -28,7 +28,7 @@ func (c Counts) String() string {
 		c.Running, c.Pending, c.Claims, c.Launched, c.Registered, c.Initialized, c.Ready, c.Nodes, c.PricePerHour)
 }
 
-// count Counts the pods of the Deployment, the NodeClaims and their nodes.
+// Count counts the pods of the Deployment, the NodeClaims and their nodes.
 func (p *Play) Count() (Counts, error) {
 	var c Counts
 	var pods corev1.PodList
@@ -89,6 +89,7 @@ type Progress struct {
 	open     bool
 }
 
+// NewProgress returns a progress that began at start.
 func NewProgress(out io.Writer, start time.Time) *Progress {
 	p := &Progress{out: out, start: start}
 	if file, ok := out.(*os.File); ok {

@@ -85,10 +85,10 @@ type Play struct {
 	Price func() float64
 }
 
-// sceneLimit is how long one step of a Scene may take before the demo fails, far above what is usual.
+// sceneLimit is how long one step of a scene may take before the demo fails, far above what is usual.
 const sceneLimit = 2 * time.Minute
 
-// FigureLine is the last line of a Scene.
+// FigureLine is the last line of a scene.
 type FigureLine string
 
 func (f FigureLine) String() string { return string(f) }
@@ -116,7 +116,7 @@ type Edit struct {
 	path  []string
 }
 
-// set is an Edit of the field at this path.
+// Set is an edit of the field at this path.
 func Set(value any, path ...string) Edit { return Edit{value, path} }
 
 // EditPool applies the example's NodePool, with these edits.
@@ -131,7 +131,7 @@ func (p *Play) EditPool(edits ...Edit) error {
 	})
 }
 
-// cores is an Edit that lets the pool launch on-demand nodes with these numbers of cores only. On-demand nodes may be replaced by cheaper
+// cores is an edit that lets the pool launch on-demand nodes with these numbers of cores only. On-demand nodes may be replaced by cheaper
 // on-demand ones; spot nodes need a feature gate for that.
 func cores(numbers ...any) Edit {
 	in := func(key string, values ...any) any {
@@ -153,7 +153,7 @@ func (p *Play) Scale(replicas int) error {
 	})
 }
 
-// Await Counts until done returns true, and shows the Counts.
+// Await counts until done returns true, and shows the counts.
 func (p *Play) Await(what string, done func(Counts) (bool, error)) (Counts, error) {
 	var last Counts
 	err := Poll(p.Ctx, sceneLimit, what, func() (bool, error) {

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// driftScene shows nodes replaced after an Edit of their NodePool, no more at a time than the budget allows.
+// driftScene shows nodes replaced after an edit of their NodePool, no more at a time than the budget allows.
 func driftScene() Scene {
 	const pods, budget = 18, 2
 	return Scene{
@@ -50,7 +50,7 @@ func driftScene() Scene {
 	}
 }
 
-// generation Counts the NodeClaims that are not of the second generation, and those whose node is being disrupted.
+// generation counts the NodeClaims that are not of the second generation, and those whose node is being disrupted.
 func (p *Play) generation() (old, leaving int, err error) {
 	// Nodes first: a node that was deleted before the claims are read is not counted.
 	nodes, err := p.Nodes()

@@ -12,7 +12,7 @@ func expiryScene() Scene {
 		Name:  "expiry",
 		Lines: []string{expired, "deleted node"},
 		Perform: func(p *Play) (fmt.Stringer, error) {
-			// Budgets do not Apply to expiration: the nodes expire under this budget of 0.
+			// Budgets do not apply to expiration: the nodes expire under this budget of 0.
 			none := Set([]any{map[string]any{"nodes": "0"}}, "spec", "disruption", "budgets")
 			if err := p.Pool(cores("4"), none, Set(age.String(), "spec", "template", "spec", "expireAfter")); err != nil {
 				return nil, err

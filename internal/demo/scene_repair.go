@@ -61,7 +61,7 @@ func repairScene() Scene {
 const (
 	// repaired is what the controller logs for a node that it replaces.
 	repaired = "deleting unhealthy node"
-	// toleration is the toleration duration of the simulated cloud, and unreadyFor how much of it is left when the Scene begins: ten minutes would
+	// toleration is the toleration duration of the simulated cloud, and unreadyFor how much of it is left when the scene begins: ten minutes would
 	// be too long for a demo.
 	toleration, unreadyFor = 10 * time.Minute, 8 * time.Second
 )

@@ -15,6 +15,7 @@ type Spotlight struct {
 	seen     map[string]int
 }
 
+// NewSpotlight returns one that shows lines with these messages.
 func NewSpotlight(progress *Progress, messages []string) *Spotlight {
 	return &Spotlight{progress: progress, messages: messages, seen: map[string]int{}}
 }
