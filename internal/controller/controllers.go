@@ -109,6 +109,7 @@ func All(p Parts) ([]Controller, error) {
 		nodepool.NewHash(shared),
 		nodepool.NewValidation(shared, translator),
 		nodepool.NewReadiness(shared),
+		nodepool.NewUnsupportedClass(shared),
 		nodepool.NewCounter(shared, cluster.NewUsage(store, feed)),
 		nodepool.NewCost(shared, cluster.NewUsage(store, feed), p.Log),
 		autoscaler.New(shared.Live, p.Clock, predictions, p.Log),
