@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo up chaos attacks oracle build image test checklist bench bench-cluster lint prose generate vuln env local demo-program
+.PHONY: help demo recording up chaos attacks oracle build image test checklist bench bench-cluster lint prose generate vuln env local demo-program
 
 # Number of one-CPU pods that `make demo` runs.
 PODS ?= $(if $(filter aws,$(CLOUD)),10,100)
@@ -51,6 +51,9 @@ else
 demo: build local demo-program
 	@$(BIN)/demo -cloud='$(CLOUD)' -pods='$(PODS)' -catalog='$(CATALOG)' -scene='$(SCENE)'
 endif
+
+recording: build ## Record the demo as the image of the README
+	@go run ./test/recording -out=docs/images/demo.svg -title='karpenter demo' $(BIN)/karpenter demo
 
 up: build local demo-program ## Run a local cluster with the controller until Ctrl-C: CATALOG=generic
 	@eval "$$($(BIN)/local env)"; exec $(BIN)/demo -stay -cloud='$(CLOUD)' -catalog='$(CATALOG)'

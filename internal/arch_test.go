@@ -189,6 +189,7 @@ test/poll <
 test/process <
 test/awscluster < cloud/aws/awstest, cloud/aws/awstest/ebs, cloud/aws/awstest/join
 test/demo < API, cloud, cloud/kwok, internal/demo, cloud/aws/awstest, test/awscluster, test/controlplane, test/process, test/simcluster
+test/recording <
 test/simcluster < API, test/controlplane
 test/chaos < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane, test/poll, test/process, test/simcluster
 test/attacks < API, test/poll, test/process, test/simcluster

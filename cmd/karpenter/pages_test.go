@@ -174,7 +174,7 @@ func checkFlags(t *testing.T, page string, words []string) {
 
 func TestPagesNameFlagsThatExist(t *testing.T) {
 	known := []string{"--skip-crds", "--set", "--cascade"} // of helm and kubectl
-	for _, subcommand := range []string{"controller", "simulate", "snapshot", "explain pod", "convert", "version"} {
+	for _, subcommand := range []string{"controller", "demo", "simulate", "snapshot", "explain pod", "convert", "version"} {
 		known = append(known, flagsOf(t, subcommand)...)
 	}
 	for _, page := range pages(t) {
