@@ -8,7 +8,8 @@ import (
 
 // Problem: spread and affinity count the pods on a node whose domain is undecided only once the node is launched. Mostly that does no harm:
 // pods without the constraint can be bound after those that have it. Where pods of two classes count each other over different labels, those
-// of each class may have to be bound before those of the other.
+// of each class may have to be bound before those of the other. The same holds for affinity to others on one host: the first pod of such an
+// affinity has to be bound before there are others.
 // Approach: pods that others count over a label, and that count these others over another label, get one domain of the first label.
 // Cost: a look at the pairs of classes that count each other, at most maxPairs.
 
@@ -18,15 +19,16 @@ const maxPairs = 1 << 16
 
 // decideMutual finds the labels of which classes need one domain.
 func (r *Run) decideMutual() {
-	owners := map[*Group][]*Class{}
+	owners, onHost := map[*Group][]*Class{}, false
 	for _, c := range r.Classes.list {
 		for _, g := range c.Owns.Part(PartRequired) {
 			if g.countsLate() {
 				owners[g] = append(owners[g], c)
 			}
+			onHost = onHost || g.Host && g.IsAffinity()
 		}
 	}
-	if len(owners) < 2 {
+	if len(owners) == 0 || len(owners) == 1 && !onHost {
 		return
 	}
 	pairs := 0
@@ -54,10 +56,11 @@ func (c *Class) constrains(key int) bool {
 	return slices.ContainsFunc(c.Owns.Part(PartRequired), func(g *Group) bool { return g.Key == key && g.countsLate() })
 }
 
-// countsOpenly reports whether a required constraint of c counts pods of another class over a label of which these have no domain.
+// countsOpenly reports whether a required constraint of c counts pods of another class over a label of which these have no domain, or is
+// affinity to them on one host.
 func (c *Class) countsOpenly(other *Class) bool {
 	return other != c && slices.ContainsFunc(c.Owns.Part(PartRequired), func(g *Group) bool {
-		return g.countsLate() && slices.Contains(other.members, g) && !other.constrains(g.Key)
+		return (g.countsLate() || g.Host && g.IsAffinity()) && slices.Contains(other.members, g) && !other.constrains(g.Key)
 	})
 }
 
