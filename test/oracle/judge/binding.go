@@ -124,7 +124,7 @@ func (q *question) launch(candidates [][]check.Candidate, zone string, random *r
 func (j *Judge) bindAll(q *question, l launch, random *rand.Rand) *Failure {
 	var failure *Failure
 	late := map[*corev1.Pod]int{} // how often a pod was left over: such pods are first in the next order
-	burden := burdens(l.arrivals)
+	rank := ranks(l.arrivals)
 	for try := range orders {
 		list := slices.Clone(l.arrivals)
 		random.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
@@ -135,7 +135,7 @@ func (j *Judge) bindAll(q *question, l launch, random *rand.Rand) *Failure {
 			})
 		case 2:
 			slices.SortStableFunc(list, func(a, b arrival) int {
-				return cmp.Or(burden[a.pod]-burden[b.pod], late[b.pod]-late[a.pod])
+				return cmp.Or(rank[a.pod]-rank[b.pod], late[b.pod]-late[a.pod])
 			})
 		}
 		var left []arrival
@@ -167,10 +167,10 @@ func constraints(pod *corev1.Pod) int {
 	return n
 }
 
-// burdens counts for each pod the required spreads of others that count it, and that the pod does not have: it may be bound after them, and
-// closes domains to them before.
-func burdens(list []arrival) map[*corev1.Pod]int {
-	out := map[*corev1.Pod]int{}
+// ranks orders the pods by who counts whom: a pod that a required spread of another one counts, and that does not have this spread, closes domains
+// to the other one, and may be bound after it. A pod's rank is above the ranks of those that count it, as far as they do not count each other.
+func ranks(list []arrival) map[*corev1.Pod]int {
+	after := map[*corev1.Pod][]*corev1.Pod{} // the pods that may be bound after a pod
 	for _, owner := range list {
 		for i := range owner.pod.Spec.TopologySpreadConstraints {
 			c := &owner.pod.Spec.TopologySpreadConstraints[i]
@@ -180,8 +180,16 @@ func burdens(list []arrival) map[*corev1.Pod]int {
 			}
 			for _, other := range list {
 				if other.pod.Namespace == owner.pod.Namespace && selector.Matches(labels.Set(other.pod.Labels)) && !owns(other.pod, c) {
-					out[other.pod]++
+					after[owner.pod] = append(after[owner.pod], other.pod)
 				}
+			}
+		}
+	}
+	out := map[*corev1.Pod]int{}
+	for range list { // no path is longer
+		for _, a := range list {
+			for _, other := range after[a.pod] {
+				out[other] = min(max(out[other], out[a.pod]+1), len(list))
 			}
 		}
 	}
