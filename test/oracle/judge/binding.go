@@ -2,6 +2,7 @@ package judge
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -137,6 +138,9 @@ func (j *Judge) bindAll(q *question, l launch, random *rand.Rand) *Failure {
 			slices.SortStableFunc(list, func(a, b arrival) int {
 				return cmp.Or(rank[a.pod]-rank[b.pod], late[b.pod]-late[a.pod])
 			})
+		case 3: // one workload after the other: where they count each other, one of them may have to be first
+			turn := turns(list)
+			slices.SortStableFunc(list, func(a, b arrival) int { return turn[a.pod] - turn[b.pod] })
 		}
 		var left []arrival
 		if left, failure = j.bindInOrder(q, l, list); failure == nil {
@@ -192,6 +196,23 @@ func ranks(list []arrival) map[*corev1.Pod]int {
 				out[other] = min(max(out[other], out[a.pod]+1), len(list))
 			}
 		}
+	}
+	return out
+}
+
+// turns gives each pod the position of the first pod in the list that has the same labels and constraints.
+func turns(list []arrival) map[*corev1.Pod]int {
+	first, out := map[string]int{}, map[*corev1.Pod]int{}
+	for at, a := range list {
+		// Selectors are pointers: only as text are equal ones equal.
+		text, err := json.Marshal([]any{a.pod.Namespace, a.pod.Labels, a.pod.Spec.TopologySpreadConstraints, a.pod.Spec.Affinity})
+		if err != nil {
+			panic(err) // these types have no values that JSON lacks
+		}
+		if _, ok := first[string(text)]; !ok {
+			first[string(text)] = at
+		}
+		out[a.pod] = first[string(text)]
 	}
 	return out
 }
