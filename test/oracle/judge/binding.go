@@ -171,8 +171,8 @@ func constraints(pod *corev1.Pod) int {
 	return n
 }
 
-// ranks orders the pods by who counts whom: a pod that a required spread of another one counts, and that does not have this spread, closes domains
-// to the other one, and may be bound after it. A pod's rank is above the ranks of those that count it, as far as they do not count each other.
+// ranks orders the pods by who counts whom. A pod that counts toward a required spread without having it closes domains to the owners of the
+// spread, and may be bound after them. The rank of a pod is above the ranks of those that count it, as far as they do not count each other.
 func ranks(list []arrival) map[*corev1.Pod]int {
 	after := map[*corev1.Pod][]*corev1.Pod{} // the pods that may be bound after a pod
 	for _, owner := range list {
