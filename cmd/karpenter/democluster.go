@@ -40,17 +40,19 @@ type demoCluster struct {
 func (d *demoCluster) kubeconfig() string { return filepath.Join(d.dir, "kubeconfig") }
 
 // start starts the cluster and the controller, which writes its log line by line. On failure nothing is left running.
-func (c *demoCommand) start(ctx context.Context, flags []string, log io.Writer, said func(string)) (d *demoCluster, err error) {
+func (c *demoCommand) start(ctx context.Context, flags []string, log io.Writer, said func(string)) (*demoCluster, error) {
 	begin := time.Now()
-	d = &demoCluster{}
+	d := &demoCluster{}
 	d.ctx, d.cancel = context.WithCancelCause(ctx)
-	if d.ControlPlane, err = controlplane.Start(context.WithoutCancel(ctx), c.Listen); err != nil {
+	plane, err := controlplane.Start(context.WithoutCancel(ctx), c.Listen)
+	if err != nil {
 		d.cancel(nil)
 		return nil, err
 	}
+	d.ControlPlane = plane
 	go func() {
-		<-d.Done()
-		d.cancel(fmt.Errorf("the cluster ended by itself: %w", d.Err()))
+		<-plane.Done()
+		d.cancel(fmt.Errorf("the cluster ended by itself: %w", plane.Err()))
 	}()
 	if err := c.fill(d, begin, flags, log, said); err != nil {
 		return nil, errors.Join(err, d.stop())
