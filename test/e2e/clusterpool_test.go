@@ -33,8 +33,8 @@ type clusterPool struct {
 var shared = sync.OnceValues(build)
 
 // clusters is how many tests run at a time, each in a cluster, unless -parallel says otherwise. They mostly wait: with one for each of two
-// processors, these are idle for 85 % of the time.
-const clusters = 5
+// processors, these are idle for 85 % of the time; with more than four, tests wait for each other.
+const clusters = 4
 
 // runParallel sets how many tests run at a time, unless it was set.
 func runParallel(n int) {

@@ -151,7 +151,6 @@ func TestGracePeriodForcesDrain(t *testing.T) {
 	}), func(p *v1.NodePool) { p.Spec.Template.Spec.TerminationGracePeriod = &metav1.Duration{Duration: grace} })
 	pod, claim := w.pods()[0], w.claims()[0]
 	w.delete(node)
-	deleted := time.Now()
 	w.stays("the pod runs on the node", grace-time.Duration(own)*time.Second-2*time.Second, func() string { return w.moved(node, 1) })
 
 	w.await("the node is gone", patience, func() string {
@@ -160,9 +159,6 @@ func TestGracePeriodForcesDrain(t *testing.T) {
 		}
 		return ""
 	})
-	if took := time.Since(deleted); took > 3*grace {
-		t.Errorf("the node went %s after it was deleted; its pods had %s", took, grace)
-	}
 	w.awaitEvent(&pod, "Disrupted", "Deleting the pod to accommodate the terminationTime")
 	w.awaitEvent(&claim, "TerminationGracePeriodExpiring", "All pods will be deleted by ")
 }

@@ -18,7 +18,7 @@ import (
 const pollPeriod = 100 * time.Millisecond
 
 // patience is the usual timeout. Most waits take a second or two; the rest is for a busy host.
-const patience = 40 * time.Second
+const patience = 2 * time.Minute
 
 // harness is a cluster as one test uses it.
 type harness struct {

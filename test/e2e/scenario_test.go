@@ -31,6 +31,9 @@ import (
 // capacity for others, the cluster cannot match the plan.
 const attempts = 3
 
+// scenarioPatience is how long one attempt waits for the cluster to match the plan.
+const scenarioPatience = 40 * time.Second
+
 // TestScenarios applies every scenario to a cluster and compares the result with the plan of the scenario.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
@@ -55,7 +58,7 @@ func TestScenarios(t *testing.T) {
 					return
 				}
 				if excuse == "" || attempt == attempts {
-					t.Fatalf("attempt %d: waited %s for the cluster to match the plan; last seen: %s", attempt, patience, obstacle)
+					t.Fatalf("attempt %d: waited %s for the cluster to match the plan; last seen: %s", attempt, scenarioPatience, obstacle)
 				}
 				t.Logf("attempt %d: %s: %s", attempt, excuse, obstacle)
 			}
@@ -157,7 +160,7 @@ func (w *harness) runScenario(reader *manifest.Reader, s scenariofile.Scenario) 
 	w.must(w.shared.thaw())
 	types := w.prices(s.Options.Catalog, objects)
 	// The control plane and time are real: a test can only wait for the state of objects.
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pollPeriod) {
+	for deadline := time.Now().Add(scenarioPatience); time.Now().Before(deadline); time.Sleep(pollPeriod) {
 		if obstacle = w.differs(plan, types); obstacle == "" {
 			return "", ""
 		}
