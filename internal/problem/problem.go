@@ -140,12 +140,13 @@ func (b Builder) input(snapshot *model.Snapshot, reserved solve.ReservedMode) (i
 		opts.MaxInstanceTypes = b.Cloud.MaxInstanceTypes
 	}
 	in.Problem = solve.Problem{
-		Resources:  snapshot.Resources.Names(),
-		DaemonSets: daemonSets(snapshot),
-		Namespaces: snapshot.Namespaces,
-		Devices:    snapshot.Devices,
-		Options:    opts,
-		Pods:       make([]*model.Pod, 0, snapshot.Pending.Len()+len(snapshot.Virtual)),
+		Resources:   snapshot.Resources.Names(),
+		DaemonSets:  daemonSets(snapshot),
+		Namespaces:  snapshot.Namespaces,
+		Devices:     snapshot.Devices,
+		Options:     opts,
+		DrainTaints: []model.Taint{{Key: v1.DisruptedTaintKey, Effect: model.NoSchedule}},
+		Pods:        make([]*model.Pod, 0, snapshot.Pending.Len()+len(snapshot.Virtual)),
 	}
 	for _, pod := range withVolumesFree(snapshot) {
 		if pod.Rejected != "" {

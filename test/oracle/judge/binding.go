@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/test/scenario/check"
@@ -288,7 +289,11 @@ func (j *Judge) prepare(q *question, l launch) error {
 	if err := j.scheduler.Load(q.objects); err != nil {
 		return err
 	}
-	j.scheduler.SetNodes(l.nodes, q.bound)
+	moved := map[types.UID]bool{}
+	for _, a := range l.arrivals {
+		moved[a.pod.UID] = true
+	}
+	j.scheduler.SetNodes(l.nodes, slices.DeleteFunc(slices.Clone(q.bound), func(pod *corev1.Pod) bool { return moved[pod.UID] }))
 	for _, node := range l.nodes {
 		for _, daemon := range q.daemonsFor(node) {
 			if q.runs(daemon, node.Name) {

@@ -225,6 +225,9 @@ func (q *question) carriedOut(l launch, running []*corev1.Pod, decisions []decis
 		out = append(out, o)
 	}
 	for _, pod := range running {
+		if gone[pod.Spec.NodeName] {
+			continue // it blocked the drain, until the node was removed
+		}
 		if original := q.pods[string(pod.UID)]; original != nil && original.Spec.NodeName == pod.Spec.NodeName {
 			pod = original
 		}

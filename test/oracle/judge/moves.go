@@ -40,12 +40,7 @@ func (j *Judge) moves(q *question, decisions []decision) (launch, *Failure) {
 	}
 	var l launch
 	for _, zone := range append(zonesOf(candidates), make([]string, launches)...) {
-		l = launch{names: map[string]string{}, anywhere: true, arrivals: places}
-		for _, node := range q.nodes {
-			if !removed[node.Name] {
-				l.nodes = append(l.nodes, node)
-			}
-		}
+		l = launch{nodes: drained(q.nodes, removed, q.forced(decisions)), names: map[string]string{}, anywhere: true, arrivals: places}
 		for i, claim := range claims {
 			list := inZone(candidates[i], zone)
 			l.open(claim, nodeFrom(list[random.IntN(len(list))], newName(q.pass, i)))
@@ -88,7 +83,7 @@ func (j *Judge) inTurn(q *question, decisions []decision, candidates [][]check.C
 		for _, c := range d.Candidates {
 			gone[c.Node.NodeName] = true
 		}
-		l.nodes = slices.DeleteFunc(slices.Clone(l.nodes), func(node *corev1.Node) bool { return gone[node.Name] })
+		l.nodes = drained(l.nodes, gone, q.forced([]decision{d}))
 		for _, claim := range d.claims {
 			list := candidates[opened]
 			l.open(claim, nodeFrom(list[random.IntN(len(list))], newName(q.pass, opened)))
@@ -151,8 +146,24 @@ func (q *question) places(decisions []decision, removed map[string]bool) ([]arri
 	return out, nil
 }
 
+// drained leaves out nodes that are gone. Forced ones stay, closed to new pods, as long as the pods run that block their drain.
+func drained(nodes []*corev1.Node, gone, forced map[string]bool) []*corev1.Node {
+	var out []*corev1.Node
+	for _, node := range nodes {
+		if gone[node.Name] && !forced[node.Name] {
+			continue
+		}
+		if gone[node.Name] {
+			node = node.DeepCopy()
+			node.Spec.Taints = append(node.Spec.Taints, disruptedTaint()...)
+		}
+		out = append(out, node)
+	}
+	return out
+}
+
 // forced are the nodes that are drained although pods on them block the drain, because their terminationGracePeriod ends it. No
-// place is promised to these pods.
+// place is promised to these pods: they run on, and kube-scheduler counts them, until that time has passed.
 func (q *question) forced(decisions []decision) map[string]bool {
 	out := map[string]bool{}
 	for _, d := range decisions {

@@ -141,7 +141,7 @@ func (ct *Counts) looksAt(f *NodeFilter, b Bin) bool {
 	switch {
 	case f == nil:
 		return true
-	case f.honorTaints && !f.tolerates(b.taints()):
+	case f.repels(b.taints()):
 		return false
 	case slices.ContainsFunc(f.keys, func(key int) bool { return ct.lacks(b, key) }):
 		return false

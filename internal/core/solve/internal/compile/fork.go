@@ -191,7 +191,7 @@ func (b *Base) renewCounts(r *Run, without []*model.Node, pods []*model.Pod) {
 	waiting := b.Problem.Moving()
 	for _, n := range without {
 		if host, ok := b.number[n.ID]; ok {
-			r.Counts.removeNode(n, host, waiting, moving)
+			r.Counts.removeNode(n, host, b.Problem.DrainTaints, waiting, moving)
 		}
 	}
 }

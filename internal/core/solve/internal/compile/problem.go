@@ -20,6 +20,8 @@ type Problem struct {
 	// ExcludedNodes receive no pods because they are being deleted. Pods that stay on them, and the
 	// nodes themselves, count for topology.
 	ExcludedNodes []*model.Node
+	// DrainTaints are those that ExcludedNodes have, or get at any moment, besides their own.
+	DrainTaints []model.Taint
 	// Cordoned are the IDs of nodes that receive no pods but those of CordonExempt, by pod UID.
 	Cordoned, CordonExempt map[string]bool
 	// Destinations are the only places for some pods, by UID: the ID of a node, cordoned or not, or NewNode.

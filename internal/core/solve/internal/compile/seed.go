@@ -17,10 +17,10 @@ func (r *Run) Seed() {
 	moving := r.Problem.Moving() // they are placed anew and must not count twice
 	ct.addDomains(r.Templates)
 	for i, t := range r.Targets.List {
-		ct.addNode(t.Node, i, moving)
+		ct.addNode(t.Node, i, nil, moving)
 	}
 	for _, n := range r.Problem.ExcludedNodes {
-		ct.addNode(n, notPlaceable, moving)
+		ct.addNode(n, notPlaceable, r.Problem.DrainTaints, moving)
 	}
 	ct.addNoZone(r.Templates)
 	r.restrictLate()
@@ -95,14 +95,15 @@ func (f *NodeFilter) admits(sp span) bool {
 		!slices.ContainsFunc(f.keys, func(key int) bool { return sp.t.lacks(sp.st, key) })
 }
 
-// addNode makes the labels of a node domains and counts its pods. host is the node's number, or notPlaceable.
-func (ct *Counts) addNode(n *model.Node, host int, moving map[string]bool) {
+// addNode makes the labels of a node domains and counts its pods. host is the node's number, or notPlaceable. The node has the taints of
+// its drain besides its own.
+func (ct *Counts) addNode(n *model.Node, host int, drain []model.Taint, moving map[string]bool) {
 	at := ct.domainsOf(n)
 	for _, g := range ct.groups.list {
 		if g.Host || n.NodeName == "" {
 			continue
 		}
-		if d := at[g.Key]; d != noDomain && !g.Known(d) && ct.counts(g, n) {
+		if d := at[g.Key]; d != noDomain && !g.Known(d) && ct.counts(g, n) && !g.filter.repels(drain) {
 			g.AddDomain(d)
 		}
 	}
@@ -111,7 +112,7 @@ func (ct *Counts) addNode(n *model.Node, host int, moving map[string]bool) {
 		switch d := at[g.Key]; {
 		case d == noDomain && g.late:
 			ct.addLate(g, n)
-		case d == noDomain || !ct.counts(g, n):
+		case d == noDomain || !ct.counts(g, n) || g.filter.repels(drain):
 		case d == notPlaceable:
 			g.AddElsewhere()
 		default:
@@ -121,18 +122,20 @@ func (ct *Counts) addNode(n *model.Node, host int, moving map[string]bool) {
 }
 
 // removeNode removes the pods of a node, whose number is host, from the counts. Pods that are not moving stay counted, on a
-// node that receives no pods.
-func (ct *Counts) removeNode(n *model.Node, host int, waiting, moving map[string]bool) {
+// node that receives no pods, unless the taints of its drain exclude it. The domains of the node stay: that one of them may be gone is
+// left out, which forbids more than kube-scheduler does.
+func (ct *Counts) removeNode(n *model.Node, host int, drain []model.Taint, waiting, moving map[string]bool) {
 	at := ct.domainsOf(n)
 	ct.eachCounted(n, waiting, func(g *Group, p *model.Pod) {
+		gone := moving[p.UID] || g.filter.repels(drain)
 		switch d := at[g.Key]; {
 		case !ct.counts(g, n):
 		case g.Host:
 			g.Remove(host)
-			if !moving[p.UID] {
+			if !gone {
 				g.AddElsewhere()
 			}
-		case moving[p.UID] && d >= 0:
+		case gone && d >= 0:
 			g.Remove(d)
 		}
 	})
@@ -182,7 +185,7 @@ func (ct *Counts) counts(g *Group, n *model.Node) bool {
 	if f == nil {
 		return true
 	}
-	if f.honorTaints && !f.tolerates(spreadTaints(n)) || slices.ContainsFunc(f.keys, func(key int) bool { return nodeLacks(n, ct.u.Keys[key]) }) {
+	if f.repels(spreadTaints(n)) || slices.ContainsFunc(f.keys, func(key int) bool { return nodeLacks(n, ct.u.Keys[key]) }) {
 		return false
 	}
 	if len(f.alternatives) == 0 {
@@ -199,6 +202,11 @@ func spreadTaints(n *model.Node) []model.Taint {
 		return n.Taints
 	}
 	return n.RawTaints
+}
+
+// repels reports whether the filter leaves out nodes with these taints.
+func (f *NodeFilter) repels(taints []model.Taint) bool {
+	return f != nil && f.honorTaints && !f.tolerates(taints)
 }
 
 func (f *NodeFilter) tolerates(taints []model.Taint) bool {
