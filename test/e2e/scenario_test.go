@@ -29,7 +29,7 @@ import (
 // attempts is how often a scenario is run when its preconditions fail: the controller saw the pods in several batches, so that no plan was
 // about all of them, or kube-scheduler bound pods otherwise. It does not know the plan, and when the pods that it binds elsewhere leave no
 // capacity for others, the cluster cannot match the plan.
-const attempts = 3
+const attempts = 5
 
 // scenarioPatience is how long one attempt waits for the cluster to match the plan.
 const scenarioPatience = 40 * time.Second
@@ -166,7 +166,7 @@ func (w *harness) runScenario(reader *manifest.Reader, s scenariofile.Scenario) 
 		}
 	}
 	switch {
-	case w.compareLaunches(plan, types) == "" && w.placedOtherwise(plan):
+	case plan.compareClaims(w.firstClaims(), types) == "" && w.placedOtherwise(plan):
 		excuse = "kube-scheduler bound pods otherwise"
 	case w.shared.firstPassPods(w.shared.begin) < plan.toPlace():
 		excuse = "the controller did not see all pods at once"
@@ -333,8 +333,7 @@ func (w *harness) plannedPods(plan plan) []corev1.Pod {
 	return slices.DeleteFunc(w.pods(), func(pod corev1.Pod) bool { return plan.bound[simulation.Workload(&pod)] > 0 })
 }
 
-// differs describes how the cluster differs from the plan. Of a plan with several nodes only the first pass counts: kube-scheduler may bind
-// a pod to the node of another, and the node that the other then needs is launched later, and is no part of the plan.
+// differs describes how the cluster differs from the plan.
 func (w *harness) differs(plan plan, types map[string]prices) string {
 	if obstacle := w.compareLaunches(plan, types); obstacle != "" {
 		return obstacle
@@ -363,19 +362,19 @@ func (w *harness) differs(plan plan, types map[string]prices) string {
 	return w.comparePods(plan)
 }
 
-// compareLaunches describes how the launches of the first pass differ from those of the plan.
+// compareLaunches describes how the launches differ from those of the plan. Of a plan with several nodes only the first pass counts:
+// kube-scheduler may bind a pod to the node of another, and the node that the other then needs is launched later, and is no part of the plan.
 func (w *harness) compareLaunches(plan plan, types map[string]prices) string {
-	return plan.compareClaims(w.firstClaims(plan), types)
+	if len(plan.launches) > 1 {
+		return plan.compareClaims(w.firstClaims(), types)
+	}
+	return plan.compareClaims(w.claims(), types)
 }
 
 // firstClaims are those of the first pass.
-func (w *harness) firstClaims(plan plan) []v1.NodeClaim {
-	claims := w.claims()
-	if len(plan.launches) > 1 {
-		later := w.shared.launchedLater(w.shared.begin)
-		claims = slices.DeleteFunc(claims, func(c v1.NodeClaim) bool { return later[c.Name] })
-	}
-	return claims
+func (w *harness) firstClaims() []v1.NodeClaim {
+	later := w.shared.launchedLater(w.shared.begin)
+	return slices.DeleteFunc(w.claims(), func(c v1.NodeClaim) bool { return later[c.Name] })
 }
 
 // placedOtherwise reports whether the launched nodes run other pods than those for which they were launched.
@@ -391,7 +390,7 @@ func (w *harness) placedOtherwise(plan plan) bool {
 	for _, l := range plan.launches {
 		planned = append(planned, fmt.Sprint(l.pods)) // maps are printed in the order of their keys
 	}
-	for _, c := range w.firstClaims(plan) {
+	for _, c := range w.firstClaims() {
 		found = append(found, fmt.Sprint(on[c.Status.NodeName]))
 	}
 	slices.Sort(planned)
