@@ -2,6 +2,8 @@ package problem
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +23,7 @@ type Disruption struct {
 	Pools map[string]disrupt.Pool
 	// Candidates are the nodes whose pods simulations may move.
 	Candidates []disrupt.Candidate
-	// Budgets are the PodDisruptionBudgets, Unevictable the UIDs of pods of candidates that may not be moved now.
+	// Budgets are the PodDisruptionBudgets, Unevictable the UIDs of pods of candidates that may not be moved now. Those of Underway are added.
 	Budgets     podrules.Budgets
 	Unevictable map[string]bool
 	// Underway are the commands whose completion is assumed.
@@ -41,6 +43,10 @@ func (b Builder) Disruption(ctx context.Context, d Disruption) (input *disrupt.S
 	if in.Problem.Nodes, err = b.expectStaticCapacity(ctx, in.Problem.Nodes); err != nil {
 		return nil, nil, err
 	}
+	unevictable, err := b.unevictable(ctx, d)
+	if err != nil {
+		return nil, nil, err
+	}
 	resized, err := b.resizedPods(ctx, d.Candidates)
 	if err != nil {
 		return nil, nil, err
@@ -49,9 +55,30 @@ func (b Builder) Disruption(ctx context.Context, d Disruption) (input *disrupt.S
 		return nil, nil, err
 	}
 	return &disrupt.SimulationInput{
-		Problem: in.Problem, Pools: d.Pools, Now: d.Now, Unevictable: d.Unevictable, Resized: resized, Underway: d.Underway,
+		Problem: in.Problem, Pools: d.Pools, Now: d.Now, Unevictable: unevictable, Resized: resized, Underway: d.Underway,
 		SpotToSpot: b.Policy.SpotToSpot, Totals: disrupt.TotalsOf(d.Snapshot, d.Candidates, d.PriceOf),
 	}, in.Rejected, nil
+}
+
+// unevictable are the UIDs of pods that may not be moved now: those of the candidates, and those of the commands under way, which are no
+// candidates any more.
+func (b Builder) unevictable(ctx context.Context, d Disruption) (map[string]bool, error) {
+	out := make(map[string]bool, len(d.Unevictable))
+	maps.Copy(out, d.Unevictable)
+	for _, command := range d.Underway {
+		for _, c := range command.Candidates {
+			pods, err := b.Reader.PodsOn(ctx, c.Node.NodeName)
+			if err != nil {
+				return nil, fmt.Errorf("listing the pods of node %q: %w", c.Node.NodeName, err)
+			}
+			for _, pod := range pods {
+				if !podrules.CurrentlyReschedulable(pod, d.Budgets, d.Now) {
+					out[string(pod.UID)] = true
+				}
+			}
+		}
+	}
+	return out, nil
 }
 
 // Qualification is the input of disrupt.Qualify for managed NodePools, by name. surplus are static pools with more nodes than

@@ -1,6 +1,8 @@
 package problem
 
 import (
+	"context"
+	"maps"
 	"testing"
 	"time"
 
@@ -153,5 +155,32 @@ func TestDisruptionRules(t *testing.T) {
 	pool.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(time.Minute)
 	if got := disruptionRules(pool); got.ConsolidationDisabled || got.ConsolidateAfter != time.Minute {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// podsOnNodes is a Reader of the pods of nodes only.
+type podsOnNodes struct {
+	Reader
+	pods map[string][]*corev1.Pod
+}
+
+func (r podsOnNodes) PodsOn(_ context.Context, node string) ([]*corev1.Pod, error) {
+	return r.pods[node], nil
+}
+
+// TestPodsThatNodesUnderwayKeep: the nodes of commands under way are no candidates any more, and their pods not among those of candidates.
+func TestPodsThatNodesUnderwayKeep(t *testing.T) {
+	kept, free := boundPod("kept", protectedBy("true"), ownedBy("apps/v1", "ReplicaSet")), boundPod("free", ownedBy("apps/v1", "ReplicaSet"))
+	kept.UID, free.UID = "kept", "free"
+	b := Builder{Reader: podsOnNodes{pods: map[string][]*corev1.Pod{"a": {kept, free}}}}
+	got, err := b.unevictable(t.Context(), Disruption{
+		Now: time.Unix(10_000, 0), Unevictable: map[string]bool{"other": true},
+		Underway: []disrupt.Command{{Candidates: []disrupt.Candidate{{Node: &model.Node{NodeName: "a"}}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]bool{"kept": true, "other": true}; !maps.Equal(got, want) {
+		t.Errorf("pods that may not be moved: %v, want %v", got, want)
 	}
 }
