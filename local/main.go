@@ -4,11 +4,13 @@
 //	local up                    run a cluster until Ctrl-C; prints KUBECONFIG=<path> when it is ready
 //	local restart-apiserver     take the API server of a running cluster down and up again
 //	local sweep                 remove the clusters of launchers that were killed
+//	local pack                  write an archive of the built programs, for machines that do not compile them
 //	local env                   print the environment that tests need, for `eval`
 package main
 
 import (
 	"context"
+	"crypto/sha256"
 	_ "embed"
 	"errors"
 	"flag"
@@ -16,6 +18,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -44,8 +47,12 @@ commands:
       --down DURATION         how long it stays down (default 0s)
   sweep               remove what launchers that were killed left behind
   env                 print the environment that tests need, for eval "$(local env)"
+  pack                write an archive of the built programs, and print its SHA-256 and name as sha256sum does
+      --dir DIR               where the archive goes (default: the current directory)
 
 KARPENTER_LOCAL_CACHE overrides the cache directory (default: $XDG_CACHE_HOME/karpenter-anew or ~/.cache/karpenter-anew).
+LOCAL_BINARIES is a directory or URL with such an archive, which is used instead of compiling. Its SHA-256 must be in
+binaries/archives.sum or in LOCAL_BINARIES_SHA256.
 `
 
 // errUsage is a command line that makes no sense; the usage text is printed with it.
@@ -92,6 +99,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, log io.Writer) e
 		return launch.Sweep(cache, log)
 	case "env":
 		return env(cache, flags, args[1:], out)
+	case "pack":
+		return pack(cache, flags, args[1:], out)
 	case "help", "-h", "--help":
 		_, err := io.WriteString(out, usage)
 		return err
@@ -159,6 +168,29 @@ func restart(ctx context.Context, cache binaries.Cache, flags *flag.FlagSet, arg
 		return err
 	}
 	return launch.RestartAPIServer(ctx, cache, *dir, *down, log)
+}
+
+// pack writes the archive of the programs, which appears under its name only when it is complete.
+func pack(cache binaries.Cache, flags *flag.FlagSet, args []string, out io.Writer) error {
+	dir := flags.String("dir", ".", "")
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	name := cache.Versions.ArchiveName()
+	file, err := os.CreateTemp(*dir, ".pack-")
+	if err != nil {
+		return fmt.Errorf("creating the archive: %w", err)
+	}
+	defer func() { _ = os.Remove(file.Name()) }()
+	hash := sha256.New()
+	if err := errors.Join(binaries.Pack(cache, io.MultiWriter(file, hash)), file.Chmod(0o644), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), filepath.Join(*dir, name)); err != nil {
+		return fmt.Errorf("putting the archive in its place: %w", err)
+	}
+	_, err = fmt.Fprintf(out, "%x  %s\n", hash.Sum(nil), name)
+	return err
 }
 
 func env(cache binaries.Cache, flags *flag.FlagSet, args []string, out io.Writer) error {

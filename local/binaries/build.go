@@ -23,8 +23,9 @@ type Module struct {
 	GoSum []byte
 }
 
-// Ensure builds the programs that are missing from the cache, one after the other, and reports its progress to out. Several callers may
-// run at once: one builds, the others wait for it. A program appears under its name only when it is complete.
+// Ensure builds the programs that are missing from the cache, one after the other, and reports its progress to out. With an archive in
+// ArchiveEnv it takes all of them from there and builds none. Several callers may run at once: one builds, the others wait for it. A
+// program appears under its name only when it is complete.
 func Ensure(ctx context.Context, cache Cache, module Module, out io.Writer) error {
 	todo, err := cache.missing()
 	if err != nil || len(todo) == 0 {
@@ -39,6 +40,9 @@ func Ensure(ctx context.Context, cache Cache, module Module, out io.Writer) erro
 	defer unlock()
 	if todo, err = cache.missing(); err != nil || len(todo) == 0 {
 		return err
+	}
+	if source := SourceFromEnv(); source.Base != "" {
+		return source.install(ctx, cache, out)
 	}
 	return buildAll(ctx, cache, module, todo, out)
 }
@@ -63,17 +67,19 @@ func buildAll(ctx context.Context, cache Cache, module Module, todo []program, o
 	say(out, "building %d programs into %s (once per version; a cold build of all takes about 10 minutes on two cores)",
 		len(todo), cache.Bin())
 	start := time.Now()
+	progress := newProgress(todo, start)
 	for i, p := range todo {
 		step := fmt.Sprintf("[%d/%d] %s %s", i+1, len(todo), p.name, p.version)
-		if err := buildOne(ctx, cache, p, work, step, out); err != nil {
+		if err := buildOne(ctx, cache, p, progress, work, step, out); err != nil {
 			return err
 		}
+		progress.finish(p)
 	}
 	say(out, "control plane built in %s", time.Since(start).Round(time.Second))
 	return nil
 }
 
-func buildOne(ctx context.Context, cache Cache, p program, work, step string, out io.Writer) error {
+func buildOne(ctx context.Context, cache Cache, p program, progress *progress, work, step string, out io.Writer) error {
 	outDir := filepath.Join(work, "out")
 	if err := os.MkdirAll(outDir, 0o755); err != nil {
 		return fmt.Errorf("making a build directory: %w", err)
@@ -99,7 +105,7 @@ func buildOne(ctx context.Context, cache Cache, p program, work, step string, ou
 			say(out, "%s done in %s", step, time.Since(start).Round(time.Second))
 			return nil
 		case <-alive.C:
-			say(out, "%s still compiling, %s", step, time.Since(start).Round(time.Second))
+			say(out, "%s still compiling, %s (in all %s)", step, time.Since(start).Round(time.Second), progress.text(p, start, time.Now()))
 		}
 	}
 }

@@ -21,18 +21,20 @@ type program struct {
 	// works only for modules without replace directives; the others are built inside the module of this repository.
 	pkg       string
 	installed bool
+	// minutes is how long a build takes on two cores when the ones before it are done and nothing else is compiled.
+	minutes float64
 }
 
 // programs lists everything in build order. The API server comes early: it compiles most of what the others share.
 func programs(v Versions) []program {
 	return []program{
-		{name: Etcd, version: v.Etcd, pkg: etcdModule},
-		{name: KubeAPIServer, version: v.Kubernetes, pkg: kubernetesModule + "/cmd/kube-apiserver"},
-		{name: ControllerManager, version: v.Kubernetes, pkg: kubernetesModule + "/cmd/kube-controller-manager"},
-		{name: Scheduler, version: v.Kubernetes, pkg: kubernetesModule + "/cmd/kube-scheduler"},
-		{name: Kubectl, version: v.Kubernetes, pkg: kubernetesModule + "/cmd/kubectl"},
-		{name: Kwok, version: v.Kwok, pkg: "sigs.k8s.io/kwok/cmd/kwok", installed: true},
-		{name: Kwokctl, version: v.Kwok, pkg: "sigs.k8s.io/kwok/cmd/kwokctl", installed: true},
+		{name: Etcd, version: v.Etcd, pkg: etcdModule, minutes: 1},
+		{name: KubeAPIServer, version: v.Kubernetes, pkg: kubernetesModule + "/cmd/kube-apiserver", minutes: 7.5},
+		{name: ControllerManager, version: v.Kubernetes, pkg: kubernetesModule + "/cmd/kube-controller-manager", minutes: 2},
+		{name: Scheduler, version: v.Kubernetes, pkg: kubernetesModule + "/cmd/kube-scheduler", minutes: 0.5},
+		{name: Kubectl, version: v.Kubernetes, pkg: kubernetesModule + "/cmd/kubectl", minutes: 1},
+		{name: Kwok, version: v.Kwok, pkg: "sigs.k8s.io/kwok/cmd/kwok", installed: true, minutes: 1},
+		{name: Kwokctl, version: v.Kwok, pkg: "sigs.k8s.io/kwok/cmd/kwokctl", installed: true, minutes: 0.3},
 	}
 }
 
