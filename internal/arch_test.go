@@ -121,6 +121,7 @@ internal/observe/logfield <
 internal/podlatency <
 internal/cost < API, cloud
 internal/prediction <
+internal/completion <
 
 # layer 3: between API objects and the engine
 internal/translate < API, CORE, cloud
@@ -172,7 +173,7 @@ internal/demo < API
 internal/operator < API, cloud, cloud/plugin, internal/observe, internal/options, internal/controller, internal/controller/nodelookup, internal/observe/logfield
 
 # layer 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, cloud/plugin, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert, internal/observe/logfield, internal/demo, embedded/controlplane, examples
+cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, cloud/plugin, internal/completion, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert, internal/observe/logfield, internal/demo, embedded/controlplane, examples
 
 # scenarios and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/translate, internal/manifest, internal/options, internal/simulation, test/scenario/...

@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/karpenter-anew/karpenter/internal/completion"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -42,6 +43,7 @@ type commandLine struct {
 	Snapshot   snapshotCommand   `cmd:"" help:"Capture a snapshot of a cluster, for simulations elsewhere."`
 	Explain    explainCommand    `cmd:"" help:"Explain the state of a pod, node or NodePool, and what would change it. Read-only."`
 	Convert    convertCommand    `cmd:"" help:"Convert objects of earlier APIs (v1alpha5, v1beta1) to the current ones. Needs no cluster."`
+	Completion completionCommand `cmd:"" help:"Print a completion script for a shell."`
 	Version    versionCommand    `cmd:"" help:"Print the version and exit."`
 }
 
@@ -137,18 +139,30 @@ func complain(to io.Writer, command string, err error) {
 	_, _ = fmt.Fprintf(to, "karpenter %s: %v\n", command, err)
 }
 
+// completionCommand prints a completion script.
+type completionCommand struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+// Run implements the subcommand.
+func (c completionCommand) Run(k *kong.Context, s streams) error {
+	return completion.Write(s.out, c.Shell, k.Model)
+}
+
 // versionCommand prints the version of the binary.
 type versionCommand struct{}
 
 // Run implements the subcommand.
 func (versionCommand) Run(s streams) error {
-	b := observe.ReadBuild(version)
-	_, err := fmt.Fprintf(s.out, "karpenter %s", b.Version)
-	if b.Commit != "" {
-		_, err = fmt.Fprintf(s.out, " (commit %s)", b.Commit)
-	}
-	if err == nil {
-		_, err = fmt.Fprintf(s.out, " %s %s\n", b.GoVersion, b.GoArch)
-	}
+	_, err := fmt.Fprintln(s.out, versionLine(observe.ReadBuild(version)))
 	return err
+}
+
+// versionLine is one line, for scripts. The date is that of the commit, so that builds of a commit are alike.
+func versionLine(b observe.Build) string {
+	out := "karpenter " + b.Version
+	if b.Commit != "" {
+		out += fmt.Sprintf(" (commit %s of %s)", b.Commit, b.Date)
+	}
+	return out + fmt.Sprintf(" %s %s/%s", b.GoVersion, b.GoOS, b.GoArch)
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -23,7 +25,10 @@ func TestCommandLine(t *testing.T) {
 		{"help", []string{"--help"}, nil, 0, []string{"Usage: karpenter <command>", "controller", "simulate", "version"}, nil},
 		{"short help", []string{"-h"}, nil, 0, []string{"Usage: karpenter <command>"}, nil},
 		{"help as a command", []string{"help"}, nil, 0, []string{"Usage: karpenter <command>"}, nil},
-		{"version", []string{"version"}, nil, 0, []string{"karpenter ", " go1."}, nil},
+		{"version", []string{"version"}, nil, 0, []string{"karpenter ", " go1.", runtime.GOOS + "/" + runtime.GOARCH + "\n"}, nil},
+		{"completion", []string{"completion", "bash"}, nil, 0, []string{"complete -o default -F _karpenter karpenter\n", "--cloud-provider", "'controller demo simulate"}, nil},
+		{"completion without a shell", []string{"completion"}, nil, 1, nil, []string{"karpenter completion", "<shell>"}},
+		{"completion for an unknown shell", []string{"completion", "tcsh"}, nil, 1, nil, []string{"karpenter completion", "bash", "zsh", "fish", "tcsh"}},
 		{"version with a stray word", []string{"version", "x"}, nil, 1, nil, []string{"karpenter version: unexpected argument x"}},
 		{"help of the controller", []string{"controller", "--help"}, nil, 0, []string{"Usage: karpenter controller", "\nScheduling\n", "\nLeader election\n", "[$METRICS_PORT]", "SIGTERM"}, nil},
 		{"help of the simulation", []string{"simulate", "--help"}, nil, 0, []string{"Usage: karpenter simulate", "Exit codes", "--filename=FILE_OR_DIR", "[$CATALOG]"}, nil},
@@ -61,6 +66,17 @@ func TestCommandLine(t *testing.T) {
 				t.Errorf("stderr of a success: %s", &stderr)
 			}
 		})
+	}
+}
+
+func TestVersionLine(t *testing.T) {
+	b := observe.Build{Version: "1.2.3", Commit: "0123456", Date: "2026-11-25T02:00:00Z", GoVersion: "go1.26.8", GoOS: "linux", GoArch: "arm64"}
+	if got, want := versionLine(b), "karpenter 1.2.3 (commit 0123456 of 2026-11-25T02:00:00Z) go1.26.8 linux/arm64"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	b.Commit, b.Date = "", ""
+	if got, want := versionLine(b), "karpenter 1.2.3 go1.26.8 linux/arm64"; got != want {
+		t.Errorf("without a repository: got %q, want %q", got, want)
 	}
 }
 

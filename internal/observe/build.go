@@ -11,19 +11,21 @@ type Build struct {
 	Version string
 	// Commit is the short revision, with "-dirty" when the tree was modified; empty when unknown.
 	Commit string
-	// GoVersion and GoArch are those of the compiler.
-	GoVersion, GoArch string
+	// Date is when the revision was committed, in RFC 3339; empty when unknown.
+	Date string
+	// GoVersion is that of the compiler, GoOS and GoArch the platform that it compiled for.
+	GoVersion, GoOS, GoArch string
 }
 
 // ReadBuild describes the running binary. stamped is the version given at link time; when empty, the module version is used.
 func ReadBuild(stamped string) Build {
-	out := Build{Version: stamped, GoVersion: runtime.Version(), GoArch: runtime.GOARCH}
+	out := Build{Version: stamped, GoVersion: runtime.Version(), GoOS: runtime.GOOS, GoArch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if ok {
 		if out.Version == "" && info.Main.Version != "(devel)" {
 			out.Version = info.Main.Version
 		}
-		out.Commit = commit(info.Settings)
+		out.Commit, out.Date = commit(info.Settings), date(info.Settings)
 	}
 	if out.Version == "" {
 		out.Version = "unspecified"
@@ -48,4 +50,14 @@ func commit(settings []debug.BuildSetting) string {
 		return ""
 	}
 	return revision + dirty
+}
+
+// date is the time of the revision that the compiler recorded.
+func date(settings []debug.BuildSetting) string {
+	for _, s := range settings {
+		if s.Key == "vcs.time" {
+			return s.Value
+		}
+	}
+	return ""
 }

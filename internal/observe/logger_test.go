@@ -203,7 +203,11 @@ func TestCommit(t *testing.T) {
 			t.Errorf("commit(%v) = %q, want %q", tc.settings, got, tc.want)
 		}
 	}
-	if b := ReadBuild("v1.2.3"); b.Version != "v1.2.3" || b.GoVersion == "" || b.GoArch == "" {
+	const when = "2026-11-25T02:00:00Z"
+	if got := date([]debug.BuildSetting{{Key: "vcs.revision", Value: "0123456"}, {Key: "vcs.time", Value: when}}); got != when {
+		t.Errorf("date: %q, want %q", got, when)
+	}
+	if b := ReadBuild("v1.2.3"); b.Version != "v1.2.3" || b.GoVersion == "" || b.GoOS == "" || b.GoArch == "" {
 		t.Errorf("build: %+v", b)
 	}
 	if b := ReadBuild(""); b.Version == "" {
