@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo recording up chaos attacks oracle build image test checklist bench bench-cluster lint prose generate vuln env local demo-program
+.PHONY: help demo recording up chaos attacks oracle build image release release-push test checklist bench bench-cluster lint prose generate vuln env local demo-program
 
 # Number of one-CPU pods that `make demo` runs.
 PODS ?= $(if $(filter aws,$(CLOUD)),10,100)
@@ -22,14 +22,18 @@ ATTACK ?=
 COUNT ?= 10000
 # Catalog of instance types and prices: generic, or an EC2 region such as aws/us-east-1.
 CATALOG ?= generic
-# Architecture and version of the image that `make image` builds.
+# Architecture of the image that `make image` builds, and version of images and releases.
 ARCH ?= $(shell go env GOARCH)
 VERSION ?= $(shell awk '/^appVersion:/ { print $$2 }' charts/karpenter/Chart.yaml)
 
 BIN := $(CURDIR)/bin
+# Folder of the release, and registry that `make release-push` pushes it to, such as 127.0.0.1:5000 or ghcr.io/karpenter-anew.
+RELEASE = $(CURDIR)/dist/$(VERSION)
+REGISTRY ?=
+
 TOOL := go tool -modfile=tools/go.mod
 # The modules of the repository besides the main one that contain first-party code.
-MODULES := local tools/ec2catalog tools/charts tools/image test/chart test/alerts test/oracle
+MODULES := local tools/ec2catalog tools/charts tools/release test/chart test/alerts test/oracle
 # Files that `make prose` checks, except those that match .vale/unchecked; UNCHECKED=/dev/null checks all.
 PROSE := git ls-files -co --exclude-standard -- '*.md' '*.go' '*.yaml' 'docs/*.txt' | grep -vE '(^|/)testdata/|^bench/cases/'
 UNCHECKED ?= .vale/unchecked
@@ -75,10 +79,14 @@ build: ## Build bin/karpenter
 	@go build -o $(BIN)/karpenter ./cmd/karpenter
 
 image: ## Build a container image and its SBOM in dist/: ARCH=arm64 VERSION=1.2.3
-	@mkdir -p dist; echo "building for linux/$(ARCH)"
-	@CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) go build -trimpath -ldflags='-s -w -X main.version=$(VERSION)' -o dist/karpenter-linux-$(ARCH) ./cmd/karpenter
-	@go run -C tools/image . -binary=$(CURDIR)/dist/karpenter-linux-$(ARCH) -version='$(VERSION)' \
-	  -out=$(CURDIR)/dist/karpenter-linux-$(ARCH).tar -sbom=$(CURDIR)/dist/karpenter-linux-$(ARCH).cdx.json
+	@echo "building for linux/$(ARCH)"
+	@go run -C tools/release . image --root=$(CURDIR) --version='$(VERSION)' --arch='$(ARCH)' --out=$(CURDIR)/dist
+
+release: ## Build everything that a release has in dist/VERSION, signed with $RELEASE_SIGNING_KEY: VERSION=1.2.3
+	@go run -C tools/release . build --root=$(CURDIR) --version='$(VERSION)' --out='$(RELEASE)'
+
+release-push: ## Push the image and the charts of dist/VERSION: REGISTRY=127.0.0.1:5000 VERSION=1.2.3
+	@go run -C tools/release . push --dist='$(RELEASE)' --version='$(VERSION)' --registry='$(REGISTRY)'
 
 test: build local ## Run all tests, including scenarios on a real control plane
 	@test -n '$(RACE)' || echo "note: no C compiler found; running the tests without the race detector"
@@ -109,6 +117,7 @@ lint: prose ## Check prose, style, architecture, and that generated files are up
 	  if [ -n "$$badly" ]; then echo "unformatted files; run: $(TOOL) gofumpt -w ."; echo "$$badly"; exit 1; fi
 	@echo "golangci-lint"; $(BIN)/golangci-lint run ./...
 	@for module in $(MODULES); do echo "golangci-lint $$module"; (cd $$module && $(BIN)/golangci-lint run --config=$(CURDIR)/.golangci.yml ./...); done
+	@echo "actionlint"; $(TOOL) actionlint -shellcheck= -pyflakes=
 	@echo "generated files"; \
 	  state() { git ls-files -co --exclude-standard -- $(GENERATED) | while read -r f; do [ ! -e "$$f" ] || echo "$$(git hash-object "$$f") $$f"; done; }; \
 	  before="$$(state)"; $(MAKE) --no-print-directory generate; after="$$(state)"; \

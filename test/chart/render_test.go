@@ -49,7 +49,7 @@ func named(set ...string) release {
 	return release{chart: controller, name: "karpenter", namespace: "kube-system", set: set}
 }
 
-// text renders the templates; keys are the names of their files without the folder.
+// text renders the templates of objects; keys are the names of their files without the folder.
 func (r release) text() (map[string]string, error) {
 	chart, err := loader.Load(r.chart)
 	if err != nil {
@@ -72,7 +72,7 @@ func (r release) text() (map[string]string, error) {
 	}
 	out := map[string]string{}
 	for name, text := range files {
-		if strings.TrimSpace(text) != "" && !strings.HasSuffix(name, ".tpl") {
+		if strings.TrimSpace(text) != "" && !strings.HasSuffix(name, ".tpl") && filepath.Base(name) != "NOTES.txt" {
 			out[filepath.Base(name)] = text
 		}
 	}

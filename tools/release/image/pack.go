@@ -1,11 +1,12 @@
-package main
+// Package image makes container images of programs without a container engine: a layer with CA certificates and users, and one with the
+// program. The same program gives the same bytes.
+package image
 
 import (
-	"archive/tar"
 	"bytes"
 	"encoding/pem"
+	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -14,6 +15,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
+
+	"github.com/karpenter-anew/karpenter/tools/release/archive"
+	"github.com/karpenter-anew/karpenter/tools/release/program"
 )
 
 // nonRoot is the user and group ID of the program, as in distroless images.
@@ -22,28 +26,24 @@ const nonRoot = "65532"
 // certificates is where Go looks for CA certificates.
 const certificates = "etc/ssl/certs/ca-certificates.crt"
 
-// entry is a file or, if path ends with a slash, a directory of the image.
-type entry struct {
-	path    string
-	mode    int64
-	content []byte
-}
-
-// pack makes the image: a layer with users, certificates and /tmp, and a layer with the program.
-func pack(p program, name, version string) (v1.Image, error) {
-	system, err := layer([]entry{
-		{"etc/", 0o755, nil},
-		{"etc/group", 0o644, []byte("root:x:0:\nnonroot:x:" + nonRoot + ":\n")},
-		{"etc/passwd", 0o644, []byte("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:" + nonRoot + ":" + nonRoot + ":nonroot:/:/sbin/nologin\n")},
-		{"etc/ssl/", 0o755, nil},
-		{"etc/ssl/certs/", 0o755, nil},
-		{certificates, 0o644, authorities()},
-		{"tmp/", 0o1777, nil},
+// Pack makes the image of a program for Linux: a layer with users, certificates and /tmp, and a layer with the program.
+func Pack(p program.Program, name, version string) (v1.Image, error) {
+	if p.OS != "linux" {
+		return nil, fmt.Errorf("the program is built for %s: build it with GOOS=linux", p.OS)
+	}
+	system, err := layer([]archive.Entry{
+		{Name: "etc/", Mode: 0o755},
+		{Name: "etc/group", Mode: 0o644, Content: []byte("root:x:0:\nnonroot:x:" + nonRoot + ":\n")},
+		{Name: "etc/passwd", Mode: 0o644, Content: []byte("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:" + nonRoot + ":" + nonRoot + ":nonroot:/:/sbin/nologin\n")},
+		{Name: "etc/ssl/", Mode: 0o755},
+		{Name: "etc/ssl/certs/", Mode: 0o755},
+		{Name: certificates, Mode: 0o644, Content: authorities()},
+		{Name: "tmp/", Mode: 0o1777},
 	})
 	if err != nil {
 		return nil, err
 	}
-	executable, err := layer([]entry{{name, 0o555, p.text}})
+	executable, err := layer([]archive.Entry{{Name: name, Mode: 0o555, Content: p.Content}})
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func pack(p program, name, version string) (v1.Image, error) {
 		return nil, err
 	}
 	file = file.DeepCopy()
-	file.OS, file.Architecture, file.Created = "linux", p.architecture, v1.Time{Time: p.time}
+	file.OS, file.Architecture, file.Created = "linux", p.Architecture, v1.Time{Time: p.Time}
 	file.Config = v1.Config{
 		User: nonRoot + ":" + nonRoot, WorkingDir: "/", Entrypoint: []string{"/" + name}, Cmd: []string{"controller"},
 		Env:    []string{"PATH=/", "SSL_CERT_FILE=/" + certificates},
@@ -66,15 +66,15 @@ func pack(p program, name, version string) (v1.Image, error) {
 }
 
 // labels are the annotation keys of the OCI image specification.
-func labels(p program, name, version string) map[string]string {
+func labels(p program.Program, name, version string) map[string]string {
 	out := map[string]string{
 		"org.opencontainers.image.title":    name,
 		"org.opencontainers.image.version":  version,
-		"org.opencontainers.image.source":   "https://" + p.build.Main.Path,
+		"org.opencontainers.image.source":   "https://" + p.Build.Main.Path,
 		"org.opencontainers.image.licenses": "Apache-2.0",
 	}
-	if p.revision != "" {
-		out["org.opencontainers.image.revision"] = p.revision
+	if p.Revision != "" {
+		out["org.opencontainers.image.revision"] = p.Revision
 	}
 	return out
 }
@@ -91,31 +91,12 @@ func authorities() []byte {
 }
 
 // layer makes a layer of the entries, owned by root and with the time zero.
-func layer(entries []entry) (v1.Layer, error) {
+func layer(entries []archive.Entry) (v1.Layer, error) {
 	var out bytes.Buffer
-	w := tar.NewWriter(&out)
-	for _, e := range entries {
-		kind := byte(tar.TypeReg)
-		if strings.HasSuffix(e.path, "/") {
-			kind = tar.TypeDir
-		}
-		if err := write(w, e, kind); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.Close(); err != nil {
+	if err := archive.Tar(&out, entries, time.Unix(0, 0)); err != nil {
 		return nil, err
 	}
 	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(out.Bytes())), nil
 	}, tarball.WithMediaType(types.OCILayer))
-}
-
-func write(w *tar.Writer, e entry, kind byte) error {
-	header := &tar.Header{Typeflag: kind, Name: e.path, Mode: e.mode, Size: int64(len(e.content)), ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
-	if err := w.WriteHeader(header); err != nil {
-		return err
-	}
-	_, err := w.Write(e.content)
-	return err
 }

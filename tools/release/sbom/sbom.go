@@ -1,4 +1,5 @@
-package main
+// Package sbom writes software bills of materials of Go programs.
+package sbom
 
 import (
 	"bytes"
@@ -11,16 +12,18 @@ import (
 
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/package-url/packageurl-go"
+
+	"github.com/karpenter-anew/karpenter/tools/release/program"
 )
 
-// encodeSBOM returns the software bill of materials of a program as CycloneDX 1.6 in JSON: the modules that the Go linker recorded
+// Encode returns the software bill of materials of a program as CycloneDX 1.6 in JSON: the modules that the Go linker recorded
 // in it. It has no serial number, which would differ between two builds of the same program.
-func encodeSBOM(p program, name, version string) ([]byte, error) {
+func Encode(p program.Program, name, version string) ([]byte, error) {
 	bom := cyclonedx.NewBOM()
 	root := application(p, name, version)
-	bom.Metadata = &cyclonedx.Metadata{Timestamp: p.time.Format(time.RFC3339), Component: &root}
-	components := []cyclonedx.Component{library("stdlib", "stdlib", strings.TrimPrefix(p.build.GoVersion, "go"))}
-	for _, m := range p.build.Deps {
+	bom.Metadata = &cyclonedx.Metadata{Timestamp: p.Time.Format(time.RFC3339), Component: &root}
+	components := []cyclonedx.Component{library("stdlib", "stdlib", strings.TrimPrefix(p.Build.GoVersion, "go"))}
+	for _, m := range p.Build.Deps {
 		components = append(components, module(m))
 	}
 	var references []string
@@ -35,15 +38,15 @@ func encodeSBOM(p program, name, version string) ([]byte, error) {
 }
 
 // application is the program itself, with its build settings.
-func application(p program, name, version string) cyclonedx.Component {
-	sum := sha256.Sum256(p.text)
+func application(p program.Program, name, version string) cyclonedx.Component {
+	sum := sha256.Sum256(p.Content)
 	var settings []cyclonedx.Property
-	for _, s := range p.build.Settings {
+	for _, s := range p.Build.Settings {
 		settings = append(settings, cyclonedx.Property{Name: "go:build:" + s.Key, Value: s.Value})
 	}
 	return cyclonedx.Component{
 		Type: cyclonedx.ComponentTypeApplication, BOMRef: name, Name: name, Version: version,
-		PackageURL: packageURL(p.build.Main.Path, version),
+		PackageURL: packageURL(p.Build.Main.Path, version),
 		Hashes:     &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
 		Properties: &settings,
 	}
