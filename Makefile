@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo recording up chaos attacks oracle build image release release-push test checklist bench bench-cluster lint prose generate vuln env local demo-program
+.PHONY: help demo recording up e2e chaos attacks oracle build image release release-push test checklist bench bench-cluster lint prose generate vuln env local demo-program
 
 # Number of one-CPU pods that `make demo` runs.
 PODS ?= $(if $(filter aws,$(CLOUD)),10,100)
@@ -22,6 +22,13 @@ ATTACK ?=
 COUNT ?= 10000
 # Catalog of instance types and prices: generic, or an EC2 region such as aws/us-east-1.
 CATALOG ?= generic
+# Minor version of Kubernetes of everything that needs a real control plane, such as 1.34; empty for the newest.
+K8S ?=
+ifneq ($(K8S),)
+export LOCAL_KUBERNETES := $(K8S)
+endif
+# Tests that `make e2e` runs: a regular expression; all by default.
+RUN ?=
 # Architecture of the image that `make image` builds, and version of images and releases.
 ARCH ?= $(shell go env GOARCH)
 VERSION ?= $(shell awk '/^appVersion:/ { print $$2 }' charts/karpenter/Chart.yaml)
@@ -46,7 +53,7 @@ RACE := $(if $(CC_FOUND),-race,)
 
 help: ## Show this list
 	@echo "make <target>, for example: make demo PODS=1000 CATALOG=aws/us-east-1"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ifeq ($(CONTROL_PLANE)$(CLOUD),memorykwok)
 demo: build ## Provision and remove nodes: PODS=100 SCENE=drift CATALOG=aws/us-east-1 CONTROL_PLANE=real CLOUD=aws
@@ -61,6 +68,9 @@ recording: build ## Record the demo as the image of the README
 
 up: build local demo-program ## Run a local cluster with the controller until Ctrl-C: CATALOG=generic
 	@eval "$$($(BIN)/local env)"; exec $(BIN)/demo -stay -cloud='$(CLOUD)' -catalog='$(CATALOG)'
+
+e2e: build local ## Run the built controller through all scenarios on a real control plane: K8S=1.34 RUN=regexp
+	@eval "$$($(BIN)/local env)"; KARPENTER_BIN=$(BIN)/karpenter go test $(RACE) -timeout=60m ./test/e2e -run='$(RUN)'
 
 chaos: build local ## Inject random faults into the controller and the API server, and check the invariants: SEED=1 KILLS=50 CLOUD=aws
 	@go build -o $(BIN)/chaos ./test/chaos

@@ -234,11 +234,15 @@ func (l *launcher) signal(name string, sig syscall.Signal) {
 // that were never built are built first.
 func testCache(t *testing.T) binaries.Cache {
 	t.Helper()
-	built, err := binaries.NewCache(goMod)
+	modules, err := modules()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := binaries.Ensure(t.Context(), built, binaries.Module{GoMod: goMod, GoSum: goSum}, os.Stderr); err != nil {
+	built, err := binaries.NewCache(modules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := binaries.Ensure(t.Context(), built, modules, os.Stderr); err != nil {
 		t.Fatal(err)
 	}
 	cache := binaries.Cache{Root: t.TempDir(), Versions: built.Versions}

@@ -11,11 +11,12 @@ package main
 import (
 	"context"
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -31,6 +32,15 @@ var goMod []byte
 
 //go:embed go.sum
 var goSum []byte
+
+// releases has the modules of the Kubernetes versions before the one of go.mod. They are not called go.mod, which would make the folder a
+// module that cannot be embedded.
+//
+//go:embed releases
+var releases embed.FS
+
+// versionEnv is the minor version of Kubernetes, such as 1.34; the newest if it is empty.
+const versionEnv = "LOCAL_KUBERNETES"
 
 const usage = `usage: local <command> [flags]
 
@@ -51,6 +61,7 @@ commands:
       --dir DIR               where the archive goes (default: the current directory)
 
 KARPENTER_LOCAL_CACHE overrides the cache directory (default: $XDG_CACHE_HOME/karpenter-anew or ~/.cache/karpenter-anew).
+LOCAL_KUBERNETES is the minor version of Kubernetes: 1.33, 1.34, 1.35, 1.36, or 1.37 (default).
 LOCAL_BINARIES is a directory or URL with such an archive, which is used instead of compiling. Its SHA-256 must be in
 binaries/archives.sum or in LOCAL_BINARIES_SHA256.
 `
@@ -79,7 +90,11 @@ func run(ctx context.Context, args []string, in io.Reader, out, log io.Writer) e
 	if len(args) == 0 {
 		return fmt.Errorf("%w: no command", errUsage)
 	}
-	cache, err := binaries.NewCache(goMod)
+	modules, err := modules()
+	if err != nil {
+		return err
+	}
+	cache, err := binaries.NewCache(modules)
 	if err != nil {
 		return err
 	}
@@ -108,6 +123,19 @@ func run(ctx context.Context, args []string, in io.Reader, out, log io.Writer) e
 	return fmt.Errorf("%w: unknown command %q", errUsage, args[0])
 }
 
+// modules are those of the Kubernetes version that the environment selects.
+func modules() (binaries.Modules, error) {
+	folder, err := fs.Sub(releases, "releases")
+	if err != nil {
+		return binaries.Modules{}, err
+	}
+	out, err := binaries.Select(os.Getenv(versionEnv), binaries.Module{GoMod: goMod, GoSum: goSum}, folder)
+	if err != nil {
+		return binaries.Modules{}, fmt.Errorf("%s: %w", versionEnv, err)
+	}
+	return out, nil
+}
+
 func parse(flags *flag.FlagSet, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
@@ -130,7 +158,11 @@ func build(ctx context.Context, cache binaries.Cache, flags *flag.FlagSet, args 
 }
 
 func ensure(ctx context.Context, cache binaries.Cache, log io.Writer) error {
-	return binaries.Ensure(ctx, cache, binaries.Module{GoMod: goMod, GoSum: goSum}, log)
+	modules, err := modules()
+	if err != nil {
+		return err
+	}
+	return binaries.Ensure(ctx, cache, modules, log)
 }
 
 func up(ctx context.Context, cache binaries.Cache, flags *flag.FlagSet, args []string, in io.Reader, out, log io.Writer) error {

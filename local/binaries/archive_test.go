@@ -67,8 +67,8 @@ func TestArchivesReplaceTheBuild(t *testing.T) {
 			t.Setenv(ArchiveEnv, where)
 			t.Setenv(ChecksumEnv, strings.ToUpper(sum))
 			cache := Cache{Root: t.TempDir(), Versions: built.Versions}
-			// The module cannot be built: the programs can only come from the archive.
-			if err := Ensure(t.Context(), cache, Module{GoMod: []byte("module broken\n")}, &strings.Builder{}); err != nil {
+			// There is no module to build: the programs can only come from the archive.
+			if err := Ensure(t.Context(), cache, Modules{}, &strings.Builder{}); err != nil {
 				t.Fatal(err)
 			}
 			for _, p := range programs(cache.Versions) {

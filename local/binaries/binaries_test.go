@@ -10,29 +10,40 @@ import (
 	"time"
 )
 
-func TestParseVersions(t *testing.T) {
+func TestVersionsOfModules(t *testing.T) {
 	text, err := os.ReadFile("../go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := ParseVersions(text)
-	if err != nil {
-		t.Fatal(err)
+	newest := Module{GoMod: text}
+	for minor, want := range map[string]string{
+		"":     "kubernetes-v1.37.1_etcd-v3.7.0_kwok-v0.8.0",
+		"1.37": "kubernetes-v1.37.1_etcd-v3.7.0_kwok-v0.8.0",
+		"1.36": "kubernetes-v1.36.3_etcd-v3.7.0_kwok-v0.8.0",
+		"1.33": "kubernetes-v1.33.13_etcd-v3.7.0_kwok-v0.8.0",
+	} {
+		modules, err := Select(minor, newest, os.DirFS("../releases"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := modules.Versions(); err != nil || got.Key() != want {
+			t.Errorf("Kubernetes %q: %q, %v, want %q", minor, got.Key(), err, want)
+		}
 	}
-	if want := (Versions{Kubernetes: "v1.37.1", Etcd: "v3.7.0", Kwok: "v0.8.0"}); got != want {
-		t.Errorf("versions %+v, want %+v", got, want)
+	if _, err := Select("1.32", newest, os.DirFS("../releases")); err == nil || !strings.Contains(err.Error(), "choose one of 1.33, 1.34, 1.35, 1.36, or none for v1.37.1") {
+		t.Errorf("an unknown version: %v", err)
 	}
-	single := "module m\nrequire k8s.io/kubernetes v1.2.3\nrequire go.etcd.io/etcd/server/v3 v3.4.5\nreplace k8s.io/kubernetes => ./x\n"
-	if got, err = ParseVersions([]byte(single)); err != nil || got.Key() != "kubernetes-v1.2.3_etcd-v3.4.5_kwok-v0.8.0" {
+	single := Module{GoMod: []byte("module m\nrequire k8s.io/kubernetes v1.2.3\nrequire go.etcd.io/etcd/server/v3 v3.4.5\nreplace k8s.io/kubernetes => ./x\n")}
+	if got, err := (Modules{single, single}).Versions(); err != nil || got.Key() != "kubernetes-v1.2.3_etcd-v3.4.5_kwok-v0.8.0" {
 		t.Errorf("key %q, error %v", got.Key(), err)
 	}
-	if _, err := ParseVersions([]byte("module m\n")); err == nil || !strings.Contains(err.Error(), "k8s.io/kubernetes") {
+	if _, err := (Modules{Kubernetes: Module{GoMod: []byte("module m\n")}}).Versions(); err == nil || !strings.Contains(err.Error(), "k8s.io/kubernetes") {
 		t.Errorf("a go.mod without the modules: %v", err)
 	}
 }
 
 func TestCacheRoot(t *testing.T) {
-	goMod := []byte("require k8s.io/kubernetes v1.2.3\nrequire go.etcd.io/etcd/server/v3 v3.4.5\n")
+	module := Module{GoMod: []byte("require k8s.io/kubernetes v1.2.3\nrequire go.etcd.io/etcd/server/v3 v3.4.5\n")}
 	for _, c := range []struct{ override, xdg, home, want string }{
 		{"/own", "/xdg", "/home/me", "/own"},
 		{"", "/xdg", "/home/me", "/xdg/karpenter-anew"},
@@ -42,7 +53,7 @@ func TestCacheRoot(t *testing.T) {
 		t.Setenv(CacheEnv, c.override)
 		t.Setenv("XDG_CACHE_HOME", c.xdg)
 		t.Setenv("HOME", c.home)
-		cache, err := NewCache(goMod)
+		cache, err := NewCache(Modules{module, module})
 		if err != nil || cache.Root != c.want {
 			t.Errorf("%+v: root %q, error %v", c, cache.Root, err)
 		}
@@ -112,7 +123,7 @@ func TestFailedBuildSaysWhy(t *testing.T) {
 	var out strings.Builder
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	err := Ensure(ctx, cache, module, &out)
+	err := Ensure(ctx, cache, Modules{module, module}, &out)
 	if err == nil || !strings.Contains(err.Error(), "building etcd v3.0.0") || !strings.Contains(err.Error(), "go.etcd.io/etcd/server/v3") {
 		t.Errorf("error: %v", err)
 	}

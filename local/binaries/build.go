@@ -17,16 +17,10 @@ import (
 // stillBuilding is the time between two progress lines of a long build.
 const stillBuilding = 20 * time.Second
 
-// Module is the text of the module that pins the control plane.
-type Module struct {
-	GoMod []byte
-	GoSum []byte
-}
-
 // Ensure builds the programs that are missing from the cache, one after the other, and reports its progress to out. With an archive in
 // ArchiveEnv it takes all of them from there and builds none. Several callers may run at once: one builds, the others wait for it. A
 // program appears under its name only when it is complete.
-func Ensure(ctx context.Context, cache Cache, module Module, out io.Writer) error {
+func Ensure(ctx context.Context, cache Cache, modules Modules, out io.Writer) error {
 	todo, err := cache.missing()
 	if err != nil || len(todo) == 0 {
 		return err
@@ -44,10 +38,10 @@ func Ensure(ctx context.Context, cache Cache, module Module, out io.Writer) erro
 	if source := SourceFromEnv(); source.Base != "" {
 		return source.install(ctx, cache, out)
 	}
-	return buildAll(ctx, cache, module, todo, out)
+	return buildAll(ctx, cache, modules, todo, out)
 }
 
-func buildAll(ctx context.Context, cache Cache, module Module, todo []program, out io.Writer) error {
+func buildAll(ctx context.Context, cache Cache, modules Modules, todo []program, out io.Writer) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("building the control plane needs the go command (1.26 or newer) in PATH: %w", err)
 	}
@@ -56,8 +50,8 @@ func buildAll(ctx context.Context, cache Cache, module Module, todo []program, o
 		return fmt.Errorf("making a build directory: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(work) }()
-	for name, text := range map[string][]byte{"go.mod": module.GoMod, "go.sum": module.GoSum} {
-		if err := os.WriteFile(filepath.Join(work, name), text, 0o644); err != nil {
+	for folder, module := range map[string]Module{kubernetesModule: modules.Kubernetes, etcdModule: modules.Etcd} {
+		if err := module.write(filepath.Join(work, folder)); err != nil {
 			return fmt.Errorf("writing the build module: %w", err)
 		}
 	}
@@ -77,6 +71,14 @@ func buildAll(ctx context.Context, cache Cache, module Module, todo []program, o
 	}
 	say(out, "control plane built in %s", time.Since(start).Round(time.Second))
 	return nil
+}
+
+// write writes the module into a new folder.
+func (m Module) write(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(filepath.Join(folder, "go.mod"), m.GoMod, 0o644), os.WriteFile(filepath.Join(folder, "go.sum"), m.GoSum, 0o644))
 }
 
 func buildOne(ctx context.Context, cache Cache, p program, progress *progress, work, step string, out io.Writer) error {

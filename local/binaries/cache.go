@@ -16,10 +16,10 @@ type Cache struct {
 	Versions Versions
 }
 
-// NewCache returns the cache for the versions that goMod pins. Its root is $KARPENTER_LOCAL_CACHE, else
+// NewCache returns the cache for the versions that the modules pin. Its root is $KARPENTER_LOCAL_CACHE, else
 // $XDG_CACHE_HOME/karpenter-anew, else ~/.cache/karpenter-anew.
-func NewCache(goMod []byte) (Cache, error) {
-	versions, err := ParseVersions(goMod)
+func NewCache(modules Modules) (Cache, error) {
+	versions, err := modules.Versions()
 	if err != nil {
 		return Cache{}, err
 	}

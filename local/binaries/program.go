@@ -1,6 +1,9 @@
 package binaries
 
-import "os/exec"
+import (
+	"os/exec"
+	"path/filepath"
+)
 
 // Names of the programs in the cache directory.
 const (
@@ -38,8 +41,8 @@ func programs(v Versions) []program {
 	}
 }
 
-// command is the go command that builds p; moduleDir holds go.mod and go.sum, outDir receives the program.
-func (p program) command(kubernetes, moduleDir, outDir string) *exec.Cmd {
+// command is the go command that builds p; work holds a folder for each module, outDir receives the program.
+func (p program) command(kubernetes, work, outDir string) *exec.Cmd {
 	// Without a stamped version the servers call themselves v0.0.0-master+$Format and clients fail to parse that.
 	ldflags := "-s -w -X k8s.io/component-base/version.gitVersion=" + kubernetes
 	if p.installed {
@@ -49,7 +52,10 @@ func (p program) command(kubernetes, moduleDir, outDir string) *exec.Cmd {
 		return cmd
 	}
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags="+ldflags, "-o", outDir+"/"+p.name, p.pkg)
-	cmd.Dir = moduleDir
+	cmd.Dir = filepath.Join(work, kubernetesModule)
+	if p.pkg == etcdModule {
+		cmd.Dir = filepath.Join(work, etcdModule)
+	}
 	cmd.Env = cmd.Environ()
 	return cmd
 }

@@ -6,9 +6,8 @@
 package binaries
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -27,27 +26,62 @@ const (
 	kwokVersion = "v0.8.0"
 )
 
-// ParseVersions reads the versions of Kubernetes and etcd from the text of a go.mod file. It fails when one of the two modules
-// is not required there.
-func ParseVersions(goMod []byte) (Versions, error) {
-	v := Versions{Kwok: kwokVersion}
-	lines := bufio.NewScanner(bytes.NewReader(goMod))
-	for lines.Scan() {
-		fields := strings.Fields(strings.TrimPrefix(lines.Text(), "require "))
-		if len(fields) < 2 || !strings.HasPrefix(fields[1], "v") {
-			continue
-		}
-		switch fields[0] {
-		case kubernetesModule:
-			v.Kubernetes = fields[1]
-		case etcdModule:
-			v.Etcd = fields[1]
-		}
+// Modules are the modules that pin the control plane.
+type Modules struct {
+	// Kubernetes requires k8s.io/kubernetes, Etcd the server of etcd.
+	Kubernetes, Etcd Module
+}
+
+// Module is the text of a module.
+type Module struct {
+	GoMod []byte
+	GoSum []byte
+}
+
+// Select returns the modules for a minor version of Kubernetes, such as 1.34, or for the one that newest pins if it is empty. The modules
+// of the others are the files VERSION.mod and VERSION.sum of a folder.
+func Select(minor string, newest Module, others fs.FS) (Modules, error) {
+	pinned, err := required(newest.GoMod, kubernetesModule)
+	if err != nil {
+		return Modules{}, err
 	}
-	if v.Kubernetes == "" || v.Etcd == "" {
-		return Versions{}, fmt.Errorf("reading versions: go.mod must require both %s and %s", kubernetesModule, etcdModule)
+	if minor == "" || strings.HasPrefix(pinned, "v"+minor+".") {
+		return Modules{Kubernetes: newest, Etcd: newest}, nil
+	}
+	out := Modules{Etcd: newest}
+	if out.Kubernetes.GoMod, err = fs.ReadFile(others, minor+".mod"); err != nil {
+		known, _ := fs.Glob(others, "*.mod")
+		for i := range known {
+			known[i] = strings.TrimSuffix(known[i], ".mod")
+		}
+		return Modules{}, fmt.Errorf("there is no Kubernetes %s here: choose one of %s, or none for %s", minor, strings.Join(known, ", "), pinned)
+	}
+	out.Kubernetes.GoSum, err = fs.ReadFile(others, minor+".sum")
+	return out, err
+}
+
+// Versions reads the versions that the modules pin.
+func (m Modules) Versions() (Versions, error) {
+	v := Versions{Kwok: kwokVersion}
+	var err error
+	if v.Kubernetes, err = required(m.Kubernetes.GoMod, kubernetesModule); err != nil {
+		return Versions{}, err
+	}
+	if v.Etcd, err = required(m.Etcd.GoMod, etcdModule); err != nil {
+		return Versions{}, err
 	}
 	return v, nil
+}
+
+// required is the version of a module that the text of a go.mod file requires. It fails when the module is not required there.
+func required(goMod []byte, module string) (string, error) {
+	for line := range strings.Lines(string(goMod)) {
+		fields := strings.Fields(strings.TrimPrefix(line, "require "))
+		if len(fields) >= 2 && fields[0] == module && strings.HasPrefix(fields[1], "v") {
+			return fields[1], nil
+		}
+	}
+	return "", fmt.Errorf("reading versions: go.mod must require %s", module)
 }
 
 // Key names the cache directory of these versions; it holds nothing that is special in a file name.
