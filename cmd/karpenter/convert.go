@@ -14,9 +14,9 @@ import (
 
 // convertCommand converts objects of earlier APIs to the current ones.
 type convertCommand struct {
-	Files  pathList `name:"filename" short:"f" placeholder:"FILE_OR_DIR" help:"File or directory with manifests, - for standard input. Can be given several times."`
-	More   []string `arg:"" optional:"" name:"file_or_dir" help:"More of them, so that -f *.yaml works."`
-	Output string   `name:"output" short:"o" enum:"yaml,json" default:"yaml" placeholder:"FORMAT" help:"yaml or json (${default})."`
+	Files  pathList  `name:"filename" short:"f" placeholder:"FILE_OR_DIR" help:"File or directory with manifests, - for standard input. Can be given several times."`
+	More   []pathArg `arg:"" optional:"" name:"file_or_dir" help:"More of them, so that -f *.yaml works."`
+	Output string    `name:"output" short:"o" enum:"yaml,json" default:"yaml" placeholder:"FORMAT" help:"yaml or json (${default})."`
 
 	Role            string `name:"role" placeholder:"NAME" help:"IAM role for classes that name no instance profile." xor:"identity"`
 	InstanceProfile string `name:"instance-profile" placeholder:"NAME" help:"Instance profile for classes that name none." xor:"identity"`
@@ -34,7 +34,7 @@ func (*convertCommand) Help() string {
 
 // Run implements the subcommand.
 func (c *convertCommand) Run(s streams) error {
-	paths := append([]string(c.Files), c.More...)
+	paths := withArguments(c.Files, c.More)
 	if len(paths) == 0 {
 		return codedError{errors.New("nothing to read: name files or directories with -f, or - for standard input"), exitUsage}
 	}

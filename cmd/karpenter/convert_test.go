@@ -44,6 +44,24 @@ func checkConverted(t *testing.T, got outcome, args []string) {
 	}
 }
 
+// TestConvertTakesAllFilesOfAPattern: the shell turns -f *.yaml into -f and any number of files.
+func TestConvertTakesAllFilesOfAPattern(t *testing.T) {
+	args := []string{"-f"}
+	for _, name := range []string{"a", "b", "c", "d,e"} {
+		args = append(args, filepath.Join(t.TempDir(), name+".yaml"))
+		text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + strings.ReplaceAll(name, ",", "-") + "}\n"
+		if err := os.WriteFile(args[len(args)-1], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := convertText("", args...)
+	for _, name := range []string{"name: a", "name: b", "name: c", "name: d-e"} {
+		if !strings.Contains(got.Stdout, name) {
+			t.Errorf("%s is missing: exit code %s%s%s", name, got.Exit, got.Stdout, got.Stderr)
+		}
+	}
+}
+
 // TestConvertReportsWhatCannotBeWritten makes a full disk a failure.
 func TestConvertReportsWhatCannotBeWritten(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

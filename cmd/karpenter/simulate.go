@@ -20,7 +20,7 @@ import (
 // simulateCommand shows what would be done about objects in files.
 type simulateCommand struct {
 	Files    pathList      `name:"filename" short:"f" placeholder:"FILE_OR_DIR" help:"File or directory with manifests, - for standard input. Can be given several times."`
-	More     []string      `arg:"" optional:"" name:"file_or_dir" help:"More of them, so that -f *.yaml works."`
+	More     []pathArg     `arg:"" optional:"" name:"file_or_dir" help:"More of them, so that -f *.yaml works."`
 	Snapshot string        `name:"snapshot" placeholder:"FILE" help:"Snapshot of a cluster, from karpenter snapshot; - for standard input. Files are applied to it."`
 	Output   report.Format `name:"output" short:"o" enum:"table,json,yaml" default:"table" placeholder:"FORMAT" help:"table, json or yaml (${default})."`
 
@@ -38,6 +38,18 @@ func (p *pathList) Decode(ctx *kong.DecodeContext) error {
 	}
 	*p = append(*p, path)
 	return nil
+}
+
+// pathArg is one of several paths without a flag. A list of plain strings would be one argument with commas.
+type pathArg string
+
+// withArguments are the paths of flags and those of arguments.
+func withArguments(flags pathList, args []pathArg) []string {
+	out := slices.Clone([]string(flags))
+	for _, arg := range args {
+		out = append(out, string(arg))
+	}
+	return out
 }
 
 // Help is shown above the flags.
@@ -87,7 +99,7 @@ type input struct {
 // read collects the objects of all files, and of the cluster to which they are applied. Missing objects are assumed, unless
 // there is a cluster to read.
 func (c *simulateCommand) read(k *kong.Context, s streams) (input, error) {
-	paths := append([]string(c.Files), c.More...)
+	paths := withArguments(c.Files, c.More)
 	if len(paths) == 0 && c.Snapshot == "" {
 		return input{}, errors.New("nothing to read: name files or directories with -f, or - for standard input, or a snapshot with --snapshot")
 	}
