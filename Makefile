@@ -44,8 +44,8 @@ MODULES := local tools/ec2catalog tools/charts tools/release test/chart test/ale
 # Files that `make prose` checks, except those that match .vale/unchecked; UNCHECKED=/dev/null checks all.
 PROSE := git ls-files -co --exclude-standard -- '*.md' '*.go' '*.yaml' 'docs/*.txt' | grep -vE '(^|/)testdata/|^bench/cases/'
 UNCHECKED ?= .vale/unchecked
-# Folders that `make generate` writes to.
-GENERATED := api charts
+# Folders and pages that `make generate` writes to.
+GENERATED := api charts docs/metrics.md
 
 # The race detector needs a C compiler; a machine without one still runs every test.
 CC_FOUND := $(shell command -v "$$(go env CC)" 2>/dev/null)
@@ -150,7 +150,7 @@ endif
 
 generate: ## Write generated code, CRDs and the generated parts of the charts
 	@go generate ./api/...
-	@go run -C tools/charts . -charts $(CURDIR)/charts -api $(CURDIR)/api
+	@go run -C tools/charts . -charts $(CURDIR)/charts -api $(CURDIR)/api -docs $(CURDIR)/docs
 
 vuln: ## Check for known vulnerabilities (requires network access)
 	@report="$$($(TOOL) govulncheck ./... 2>&1)" && { echo "$$report"; exit 0; }; echo "$$report"; \

@@ -73,7 +73,7 @@ func begin(t *testing.T) *installed {
 	return w
 }
 
-// install puts the definitions and the objects of a release into the cluster, as Helm does, and the definitions of earlier APIs.
+// install puts the definitions and the objects of a release into the cluster, as Helm does, without hooks, and the definitions of earlier APIs.
 func (w *installed) install(r release) {
 	w.t.Helper()
 	w.release = r
@@ -109,7 +109,7 @@ func (w *installed) apply(manifest string) {
 		} else if err != nil {
 			w.t.Fatal(err)
 		}
-		if len(o.Object) == 0 {
+		if len(o.Object) == 0 || o.GetAnnotations()[hook] != "" {
 			continue
 		}
 		w.await(fmt.Sprintf("%s %s is there", o.GetKind(), o.GetName()), func() string {

@@ -31,18 +31,21 @@ func document(chart string) error {
 	if err != nil {
 		return fmt.Errorf("reading values.yaml: %w", err)
 	}
-	name := filepath.Join(chart, "README.md")
+	return insert(filepath.Join(chart, "README.md"), tableBegins, tableEnds, table(values))
+}
+
+// insert replaces what a page has between two lines.
+func insert(name, begins, ends, text string) error {
 	page, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	before, rest, found := bytes.Cut(page, []byte(tableBegins))
-	_, after, closed := bytes.Cut(rest, []byte(tableEnds))
+	before, rest, found := bytes.Cut(page, []byte(begins))
+	_, after, closed := bytes.Cut(rest, []byte(ends))
 	if !found || !closed {
-		return fmt.Errorf("README.md has no place for the table: %q and %q", tableBegins, tableEnds)
+		return fmt.Errorf("%s has no place for the table: %q and %q", filepath.Base(name), begins, ends)
 	}
-	out := string(before) + tableBegins + table(values) + tableEnds + string(after)
-	return os.WriteFile(name, []byte(out), 0o644)
+	return os.WriteFile(name, []byte(string(before)+begins+text+ends+string(after)), 0o644)
 }
 
 // read returns the values in their order. A value with a comment is one row, whatever is below it; a value without one, and

@@ -5,6 +5,13 @@
 {{- if eq (int .Values.controller.metrics.port) (int .Values.controller.healthProbe.port) }}
 {{- $problems = append $problems (printf "controller.metrics.port and controller.healthProbe.port are both %v: they must differ" .Values.controller.metrics.port) }}
 {{- end }}
+{{- if and .Values.serviceMonitor.enabled .Values.podMonitor.enabled }}
+{{- $problems = append $problems "serviceMonitor.enabled and podMonitor.enabled are both true: Prometheus would store every series twice. Set one of them to false" }}
+{{- end }}
+{{- if and .Values.networkPolicy.enabled .Values.hostNetwork }}
+{{- $problems = append $problems "networkPolicy.enabled and hostNetwork are both true: NetworkPolicies do not apply to pods on the host network. Set one of them to false" }}
+{{- end }}
+{{- with include "karpenter.unknownAlerts" . }}{{ $problems = append $problems . }}{{ end }}
 {{- if $problems }}{{ fail (join "\n" $problems) }}{{ end }}
 {{- end }}
 
