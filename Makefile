@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo recording up e2e chaos attacks oracle build image release release-push test checklist bench bench-cluster lint prose generate vuln env local demo-program
+.PHONY: help demo recording up e2e chaos attacks oracle build image release release-push test checklist bench bench-cluster lint prose docs generate vuln env local demo-program
 
 # Number of one-CPU pods that `make demo` runs.
 PODS ?= $(if $(filter aws,$(CLOUD)),10,100)
@@ -22,6 +22,8 @@ ATTACK ?=
 COUNT ?= 10000
 # Catalog of instance types and prices: generic, or an EC2 region such as aws/us-east-1.
 CATALOG ?= generic
+# Folder that `make docs` builds the site in, one folder in it for each version.
+SITE ?= dist/docs
 # Minor version of Kubernetes of everything that needs a real control plane, such as 1.34; empty for the newest.
 K8S ?=
 ifneq ($(K8S),)
@@ -29,7 +31,7 @@ export LOCAL_KUBERNETES := $(K8S)
 endif
 # Tests that `make e2e` runs: a regular expression; all by default.
 RUN ?=
-# Architecture of the image that `make image` builds, and version of images and releases.
+# Architecture of the image that `make image` builds, and version of images, releases and the site.
 ARCH ?= $(shell go env GOARCH)
 VERSION ?= $(shell awk '/^appVersion:/ { print $$2 }' charts/karpenter/Chart.yaml)
 
@@ -147,6 +149,17 @@ else
 	  $(BIN)/vale --output=line $(BIN)/scenarios.md | while IFS=: read -r _ line _ rule message; do \
 	    echo "$$(sed -n "$${line}p" $(BIN)/scenarios.md | cut -d: -f1):$$rule:$$message"; done | { ! grep .; }
 endif
+
+# The folder keeps the sites of other versions; versions.js lists them for the selector, and index.html leads to the newest.
+docs: ## Build the documentation as a static site with search in dist/docs/VERSION: VERSION=1.2.3
+	@echo "building hugo"; go build -C tools/hugo -o $(BIN)/hugo github.com/gohugoio/hugo
+	@mkdir -p '$(SITE)'; HUGO_PARAMS_VERSION='$(VERSION)' $(BIN)/hugo --source=tools/docs --destination="$$(realpath '$(SITE)')/$(VERSION)" \
+	  --cleanDestinationDir --panicOnWarning --noBuildLock --cacheDir=$(BIN)/hugo-cache --quiet
+	@cd '$(SITE)'; versions="$$(find . -mindepth 2 -maxdepth 2 -name search-index.js | cut -d/ -f2 | sort -rV)"; \
+	  echo "karpenterVersions([$$(sed 's/.*/"&"/' <<<"$$versions" | paste -sd,)]);" > versions.js; newest="$$(head -1 <<<"$$versions")"; \
+	  printf '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Karpenter, anew</title>\n' > index.html; \
+	  printf '<meta http-equiv="refresh" content="0; url=%s/index.html">\n<p><a href="%s/index.html">Documentation of %s</a></p>\n' "$$newest" "$$newest" "$$newest" >> index.html
+	@echo "open $(SITE)/$(VERSION)/index.html"
 
 generate: ## Write generated code, CRDs and the generated parts of the charts
 	@go generate ./api/...
