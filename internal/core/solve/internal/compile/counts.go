@@ -39,8 +39,8 @@ type Bin struct {
 // groups that count by host allow the part whenever they allow the whole.
 const Uncounted = -1
 
-// Add counts n pods of a class that were put on a bin. Where the domain is not decided, spread and affinity count nothing, and
-// anti-affinity counts every domain that is possible. On bins of a trial only the groups that count by host do.
+// Add counts n pods of a class that were put on a bin. Where the domain is not decided, spread and affinity count nothing, since pods that
+// spread can be bound first, and anti-affinity counts every domain that is possible. On bins of a trial only the groups that count by host do.
 // Source: scheduling specification, recording.
 func (ct *Counts) Add(b Bin, c *Class, n int) {
 	switch {
@@ -68,12 +68,22 @@ func (ct *Counts) addTo(g *Group, b Bin, n int) {
 	if g.late && ct.lacks(b, g.Key) {
 		possible, decided = []int{ct.Domains.Of(g.Key).number(noZone)}, true
 	}
-	if !decided && g.Kind != topology.KindAnti {
-		return
+	switch {
+	case decided || g.Kind == topology.KindAnti:
+		for _, d := range possible {
+			ct.addIn(g, d, b, n)
+		}
+	case g.besideOthers():
+		for _, d := range possible {
+			g.AddUncertain(d, n)
+		}
 	}
-	for _, d := range possible {
-		ct.addIn(g, d, b, n)
-	}
+}
+
+// besideOthers reports whether the owners of the group have required spreads over several labels. Pods on a node that is open in one of
+// them may have to be bound first for the sake of the others: they can be anywhere by then.
+func (g *Group) besideOthers() bool {
+	return g.Kind == topology.KindSpread && g.filter != nil && len(g.filter.keys) > 1
 }
 
 // addIn counts n pods on a bin in a domain.
