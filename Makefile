@@ -153,8 +153,8 @@ endif
 # The folder keeps the sites of other versions; versions.js lists them for the selector, and index.html leads to the newest.
 docs: ## Build the documentation as a static site with search in dist/docs/VERSION: VERSION=1.2.3
 	@echo "building hugo"; go build -C tools/hugo -o $(BIN)/hugo github.com/gohugoio/hugo
-	@mkdir -p '$(SITE)'; HUGO_PARAMS_VERSION='$(VERSION)' $(BIN)/hugo --source=tools/docs --destination="$$(realpath '$(SITE)')/$(VERSION)" \
-	  --cleanDestinationDir --panicOnWarning --noBuildLock --cacheDir=$(BIN)/hugo-cache --quiet
+	@mkdir -p '$(SITE)'; log="$$(HUGO_PARAMS_VERSION='$(VERSION)' $(BIN)/hugo --source=tools/docs --destination="$$(realpath '$(SITE)')/$(VERSION)" \
+	  --cleanDestinationDir --panicOnWarning --noBuildLock --cacheDir=$(BIN)/hugo-cache 2>&1)" || { echo "$$log"; exit 1; }
 	@cd '$(SITE)'; versions="$$(find . -mindepth 2 -maxdepth 2 -name search-index.js | cut -d/ -f2 | sort -rV)"; \
 	  echo "karpenterVersions([$$(sed 's/.*/"&"/' <<<"$$versions" | paste -sd,)]);" > versions.js; newest="$$(head -1 <<<"$$versions")"; \
 	  printf '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Karpenter, anew</title>\n' > index.html; \
