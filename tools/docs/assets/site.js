@@ -120,6 +120,10 @@
     setUpSearch();
     setUpTheme();
     load("../versions.js");
+    // Tables that are wider than the page can be scrolled with the keyboard; others are no stop of the tab key.
+    for (const table of document.querySelectorAll(".table")) {
+      if (table.scrollWidth > table.clientWidth) Object.assign(table, { tabIndex: 0, role: "region", ariaLabel: "Table" });
+    }
     if (matchMedia("(max-width: 60rem)").matches) document.querySelector("#pages details").open = false;
   });
 })();
