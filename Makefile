@@ -152,6 +152,7 @@ endif
 
 # The folder keeps the sites of other versions; versions.js lists them for the selector, and index.html leads to the newest.
 docs: ## Build the documentation as a static site with search in dist/docs/VERSION: VERSION=1.2.3
+	@[[ '$(VERSION)' =~ ^[0-9A-Za-z][0-9A-Za-z.+-]*$$ ]] || { echo "VERSION: '$(VERSION)' is no version: use letters, digits, dots, plus and minus signs"; exit 1; }
 	@echo "building hugo"; go build -C tools/hugo -o $(BIN)/hugo github.com/gohugoio/hugo
 	@mkdir -p '$(SITE)'; log="$$(HUGO_PARAMS_VERSION='$(VERSION)' $(BIN)/hugo --source=tools/docs --destination="$$(realpath '$(SITE)')/$(VERSION)" \
 	  --cleanDestinationDir --panicOnWarning --noBuildLock --cacheDir=$(BIN)/hugo-cache 2>&1)" || { echo "$$log"; exit 1; }

@@ -282,6 +282,20 @@ func TestTheSiteKeepsItsVersions(t *testing.T) {
 	}
 }
 
+// TestVersionsAreNamesOfFolders: the folder of a version is emptied, so that none above the site may be named.
+func TestVersionsAreNamesOfFolders(t *testing.T) {
+	for _, version := range []string{"..", "../other", "1/2", ".", "", "a b", "<b>"} {
+		dir := filepath.Join(t.TempDir(), "site")
+		text, err := exec.Command("make", "-C", root, "docs", "VERSION="+version, "SITE="+dir).CombinedOutput()
+		if err == nil || !strings.Contains(string(text), "is no version: use letters, digits, dots, plus and minus signs") {
+			t.Errorf("version %q: %v\n%s", version, err, text)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("version %q made a folder", version)
+		}
+	}
+}
+
 // TestPagesOfTheSiteCanBeReached checks that each page can be left and operated with a keyboard: a link to skip the navigation, names of
 // fields and landmarks, the current page in the navigation.
 func TestPagesOfTheSiteCanBeReached(t *testing.T) {
