@@ -231,10 +231,10 @@ func TestTheSiteLoadsNothingFromElsewhere(t *testing.T) {
 func TestEverythingCanBeSearched(t *testing.T) {
 	s := theSite(t)
 	text := strings.TrimSpace(s.files["search-index.js"])
-	text, ok := strings.CutPrefix(text, "karpenterSearch(")
-	if text, ok = strings.CutSuffix(text, ");"); !ok {
+	if !strings.HasPrefix(text, "karpenterSearch(") || !strings.HasSuffix(text, ");") {
 		t.Fatal("search-index.js does not call karpenterSearch")
 	}
+	text = strings.TrimSuffix(strings.TrimPrefix(text, "karpenterSearch("), ");")
 	var sections []struct{ At, Page, Heading, Text string }
 	if err := json.Unmarshal([]byte(text), &sections); err != nil {
 		t.Fatal(err)
