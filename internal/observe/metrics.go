@@ -78,7 +78,9 @@ func (m *Metrics) SetBuild(b Build) {
 // ForgetNodePool deletes the series that counted for a NodePool. Gauges follow objects and are deleted with these.
 func (m *Metrics) ForgetNodePool(name string) {
 	for _, family := range m.ofNodePools {
-		family.DeletePartialMatch(prometheus.Labels{nodePoolLabel: name})
+		for _, label := range nodePoolLabels {
+			family.DeletePartialMatch(prometheus.Labels{label: name})
+		}
 	}
 }
 
@@ -93,8 +95,10 @@ type MetricBuilder struct {
 	ofNodePools []partialDeleter
 }
 
-// nodePoolLabel is the label of series that count for a NodePool.
-const nodePoolLabel = "nodepool"
+// nodePoolLabels are the labels of series that count for a NodePool. Those of conditions show the label of the object.
+var nodePoolLabels = []string{"nodepool", "karpenter_sh_nodepool"}
+
+func isNodePoolLabel(label string) bool { return slices.Contains(nodePoolLabels, label) }
 
 // partialDeleter is a family of series.
 type partialDeleter interface {
@@ -107,7 +111,7 @@ func NewMetricBuilder(reg prometheus.Registerer) *MetricBuilder { return &Metric
 func (b *MetricBuilder) add(c prometheus.Collector, d Definition) {
 	b.reg.MustRegister(c)
 	b.definitions = append(b.definitions, d)
-	if family, ok := c.(partialDeleter); ok && d.Type != "gauge" && slices.Contains(d.Labels, nodePoolLabel) {
+	if family, ok := c.(partialDeleter); ok && d.Type != "gauge" && slices.ContainsFunc(d.Labels, isNodePoolLabel) {
 		b.ofNodePools = append(b.ofNodePools, family)
 	}
 }

@@ -46,10 +46,9 @@ func New(d Deps) *Meters {
 	m.watch(&corev1.Pod{}, handle(nodes.putPod, nodes.dropPod))
 	pools := newPools(d)
 	m.watch(&v1.NodePool{}, handle(pools.put, pools.drop))
-	m.watch(&v1.NodeClaim{}, handle(func(*v1.NodeClaim) {}, pools.dropNodeClaim))
-	m.watch(&v1.NodeClaim{}, newStatuses(d, ofNodeClaims(d)).handler())
+	m.watch(&v1.NodeClaim{}, thenOnDelete(newStatuses(d, ofNodeClaims(d)).handler(), pools.dropMember))
 	m.watch(&v1.NodePool{}, newStatuses(d, ofNodePools(d)).handler())
-	m.watch(&corev1.Node{}, newStatuses(d, ofNodes(d)).handler())
+	m.watch(&corev1.Node{}, thenOnDelete(newStatuses(d, ofNodes(d)).handler(), pools.dropMember))
 	for _, class := range d.Cloud.NodeClasses {
 		m.watch(class.New(), newStatuses(d, ofNodeClasses(d, class)).handler())
 	}
@@ -101,6 +100,18 @@ func handle[T client.Object](put, drop func(T)) toolscache.ResourceEventHandler 
 		AddFunc:    func(o any) { with(o, put) },
 		UpdateFunc: func(_, o any) { with(o, put) },
 		DeleteFunc: func(o any) { with(o, drop) },
+	}
+}
+
+// thenOnDelete calls drop after the handler has handled a deletion. Two handlers of a kind would be called in any order.
+func thenOnDelete(first toolscache.ResourceEventHandler, drop func(client.Object)) toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    first.OnAdd,
+		UpdateFunc: first.OnUpdate,
+		DeleteFunc: func(o any) {
+			first.OnDelete(o)
+			with(o, drop)
+		},
 	}
 }
 

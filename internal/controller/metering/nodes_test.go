@@ -4,9 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
@@ -127,10 +130,12 @@ func TestPoolsAreShown(t *testing.T) {
 	expect(t, "gone", w.Metrics.NodePools.Usage, by)
 }
 
-// TestNothingIsCountedForANodePoolThatIsGone checks that series with the label of a NodePool end with it and its last NodeClaim.
+// TestNothingIsCountedForANodePoolThatIsGone checks that series with the label of a NodePool end with it, its last NodeClaim and its last node.
 func TestNothingIsCountedForANodePoolThatIsGone(t *testing.T) {
 	w := newHarness(t)
 	pools := newPools(w.deps)
+	ofClaims := thenOnDelete(newStatuses(w.deps, ofNodeClaims(w.deps)).handler(), pools.dropMember)
+	ofNodes := thenOnDelete(newStatuses(w.deps, ofNodes(w.deps)).handler(), pools.dropMember)
 	gone, kept := fakecluster.Pool(), fakecluster.Pool()
 	gone.Name, kept.Name = "gone", "kept"
 	pools.put(gone)
@@ -141,19 +146,39 @@ func TestNothingIsCountedForANodePoolThatIsGone(t *testing.T) {
 			w.Metrics.Nodes.TerminationDuration.WithLabelValues(pool).Observe(1)
 		}
 	}
+	end := func(handler toolscache.ResourceEventHandler, o client.Object, pool string) {
+		o.GetLabels()[v1.NodePoolLabelKey] = pool
+		o.SetFinalizers([]string{v1.TerminationFinalizer})
+		o.SetDeletionTimestamp(&metav1.Time{Time: w.Time.Now()})
+		handler.OnAdd(o, true)
+		handler.OnDelete(o)
+	}
+	endAll := func(of ...string) {
+		for _, pool := range of {
+			end(ofNodes, w.RegisteredNode("a"), pool)
+			end(ofClaims, w.LaunchedClaim("a"), pool)
+		}
+	}
 	check := func(when string, want int) {
 		t.Helper()
-		if a, b := testutil.CollectAndCount(w.Metrics.NodeClaims.Terminated), testutil.CollectAndCount(w.Metrics.Nodes.TerminationDuration); a != want || b != want {
-			t.Errorf("%s: %d and %d series, want %d", when, a, b, want)
+		for name, family := range map[string]prometheus.Collector{
+			"terminated NodeClaims": w.Metrics.NodeClaims.Terminated, "termination of nodes": w.Metrics.Nodes.TerminationDuration,
+			"conditions of NodeClaims": w.Metrics.Status.NodeClaims.TerminationDuration, "conditions of nodes": w.Metrics.Status.Nodes.TerminationDuration,
+		} {
+			if n := testutil.CollectAndCount(family); n != want {
+				t.Errorf("%s: %s: %d series, want %d", when, name, n, want)
+			}
 		}
 	}
 	count()
+	endAll("gone", "kept")
 	check("before", 2)
 	pools.drop(gone)
 	check("when the pool is gone", 1)
 	count()
-	for _, pool := range []string{"kept", "gone"} {
-		pools.dropNodeClaim(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1.NodePoolLabelKey: pool}}})
-	}
+	endAll("kept", "gone")
 	check("when its last NodeClaim is gone", 1)
+	count()
+	end(ofNodes, w.RegisteredNode("a"), "gone")
+	check("when its last node is gone", 1)
 }

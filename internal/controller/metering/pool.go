@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
@@ -52,9 +53,12 @@ func (p *pools) drop(pool *v1.NodePool) {
 	p.Metrics.ForgetNodePool(pool.Name)
 }
 
-// dropNodeClaim forgets a NodePool once more: its NodeClaims are deleted after it, and their ends are counted.
-func (p *pools) dropNodeClaim(claim *v1.NodeClaim) {
-	pool := claim.Labels[v1.NodePoolLabelKey]
+// dropMember forgets a NodePool once more: its NodeClaims and nodes are deleted after it, and their ends are counted.
+func (p *pools) dropMember(o client.Object) {
+	pool := o.GetLabels()[v1.NodePoolLabelKey]
+	if pool == "" {
+		return
+	}
 	p.mu.Lock()
 	_, exists := p.byName[pool]
 	p.mu.Unlock()
