@@ -138,7 +138,7 @@ func TestDashboardsAreOfTheSchemaOfGrafana(t *testing.T) {
 	}
 }
 
-// TestDashboardsAreReadable: panels have an identity, a title and a unit, and are inside the grid, each in a place of its own.
+// TestDashboardsAreReadable: panels have an identity, a title and a unit, and are inside the grid, and none covers another.
 func TestDashboardsAreReadable(t *testing.T) {
 	all, texts := boards(t)
 	uids := map[string]string{}
