@@ -94,7 +94,7 @@ func (p page) codes() []string {
 // sources is all code that users see the names of: ours, without tests, and the definitions.
 var sources = sync.OnceValue(func() string {
 	var out strings.Builder
-	for _, folder := range []string{"api", "charts", "cloud", "cmd", "deploy", "internal", "local"} {
+	for _, folder := range []string{"api", "charts", "cloud", "cmd", "deploy", "internal", "local", "tools/release"} {
 		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:

@@ -53,8 +53,10 @@ type build struct {
 // platforms are those that binaries are built for. Images are for those of Linux.
 func platforms() []program.Platform {
 	return []program.Platform{
-		{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"},
-		{OS: "darwin", Architecture: "amd64"}, {OS: "darwin", Architecture: "arm64"},
+		{OS: "linux", Architecture: "amd64"},
+		{OS: "linux", Architecture: "arm64"},
+		{OS: "darwin", Architecture: "amd64"},
+		{OS: "darwin", Architecture: "arm64"},
 	}
 }
 
@@ -97,7 +99,7 @@ func (c *buildCommand) Run(ctx context.Context) error {
 	return nil
 }
 
-// compile builds the programs, and has the one for this machine print the completion scripts.
+// compile builds the programs, and has the one for the local platform print the completion scripts.
 func (b *build) compile(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "release-")
 	if err != nil {

@@ -85,7 +85,7 @@ func read(t *testing.T, path ...string) []byte {
 	return content
 }
 
-// git runs a command of git without the settings of the machine, at a fixed time.
+// git runs a command of git without local settings, at a fixed time.
 func git(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=it", "-c", "user.email=it@example.com"}, args...)...)

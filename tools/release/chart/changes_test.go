@@ -17,7 +17,7 @@ const changelog = `# Changelog
 - A [link](docs/x.md) and ` + "`code`" + `, in
   two lines.
 
-  A paragraph of its own.
+  Another paragraph.
 
 ### Notes
 

@@ -63,7 +63,7 @@ type Build struct {
 	Go string
 }
 
-// Local is the builder that is no service: any machine on which the release was made.
+// Local is the builder of a release that was made by hand instead of by a service.
 const Local = source.Home + "/tree/main/docs/releases.md#local"
 
 // Statement returns the statement about files, and about resources that are not files.

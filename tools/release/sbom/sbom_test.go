@@ -2,6 +2,7 @@ package sbom
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -14,7 +15,9 @@ import (
 
 func TestSBOMNamesEveryModule(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "program")
-	if text, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "..").CombinedOutput(); err != nil {
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "..")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, text)
 	}
 	p, err := program.Read(binary)
