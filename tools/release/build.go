@@ -106,6 +106,10 @@ func (b *build) compile(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	clone := filepath.Join(dir, "source")
+	if err := b.source.Clone(clone); err != nil {
+		return err
+	}
 	host := program.Platform{OS: runtime.GOOS, Architecture: runtime.GOARCH}
 	targets := platforms()
 	if !slices.Contains(targets, host) {
@@ -114,12 +118,12 @@ func (b *build) compile(ctx context.Context) (err error) {
 	for _, target := range targets {
 		fmt.Fprintf(os.Stderr, "building %s for %s\n", product, target)
 		out := filepath.Join(dir, target.OS+"-"+target.Architecture)
-		p, err := program.Build(ctx, b.source.Root, product, b.version, out, target)
+		p, err := program.Build(ctx, clone, product, b.version, out, target)
 		if err != nil {
 			return err
 		}
 		if p.Revision != b.source.Commit {
-			return fmt.Errorf("%s was built from commit %q instead of %s; leave the working tree alone during the build", product, p.Revision, b.source.Commit)
+			return fmt.Errorf("%s was built from commit %q instead of %s; check that the Go command can run git", product, p.Revision, b.source.Commit)
 		}
 		if slices.Contains(platforms(), target) {
 			b.programs = append(b.programs, p)

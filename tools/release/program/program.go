@@ -34,10 +34,10 @@ type Platform struct{ OS, Architecture string }
 func (p Platform) String() string { return p.OS + "/" + p.Architecture }
 
 // Build builds the main package in the folder cmd/NAME of a module into the file out. The version is stamped into the variable
-// main.version; the Go command adds the commit. Symbols and local paths are left out. Settings of the environment
+// main.version; the Go command adds the commit, if it finds one. Symbols and local paths are left out. Settings of the environment
 // that would change the result do not count.
 func Build(ctx context.Context, root, name, version, out string, target Platform) (Program, error) {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -X main.version="+version, "-o", out, "./cmd/"+name)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w -X main.version="+version, "-o", out, "./cmd/"+name)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+target.OS, "GOARCH="+target.Architecture,
 		"GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off")

@@ -57,7 +57,7 @@ type manifest []byte
 func (m manifest) RawManifest() ([]byte, error) { return m, nil }
 
 // MediaType is that of manifests of OCI.
-func (m manifest) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }
+func (manifest) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }
 
 // Chart pushes a chart as an artifact that Helm installs from oci://, and returns its digest. Metadata is Chart.yaml.
 func Chart(ctx context.Context, archive []byte, metadata map[string]any, reference string) (name.Digest, error) {

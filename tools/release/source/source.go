@@ -50,6 +50,16 @@ func Read(root string) (Source, error) {
 	return s, nil
 }
 
+// Clone copies the commit into a new folder. The copy has neither ignored files nor tags: the Go command records a version that it derives
+// from tags, so that a program would change with a tag that is added later.
+func (s Source) Clone(folder string) error {
+	if _, err := s.git("clone", "--quiet", "--no-tags", "--no-checkout", "--shared", s.Root, folder); err != nil {
+		return err
+	}
+	_, err := Source{Root: folder}.git("checkout", "--quiet", "--detach", s.Commit)
+	return err
+}
+
 // Files lists the files of a folder that belong to the commit, by their paths below the folder. Ignored files do not belong to it.
 func (s Source) Files(folder string) ([]string, error) {
 	list, err := s.git("ls-files", "-z", "--", folder)
