@@ -43,7 +43,7 @@ func (v Version) Validate() error {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	k := kong.Parse(&commandLine{}, kong.Name("release"), kong.UsageOnError(), kong.BindTo(ctx, (*context.Context)(nil)))
+	k := kong.Parse(&commandLine{}, kong.Name("release"), kong.BindTo(ctx, (*context.Context)(nil)))
 	k.FatalIfErrorf(k.Run())
 }
 
