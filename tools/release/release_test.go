@@ -221,3 +221,27 @@ func TestVersions(t *testing.T) {
 		}
 	}
 }
+
+// TestImageOfAWorkingTree: "make image" serves development, so the tree may have changes.
+func TestImageOfAWorkingTree(t *testing.T) {
+	repository, out := newRepository(t), filepath.Join(t.TempDir(), "dist")
+	write(t, filepath.Join(repository, "cmd", product, "main.go"), strings.Replace(stub, "stub ", "changed stub ", 1))
+	if err := (&imageCommand{Root: repository, Version: version, Arch: "arm64", Out: out}).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	layout, err := archive.Read(bytes.NewReader(read(t, out, "karpenter-linux-arm64.tar")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(layout, func(e archive.Entry) bool {
+		return e.Name == "index.json" && bytes.Contains(e.Content, []byte(`"architecture": "arm64"`)) && bytes.Contains(e.Content, []byte(version))
+	}) {
+		t.Error("the archive is no OCI layout of an image for arm64")
+	}
+	if !bytes.Contains(read(t, out, "karpenter-linux-arm64"), []byte("changed stub ")) {
+		t.Error("the program lacks the change")
+	}
+	if !bytes.Contains(read(t, out, "karpenter-linux-arm64.cdx.json"), []byte("CycloneDX")) {
+		t.Error("there is no SBOM")
+	}
+}
