@@ -4,7 +4,7 @@
 //	local up                    run a cluster until Ctrl-C; prints KUBECONFIG=<path> when it is ready
 //	local restart-apiserver     take the API server of a running cluster down and up again
 //	local sweep                 remove the clusters of launchers that were killed
-//	local pack                  write an archive of the built programs, for machines that do not compile them
+//	local pack                  write an archive of the built programs, for computers that do not compile them
 //	local env                   print the environment that tests need, for `eval`
 package main
 

@@ -147,7 +147,7 @@ func TestProgressOfBuilds(t *testing.T) {
 	if got, want := p.text(todo[0], start, at(0.5)), "5 %, about 9m30s left"; got != want {
 		t.Errorf("in the first program: %q, want %q", got, want)
 	}
-	// The machine takes twice as long as expected.
+	// This computer takes twice as long as expected.
 	p.finish(todo[0])
 	if got, want := p.text(todo[1], at(2), at(9)), "45 %, about 11m0s left"; got != want {
 		t.Errorf("in the second program: %q, want %q", got, want)

@@ -7,7 +7,7 @@ import (
 )
 
 // progress estimates how much of the build is done. The estimate rests on how long each program takes on two cores without anything
-// compiled before, and on how much faster or slower this machine was so far.
+// compiled before, and on how much faster or slower this computer was so far.
 type progress struct {
 	total, done float64 // minutes on two cores
 	start       time.Time
