@@ -140,13 +140,19 @@ type DomainFilter func(d int) bool
 
 // MinCount returns the minimum count from which a spread measures skew: the lowest among the known domains, without the pods that may
 // not count, or 0 if there are fewer domains than MinDomains.
-func (g *Group) MinCount() int {
+func (g *Group) MinCount() int { return g.MinCountBeside(0, 0) }
+
+// MinCountBeside is MinCount with so many more pods in a domain than are counted there.
+func (g *Group) MinCountBeside(in, more int) int {
 	low, n := int32(math.MaxInt32), int32(0)
 	for d, known := range g.known {
 		if known {
 			certain := g.counts[d]
 			if d < len(g.uncertain) {
 				certain -= g.uncertain[d]
+			}
+			if d == in {
+				certain += int32(min(more, math.MaxInt32)) //nolint:gosec // bounded by min
 			}
 			low = min(low, certain)
 			n++

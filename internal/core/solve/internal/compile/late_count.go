@@ -14,28 +14,40 @@ func (ct *Counts) CountLate(b Bin, to StateID) {
 	if b.Open.Trial || to == b.Open.State || b.Host == Uncounted {
 		return
 	}
+	then := b.in(to)
 	for _, batch := range b.Open.Batches {
 		for _, g := range batch.Class().members {
 			if d, ok := ct.decides(g, b, to); ok {
-				ct.addIn(g, d, b, len(batch.Pods))
+				ct.addIn(g, d, then, len(batch.Pods))
 			}
 		}
 	}
 }
 
-// LateCount is the domain that a new state of an open node decides, and how many pods of the node the group will count there and does not
-// count yet.
-func (ct *Counts) LateCount(g *Group, b Bin, to StateID) (d, n int) {
+// in is the bin with its open node in another state.
+func (b Bin) in(state StateID) Bin {
+	next := *b.Open
+	next.State = state
+	b.Open = &next
+	return b
+}
+
+// LateCount is the domain that a new state of an open node decides, how many pods of the node the group will count there and does not
+// count yet, and the minimum count from which it measures skew then.
+func (ct *Counts) LateCount(g *Group, b Bin, to StateID) (d, n, floor int) {
 	d, ok := ct.decides(g, b, to)
 	if !ok {
-		return 0, 0
+		return 0, 0, 0
 	}
 	for _, batch := range b.Open.Batches {
 		if slices.Contains(batch.Class().members, g) {
 			n += len(batch.Pods)
 		}
 	}
-	return d, n
+	if ct.certainlyLooksAt(g.filter, b.in(to)) {
+		return d, n, g.MinCountBeside(d, n)
+	}
+	return d, n, g.MinCount()
 }
 
 // decides is the domain that a new state of an open node decides, in which the group counts its pods from then on.
@@ -47,9 +59,7 @@ func (ct *Counts) decides(g *Group, b Bin, to StateID) (d int, ok bool) {
 	if t.decided(t.States[b.Open.State], g.Key) || !t.decided(t.States[to], g.Key) {
 		return 0, false
 	}
-	next := *b.Open
-	next.State = to
-	b.Open = &next
+	b = b.in(to)
 	possible, decided := ct.possible(b, g.Key)
 	if !decided || !ct.looksAt(g.filter, b) {
 		return 0, false

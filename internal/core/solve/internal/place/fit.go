@@ -66,8 +66,8 @@ func cutLate(s *Placer, o *compile.Offer, b compile.Bin, lv *compile.Level) {
 		if owned.Kind != topology.KindSpread {
 			continue
 		}
-		if d, late := s.Counts.LateCount(owned.Group, b, o.State); late > 0 {
-			fits = min(fits, owned.AllowedBeside(d, late, owned.MinCount(), owned.Self))
+		if d, late, floor := s.Counts.LateCount(owned.Group, b, o.State); late > 0 {
+			fits = min(fits, owned.AllowedBeside(d, late, floor, owned.Self))
 		}
 	}
 	switch {
