@@ -35,10 +35,11 @@ type answer struct {
 type priceTally struct {
 	// Compared are problems that both sides answered, Same those in which both place the same pods; Unanswered could not be given to one.
 	Compared, Same, Unanswered int
-	// Cheaper and MoreExpensive are problems in which our plan costs less or more; in those that Unbound counts upstream's plan costs less, and
-	// kube-scheduler does not bind its pods.
-	Cheaper, MoreExpensive, Unbound int
-	// Ours and Upstream are sums in dollars per hour, over the problems with the same pods that kube-scheduler binds.
+	// Cheaper and MoreExpensive are problems in which our plan costs less or more; in those that Faulty counts upstream's plan costs less, and
+	// would be wrong as a plan of the engine.
+	// Weaker counts those in which it would not be wrong, and holds only as long as no further domain opens, where ours holds beside all.
+	Cheaper, MoreExpensive, Faulty, Weaker int
+	// Ours and Upstream are sums in dollars per hour, over the problems with the same pods that Faulty and Weaker do not count.
 	Ours, Upstream float64
 }
 
@@ -49,8 +50,8 @@ func (t priceTally) String() string {
 		change = 100 * (t.Ours/t.Upstream - 1)
 	}
 	return fmt.Sprintf("price against upstream's, without preferences: %d compared (%d could not be), %d with the same pods: %d cheaper, %d more expensive, "+
-		"%d where kube-scheduler refuses upstream's cheaper plan, sum %+.1f%%",
-		t.Compared, t.Unanswered, t.Same, t.Cheaper, t.MoreExpensive, t.Unbound, change)
+		"%d where upstream's cheaper plan would be wrong, %d where it holds only until a further domain opens and ours does not, sum %+.1f%%",
+		t.Compared, t.Unanswered, t.Same, t.Cheaper, t.MoreExpensive, t.Faulty, t.Weaker, change)
 }
 
 // equal is the largest difference of prices, as a share, that is rounding.
@@ -91,11 +92,37 @@ func (u upstreamPrices) compare(ctx context.Context, n numbers) (t priceTally, e
 	}
 	for _, a := range answers {
 		p := problems[a.Name]
-		if text := t.add(a, func() bool { return j.Binds(p, a.Plan) }); text != "" {
+		text, err := t.add(a, func() (verdict, error) { return judgeOther(j, p, a.Plan) })
+		if err != nil {
+			return t, nil, err
+		}
+		if text != "" {
 			expensive = append(expensive, wrongAnswer{p, []judge.Failure{{Kind: judge.MoreExpensive, Text: text}}})
 		}
 	}
 	return t, expensive, nil
+}
+
+// verdict is what upstream's cheaper plan is worth.
+type verdict int
+
+const (
+	sound verdict = iota
+	// faulty plans would be wrong as plans of the engine.
+	faulty
+	// weaker plans hold only as long as no further domain opens, where the plan of the engine holds beside all.
+	weaker
+)
+
+func judgeOther(j *judge.Judge, p judge.Problem, plan judge.OtherPlan) (verdict, error) {
+	if len(j.Faults(p, plan)) > 0 {
+		return faulty, nil
+	}
+	weak, err := j.Weaker(p, plan)
+	if err != nil || !weak {
+		return sound, err
+	}
+	return weaker, nil
 }
 
 // ask has bench answer the scenarios of a folder.
@@ -119,32 +146,37 @@ func (u upstreamPrices) ask(ctx context.Context, folder string) ([]answer, error
 	}
 }
 
-// add counts an answer. binds reports whether kube-scheduler binds upstream's plan. The text says that our plan costs more; empty if it
-// does not.
-func (t *priceTally) add(a answer, binds func() bool) string {
+// add counts an answer. other judges upstream's plan. The text says that our plan costs more; empty if it does not.
+func (t *priceTally) add(a answer, other func() (verdict, error)) (string, error) {
 	if a.Error != "" {
 		t.Unanswered++
-		return ""
+		return "", nil
 	}
 	t.Compared++
 	if !a.Same {
-		return ""
+		return "", nil
 	}
 	t.Same++
 	margin := equal * max(a.Ours, a.Upstream)
+	text := ""
 	switch {
 	case a.Ours < a.Upstream-margin:
 		t.Cheaper++
-	case a.Ours <= a.Upstream+margin:
-	case !binds():
-		t.Unbound++
-		return ""
-	default:
+	case a.Ours > a.Upstream+margin:
+		v, err := other()
+		switch {
+		case err != nil:
+			return "", err
+		case v == faulty:
+			t.Faulty++
+			return "", nil
+		case v == weaker:
+			t.Weaker++
+			return "", nil
+		}
 		t.MoreExpensive++
+		text = fmt.Sprintf("our plan costs $%.5f/h, upstream's $%.5f/h for the same pods", a.Ours, a.Upstream)
 	}
 	t.Ours, t.Upstream = t.Ours+a.Ours, t.Upstream+a.Upstream
-	if a.Ours <= a.Upstream+margin {
-		return ""
-	}
-	return fmt.Sprintf("our plan costs $%.5f/h, upstream's $%.5f/h for the same pods", a.Ours, a.Upstream)
+	return text, nil
 }

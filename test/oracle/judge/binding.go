@@ -49,9 +49,9 @@ func (j *Judge) bindings(q *question) (launch, []Failure) {
 	random := q.random()
 	plan := q.simulation.Plan
 	var failures []Failure
-	candidates := make([][]check.Candidate, len(plan.NodeClaims))
+	candidates := q.allLaunchable()
 	for i := range plan.NodeClaims {
-		if candidates[i] = q.launchable(q.simulation.Claims[i]); len(candidates[i]) == 0 {
+		if len(candidates[i]) == 0 {
 			failures = append(failures, Failure{Kind: Unlaunched, Text: fmt.Sprintf("NodeClaim %d of pool %s: no offering satisfies it", i+1, plan.NodeClaims[i].Pool)})
 		}
 	}
@@ -72,6 +72,15 @@ func (j *Judge) bindings(q *question) (launch, []Failure) {
 		}
 	}
 	return l, nil
+}
+
+// allLaunchable are the nodes that a launch of each NodeClaim of the plan may give.
+func (q *question) allLaunchable() [][]check.Candidate {
+	candidates := make([][]check.Candidate, len(q.simulation.Claims))
+	for i, claim := range q.simulation.Claims {
+		candidates[i] = q.launchable(claim)
+	}
+	return candidates
 }
 
 // zonesOf are the zones in which claims may be launched that may be launched in several.
@@ -255,7 +264,7 @@ func (j *Judge) bindAsPlanned(list []arrival) (left []arrival, whys []string, er
 	whys = make([]string, 0, len(list))
 	for at := 0; at < len(list); {
 		a := list[at]
-		if why := j.scheduler.Refusal(a.pod, a.node); why != "" {
+		if why := j.refusal(a.pod, a.node); why != "" {
 			whys = append(whys, why)
 			at++
 			continue

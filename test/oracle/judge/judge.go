@@ -32,6 +32,8 @@ type Judge struct {
 	reader    *manifest.Reader
 	cloud     cloud.Cloud
 	scheduler *kubescheduler.Scheduler
+	// beside are nodes to be imagined while a pod is bound; nil for none.
+	beside func(*corev1.Pod) []*corev1.Node
 	// Tally counts what was judged.
 	Tally Tally
 }

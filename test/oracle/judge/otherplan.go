@@ -7,6 +7,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
 // OtherPlan is the plan of another scheduler. Pods are named by their UIDs.
@@ -19,28 +20,36 @@ type OtherPlan struct {
 	Nodes map[string][]string
 }
 
-// Binds reports whether kube-scheduler binds the pods of another scheduler's plan, launched as plans of the engine are.
-func (j *Judge) Binds(p Problem, plan OtherPlan) bool {
+// Faults are what is wrong about the plan of another scheduler: NodeClaims that the API server refuses, limits that it may exceed, and pods
+// that kube-scheduler does not bind once it is launched. Plans of the engine are judged alike.
+func (j *Judge) Faults(p Problem, plan OtherPlan) []Failure {
 	counted := j.Tally
 	defer func() { j.Tally = counted }()
 	objects, err := p.objects(j.reader, j.cloud)
 	if err != nil {
-		return false
+		return []Failure{{Kind: Unreadable, Text: err.Error()}}
 	}
-	q, err := j.ask(p, objects, 0)
+	q, err := j.other(p, objects, plan)
 	if err != nil {
-		return false
+		return []Failure{{Kind: Unreadable, Text: err.Error()}}
 	}
-	q.simulation.Claims, q.simulation.Plan = nil, solve.Plan{}
-	for _, c := range plan.Claims {
-		q.simulation.Claims = append(q.simulation.Claims, c.Claim)
-		q.simulation.Plan.NodeClaims = append(q.simulation.Plan.NodeClaims, solve.NodeClaim{Pool: c.Claim.Labels[v1.NodePoolLabelKey], Pods: podsNamed(c.Pods)})
-	}
-	for _, name := range slices.Sorted(maps.Keys(plan.Nodes)) {
-		q.simulation.Plan.Placements = append(q.simulation.Plan.Placements, solve.Placement{Node: &model.Node{NodeName: name}, Pods: podsNamed(plan.Nodes[name])})
+	if failures := j.claims(q); len(failures) > 0 {
+		return failures
 	}
 	_, failures := j.bindings(q)
-	return len(failures) == 0
+	return failures
+}
+
+// fill makes the plan the answer of a simulation.
+func (plan OtherPlan) fill(r *simulation.Result) {
+	r.Claims, r.Plan = nil, solve.Plan{}
+	for _, c := range plan.Claims {
+		r.Claims = append(r.Claims, c.Claim)
+		r.Plan.NodeClaims = append(r.Plan.NodeClaims, solve.NodeClaim{Pool: c.Claim.Labels[v1.NodePoolLabelKey], Pods: podsNamed(c.Pods)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(plan.Nodes)) {
+		r.Plan.Placements = append(r.Plan.Placements, solve.Placement{Node: &model.Node{NodeName: name}, Pods: podsNamed(plan.Nodes[name])})
+	}
 }
 
 func podsNamed(uids []string) []*model.Pod {

@@ -1,0 +1,75 @@
+package judge
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/internal/simulation"
+)
+
+// Weaker reports whether the plan of another scheduler holds only as long as no node opens a further domain, such as a zone, where that of
+// the engine, without preferences, holds beside nodes in every domain that pools can open: such a node lowers the minimum count of topology
+// spread constraints. Both plans are put to the same test.
+func (j *Judge) Weaker(p Problem, plan OtherPlan) (bool, error) {
+	counted := j.Tally
+	defer func() { j.Tally = counted }()
+	objects, err := p.objects(j.reader, j.cloud)
+	if err != nil {
+		return false, err
+	}
+	settings := p.settings()
+	settings.IgnorePreferences = true
+	result, err := simulation.Run(context.Background(), objects, j.cloud, settings)
+	if err != nil {
+		return false, err
+	}
+	ours, err := j.question(p, objects, 0, result)
+	if err != nil {
+		return false, err
+	}
+	theirs, err := j.other(p, objects, plan)
+	if err != nil {
+		return false, err
+	}
+	return !j.holdsBesideOpenDomains(theirs) && j.holdsBesideOpenDomains(ours), nil
+}
+
+// other is the question with the plan of another scheduler as the answer.
+func (j *Judge) other(p Problem, objects []client.Object, plan OtherPlan) (*question, error) {
+	q, err := j.question(p, objects, 0, simulation.Result{})
+	if err != nil {
+		return nil, err
+	}
+	plan.fill(&q.simulation)
+	return q, nil
+}
+
+// holdsBesideOpenDomains reports whether kube-scheduler binds the pods of the plan in some order beside empty nodes in every domain that
+// pools can open.
+func (j *Judge) holdsBesideOpenDomains(q *question) bool {
+	known := map[types.UID][]*corev1.Node{}
+	j.beside = func(pod *corev1.Pod) []*corev1.Node {
+		if _, ok := known[pod.UID]; !ok {
+			known[pod.UID] = q.emptyNodes(pod)
+		}
+		return known[pod.UID]
+	}
+	defer func() { j.beside = nil }()
+	_, failures := j.bindings(q)
+	return len(failures) == 0
+}
+
+// refusal is why kube-scheduler refuses the pod on the node, beside the nodes that are to be imagined; empty if it does not.
+func (j *Judge) refusal(pod *corev1.Pod, node string) string {
+	why := j.scheduler.Refusal(pod, node)
+	if why != "" || j.beside == nil {
+		return why
+	}
+	empty := j.beside(pod)
+	j.scheduler.Join(empty)
+	defer j.scheduler.Leave(len(empty))
+	return j.scheduler.Refusal(pod, node)
+}

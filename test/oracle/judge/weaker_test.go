@@ -1,0 +1,139 @@
+package judge_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
+	"github.com/karpenter-anew/karpenter/cloud/kwok"
+	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/test/oracle/judge"
+)
+
+// spread is three pods that spread over zones, and a pool with three zones.
+const spread = `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      expireAfter: Never
+      requirements:
+      - {key: kubernetes.io/os, operator: In, values: [linux]}
+      - {key: topology.kubernetes.io/zone, operator: In, values: [test-zone-a, test-zone-b, test-zone-c]}
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
+---
+apiVersion: karpenter.kwok.sh/v1alpha1
+kind: KWOKNodeClass
+metadata: {name: default}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      topologySpreadConstraints:
+      - {maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}
+      containers:
+      - {name: app, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 100m, memory: 64Mi}}}
+`
+
+// TestPlansInFewerDomainsAreWeaker: all pods in one zone can be bound as long as there are no nodes elsewhere.
+func TestPlansInFewerDomainsAreWeaker(t *testing.T) {
+	j, p := newJudge(t), problem(t, spread)
+	together, apart := plan(t, 0, []string{"test-zone-a"}, 3), plan(t, 0, []string{"test-zone-a", "test-zone-b", "test-zone-c"}, 1)
+	for _, other := range []judge.OtherPlan{together, apart} {
+		if faults := j.Faults(p, other); len(faults) > 0 {
+			t.Fatalf("the plan is wrong: %+v", faults)
+		}
+	}
+	for _, c := range []struct {
+		plan judge.OtherPlan
+		want bool
+	}{{together, true}, {apart, false}} {
+		if got, err := j.Weaker(p, c.plan); err != nil || got != c.want {
+			t.Errorf("a plan of %d NodeClaims is weaker: %v, %v; want %v", len(c.plan.Claims), got, err, c.want)
+		}
+	}
+}
+
+// TestPlansWithInvalidNodeClaimsAreFaulty: the API server refuses minValues beyond the values that are listed.
+func TestPlansWithInvalidNodeClaimsAreFaulty(t *testing.T) {
+	faults := newJudge(t).Faults(problem(t, spread), plan(t, 2, []string{"test-zone-a"}, 3))
+	if len(faults) != 1 || faults[0].Kind != judge.Invalid {
+		t.Errorf("the faults are %+v; want one of a NodeClaim", faults)
+	}
+}
+
+func newJudge(t *testing.T) *judge.Judge {
+	t.Helper()
+	definitions, err := kwokcrds.Definitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := manifest.NewReader(definitions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := kwok.New(nil, kwok.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := judge.New(t.Context(), reader, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func problem(t *testing.T, text string) judge.Problem {
+	t.Helper()
+	p := judge.Problem{Name: t.Name(), Seed: 1}
+	for document := range strings.SplitSeq(text, "---\n") {
+		var fields map[string]any
+		if err := yaml.Unmarshal([]byte(document), &fields); err != nil {
+			t.Fatal(err)
+		}
+		p.Documents = append(p.Documents, fields)
+	}
+	return p
+}
+
+// plan is a NodeClaim in each zone, for so many pods each. minValues of the zone may be 0 for none.
+func plan(t *testing.T, minValues int, zones []string, each int) judge.OtherPlan {
+	t.Helper()
+	var claims []string
+	for i, zone := range zones {
+		var pods []string
+		for n := range each {
+			pods = append(pods, fmt.Sprintf("pod/default/web/%06d", i*each+n+1))
+		}
+		uids, err := json.Marshal(pods)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least := ""
+		if minValues > 0 {
+			least = fmt.Sprintf(`, "minValues": %d`, minValues)
+		}
+		claims = append(claims, fmt.Sprintf(`{"Pods": %s, "Claim": {"metadata": {"generateName": "default-", "labels": {"karpenter.sh/nodepool": "default"}}, "spec": {
+			"nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}, "expireAfter": "Never",
+			"resources": {"requests": {"cpu": "300m"}},
+			"requirements": [{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["c-4x-amd64-linux"]},
+				{"key": "topology.kubernetes.io/zone", "operator": "In", "values": [%q]%s}]}}}`, uids, zone, least))
+	}
+	var out judge.OtherPlan
+	if err := json.Unmarshal([]byte(`{"Claims": [`+strings.Join(claims, ",")+`]}`), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
