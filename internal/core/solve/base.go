@@ -5,6 +5,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
 )
 
 // Base is a problem compiled once, for many what-ifs: what if these nodes did not exist, and the pods on them had to be placed
@@ -42,7 +43,12 @@ func (b *Base) SolveTo(without []*model.Node, pods []*model.Pod, destinations ma
 		})
 	}
 	p, rejected := rejectDeviceless(p)
-	return solve(b.base.Fork(p, without, pods), rejected)
+	run := func(strategy place.Strategy) Plan { return solve(b.base.Fork(p, without, pods), strategy, rejected) }
+	plan, strategies := cheapest(p, run)
+	if last := len(strategies) - 1; strategies[last] != strategies[0] {
+		return run(strategies[0]) // Commit takes the last one
+	}
+	return plan
 }
 
 // Commit makes the last what-if the starting point of later ones: its nodes are gone, its pods, the pending ones included, have

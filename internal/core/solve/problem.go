@@ -8,7 +8,7 @@
 // and are placed in runs. Requirements are interned, so the label state of an open node is a number and adding a class to
 // it is one lookup. The instance types an open node may still become are a bitset over columns compiled per pool;
 // resources are compared as vectors. In the end the open nodes of each pool are repacked by the dual prices of their
-// resources.
+// resources. Small problems with constraints between pods are solved with several strategies, see cheapest.
 //
 // Invariant: the set of instance types of an open node only shrinks. A class that an open node, an existing node or a pool
 // rejects once is rejected for the rest of the round, so each class keeps a cursor and never asks again. Classes whose

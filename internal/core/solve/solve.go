@@ -10,14 +10,17 @@ import (
 // Solve places the pods of the problem.
 func Solve(p Problem) Plan {
 	p, rejected := rejectDeviceless(p)
-	r := compile.NewRun(p)
-	r.Seed()
-	return solve(r, rejected)
+	plan, _ := cheapest(p, func(strategy place.Strategy) Plan {
+		r := compile.NewRun(p)
+		r.Seed()
+		return solve(r, strategy, rejected)
+	})
+	return plan
 }
 
 // solve places the pods of a compiled problem; rejected are those that could not be considered.
-func solve(r *compile.Run, rejected []UnschedulablePods) Plan {
-	s := place.NewPlacer(r)
+func solve(r *compile.Run, strategy place.Strategy, rejected []UnschedulablePods) Plan {
+	s := place.NewPlacer(r, strategy)
 	zones := s.Zones()
 	s.PlaceAll(s.Queue())
 	s.Tighten()

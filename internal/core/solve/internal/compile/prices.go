@@ -81,6 +81,16 @@ func (on *OpenNode) Price() float64 {
 	return math.Inf(1)
 }
 
+// PriceWith is the price of the open node once it has accepted the offer.
+func (on *OpenNode) PriceWith(o *Offer) float64 {
+	for _, column := range on.Template.ByPrice(on.Template.States[o.State]) {
+		if o.Mask.Has(int(column)) {
+			return on.Template.Prices(on.Template.States[o.State])[column]
+		}
+	}
+	return math.Inf(1)
+}
+
 // CheapestDevices are the devices of the cheapest candidate.
 func (on *OpenNode) CheapestDevices() *device.Template {
 	for _, column := range on.Template.ByPrice(on.Template.States[on.State]) {

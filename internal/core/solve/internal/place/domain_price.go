@@ -37,7 +37,11 @@ func sortDomains(s *Placer, choices []domainChoice, c *compile.Class, lv *compil
 				return order
 			}
 		}
-		return cmp.Or(cmp.Compare(x, y), cmp.Compare(v.Names[a.domains[0]], v.Names[b.domains[0]]))
+		byName := cmp.Compare(v.Names[a.domains[0]], v.Names[b.domains[0]])
+		if s.strategy == LastDomain {
+			byName = -byName
+		}
+		return cmp.Or(cmp.Compare(x, y), byName)
 	})
 }
 

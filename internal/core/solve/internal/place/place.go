@@ -12,7 +12,8 @@ import (
 // Placer is first fit: it places the pods of a run.
 type Placer struct {
 	*compile.Run
-	Devices *Devices
+	Devices  *Devices
+	strategy Strategy
 	// Unschedulable are pods that fit nowhere, Deferred those that wait for a reservation, Undecided those that the run did not
 	// get to.
 	Unschedulable       []PodRun
@@ -27,6 +28,8 @@ type Placer struct {
 		demanded, largest float64
 		// launches are the results of launchPrice.
 		launches map[launch]float64
+		// alone are the results of priceAlone.
+		alone map[*compile.Class]float64
 	}
 	// halted is set once the run is stopped; ticks counts how often that was asked.
 	halted bool
@@ -40,8 +43,8 @@ type PodRun struct {
 }
 
 // NewPlacer prepares a compiled problem for placing its pods.
-func NewPlacer(r *compile.Run) *Placer {
-	s := &Placer{Run: r, Devices: newDevices(r), Undecided: r.Undecided, halted: len(r.Undecided) > 0}
+func NewPlacer(r *compile.Run, strategy Strategy) *Placer {
+	s := &Placer{Run: r, strategy: strategy, Devices: newDevices(r), Undecided: r.Undecided, halted: len(r.Undecided) > 0}
 	s.expectDevices()
 	return s
 }
@@ -151,6 +154,12 @@ func (s *Placer) placeOnExisting(c *compile.Class, pods []*model.Pod) []*model.P
 					return pods
 				}
 			}
+		}
+		if s.strategy == EmptiestFit {
+			if rest := placeOnEmptiest(s, c, st, options, pods); len(rest) < len(pods) {
+				return rest
+			}
+			continue
 		}
 		for _, o := range options {
 			if s.tick() {
