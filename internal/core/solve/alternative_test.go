@@ -108,3 +108,25 @@ func solveWith(p Problem, strategy place.Strategy) Plan {
 	r.Seed()
 	return solve(r, strategy, nil)
 }
+
+// BenchmarkAlternatives compares first fit alone with all strategies, for as many pods as are solved with several.
+func BenchmarkAlternatives(b *testing.B) {
+	p := mixedProblem(0, 800, 1)
+	for i := range 8 {
+		s, app := shape(500+200*int64(i), gi), string(rune('a'+i))
+		s.Spreads = []topology.Spread{spreadOver(zoneKey, 1, app), spreadOver(hostnameKey, 2, app)}
+		p.Pods = append(p.Pods, labelled(named(pods(maxAlternativePods/8, s), app), app)...)
+	}
+	for name, run := range map[string]func() Plan{
+		"first fit":      func() Plan { return solveWith(p, place.FirstFit) },
+		"all strategies": func() Plan { return Solve(p) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				plan := run()
+				b.ReportMetric(plan.Price(), "$/h")
+			}
+		})
+	}
+}
