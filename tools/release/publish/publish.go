@@ -27,11 +27,11 @@ const (
 	chartContent types.MediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 )
 
-// The media type and the annotation of cosign for signatures.
-const (
-	simpleSigning       types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
-	signatureAnnotation                 = "dev.cosignproject.cosign/signature"
-)
+// simpleSigning is the media type of what cosign signs.
+const simpleSigning types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
+
+// signatureAnnotation is where cosign looks for the signature of a layer.
+const signatureAnnotation = "dev.cosignproject.cosign/signature"
 
 func options(ctx context.Context) []remote.Option {
 	return []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}

@@ -96,7 +96,7 @@ func TestNamesOfSchemas(t *testing.T) {
 func TestExamplesAreAccepted(t *testing.T) {
 	schemas := compiled(t, "aws/crds/*.yaml", "kwok/crds/*.yaml", "crds/legacy/*.yaml")
 	var kinds []string
-	err := filepath.WalkDir(filepath.Join(root, "examples"), func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(root, "examples"), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".yaml" {
 			return err
 		}
