@@ -22,17 +22,30 @@ func Solve(p Problem) Plan {
 func solve(r *compile.Run, strategy place.Strategy, rejected []UnschedulablePods) Plan {
 	s := place.NewPlacer(r, strategy)
 	zones := s.Zones()
-	s.PlaceAll(s.Queue())
+	queue, concerned := place.SplitConcerned(s.Queue())
+	s.PlaceAll(queue)
 	s.Tighten()
 	s.FillHosts()
+	if len(concerned) > 0 {
+		if repacks(r) && r.Problem.Devices == nil {
+			repack.RightSize(s)
+			s.Reopen()
+		}
+		s.PlaceConcerned(concerned)
+	}
 	diagnosed := diagnose.DiagnoseAll(s)
-	if !r.Problem.Options.DisableRepacking && !r.Classes.OverPreferenceBudget() {
+	if len(concerned) == 0 && repacks(r) {
 		repack.RightSize(s)
 	}
 	plan := newPlan(s)
 	plan.Unschedulable = append(plan.Unschedulable, append(diagnosed, rejected...)...)
 	plan.Unlaunchable, plan.Zones, plan.OmittedDaemons = unlaunchablePools(r), zones, r.OmittedDaemons()
 	return plan
+}
+
+// repacks reports whether open nodes are repacked.
+func repacks(r *compile.Run) bool {
+	return !r.Problem.Options.DisableRepacking && !r.Classes.OverPreferenceBudget()
 }
 
 // unlaunchablePools lists the pools that can launch nothing: those without any instance type first, each kind in the order of

@@ -129,6 +129,18 @@ func (g *Group) Count(d int) int {
 	return 0
 }
 
+// Certain returns the number of pods in d without those that may turn out not to count.
+func (g *Group) Certain(d int) int {
+	n := g.Count(d)
+	if d < len(g.uncertain) && d < len(g.counts) {
+		n -= int(g.uncertain[d])
+	}
+	return n
+}
+
+// Domains returns a number above those of all known domains.
+func (g *Group) Domains() int { return len(g.known) }
+
 // Known reports whether d is a domain of the group.
 func (g *Group) Known(d int) bool { return d < len(g.known) && g.known[d] }
 

@@ -38,7 +38,5 @@ const (
 // Off are the features that problems leave out, because the engine is known to answer them wrong; each with what is wrong. An entry goes
 // when the engine is mended.
 func Off() map[Feature]string {
-	return map[Feature]string{
-		LabeledDaemons: "pods of DaemonSets on new nodes do not count for spread, nor for anti-affinity of pods on other nodes of their zone",
-	}
+	return map[Feature]string{}
 }

@@ -43,6 +43,8 @@ type Class struct {
 	evasions [][]requirement.Requirement
 	// Pinned is set when what the class may do depends on where other pods are, in a way that may become more permissive.
 	Pinned bool
+	// concerned is set when pods of DaemonSets elsewhere decide where the pods may go.
+	concerned bool
 }
 
 // podSpecifics is the input that only few pods have.
@@ -131,6 +133,8 @@ type Classes struct {
 	daemons     map[daemonKey]*Class
 	// daemonList is the classes of the DaemonSets in order.
 	daemonList []*Class
+	// settings are those of tallies; nil if there are none.
+	settings *tallySettings
 	byTerms    map[string]*Conjunction
 	// Chosen are conjunctions that choices of domains were added to, by the conjunction's number and the choices.
 	Chosen map[string]*Conjunction
@@ -184,6 +188,8 @@ func (cs *Classes) Of(p *model.Pod) *Class {
 	c.podSpecifics, c.membership, c.Owns = key.specifics, key.membership, cs.groups.of(p.Shape)
 	c.bindLate(c.late)
 	c.Pinned = len(c.Avoid) > 0
+	c.findConcerned()
+	c.Pinned = c.Pinned || c.concerned
 	c.findDaemonConflicts()
 	c.evasions = cs.evasions(c)
 	if keys := unselectiveKeys(p.Shape); len(keys) > 0 {

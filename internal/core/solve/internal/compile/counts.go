@@ -283,6 +283,9 @@ func (c *Class) Blocked(key int) []int {
 	for _, g := range c.Avoid {
 		if g.Key == key {
 			out = append(out, g.Counted()...)
+			if t := g.counting(); t != nil {
+				out = append(out, t.expected()...)
+			}
 		}
 	}
 	slices.Sort(out)

@@ -20,6 +20,8 @@ type Base struct {
 	limits            [][]Limit
 	// origin is what Reset restores; nil before the first commit.
 	origin *Base
+	// expected are the pods of DaemonSets that may start on the nodes, by group.
+	expected []expected
 	// forked is memory for the run of one what-if.
 	forked struct {
 		run     Run
@@ -27,6 +29,12 @@ type Base struct {
 		targets Targets
 		counts  Counts
 	}
+}
+
+// expected is the pods of DaemonSets that a group counts and that do not run yet, with the places that pods of commits have.
+type expected struct {
+	fixed []domainTally
+	marks []int
 }
 
 // maxStates is how many label states of one template are kept between what-ifs.
@@ -49,6 +57,9 @@ func NewBase(p Problem, movable []*model.Pod) *Base {
 	b.counts = make([]topology.Group, len(b.Compiled.Groups.list))
 	for i, g := range b.Compiled.Groups.list {
 		b.counts[i].Restore(&g.Group)
+	}
+	for _, g := range b.Compiled.Daemons.list() {
+		b.expected = append(b.expected, expected{fixed: slices.Clone(g.tally.fixed)})
 	}
 	for _, t := range b.Compiled.Templates {
 		b.left = slices.Clone(t.Reservations.Left)
@@ -78,7 +89,7 @@ func (b *Base) renew(p Problem) *Run {
 	cs.options, cs.Devices, cs.exempt, cs.destinations = p.Options, deviceClaimsOf(p), p.CordonExempt, p.Destinations
 	f.run = Run{
 		Problem: p, Classes: cs, Groups: from.Groups, Targets: &f.targets, Counts: &f.counts,
-		Templates: from.Templates, Unlaunchable: from.Unlaunchable, leaving: from.leaving,
+		Daemons: from.Daemons, Templates: from.Templates, Unlaunchable: from.Unlaunchable, leaving: from.leaving,
 	}
 	if from.mutual {
 		for _, pod := range p.Pods {
@@ -95,7 +106,7 @@ func (b *Base) Commit() bool {
 		return false
 	}
 	if b.origin == nil {
-		b.origin = &Base{Problem: b.Problem, pristine: b.pristine, counts: b.counts, left: b.left, limits: b.limits}
+		b.origin = &Base{Problem: b.Problem, pristine: b.pristine, counts: b.counts, left: b.left, limits: b.limits, expected: b.expected}
 		b.pristine, b.counts = slices.Clone(b.pristine), make([]topology.Group, len(b.counts))
 		b.limits = slices.Clone(b.limits)
 	}
@@ -111,6 +122,7 @@ func (b *Base) Commit() bool {
 		}
 		b.counts[i].Restore(&g.Group)
 	}
+	b.commitDaemons()
 	for i, t := range b.Compiled.Templates {
 		b.left, b.limits[i] = slices.Clone(t.Reservations.Left), slices.Clone(t.Limits.List)
 	}
@@ -124,6 +136,7 @@ func (b *Base) Reset() {
 		return
 	}
 	b.Problem, b.pristine, b.counts, b.left, b.limits = b.origin.Problem, b.origin.pristine, b.origin.counts, b.origin.left, b.origin.limits
+	b.expected = b.origin.expected
 	b.origin = nil
 	for _, g := range b.Compiled.Groups.list {
 		g.Touch()
@@ -193,5 +206,46 @@ func (b *Base) renewCounts(r *Run, without []*model.Node, pods []*model.Pod) {
 		if host, ok := b.number[n.ID]; ok {
 			r.Counts.removeNode(n, host, b.Problem.DrainTaints, waiting, moving)
 		}
+	}
+	b.renewDaemons(r, without)
+}
+
+// renewDaemons reverts the tallies, and removes what was expected on the nodes without.
+func (b *Base) renewDaemons(r *Run, without []*model.Node) {
+	if r.Daemons == nil {
+		return
+	}
+	dc := *r.Daemons
+	r.Daemons = &dc
+	dc.counts, dc.classes, dc.targets = r.Counts, r.Classes, r.Targets
+	dc.settings.fresh = dc.fresh
+	for i, g := range dc.groups {
+		g.tally.fixed = b.expected[i].fixed
+	}
+	dc.restart()
+	for i, g := range dc.groups {
+		g.tally.marks = slices.Clone(b.expected[i].marks)
+	}
+	for _, n := range without {
+		if host, ok := b.number[n.ID]; ok {
+			dc.remove(host)
+		}
+	}
+}
+
+// commitDaemons keeps what the last fork expects, nodes that it opened included.
+func (b *Base) commitDaemons() {
+	groups := b.Compiled.Daemons.list()
+	if len(groups) == 0 {
+		return
+	}
+	b.forked.run.Daemons.Activate(&b.forked.run, false)
+	b.expected = make([]expected, len(groups))
+	for i, g := range groups {
+		e := expected{slices.Clone(g.tally.sum), slices.Clone(g.tally.marks)}
+		if hosts := len(b.pristine); g.Host {
+			e.fixed, e.marks = e.fixed[:min(len(e.fixed), hosts)], e.marks[:min(len(e.marks), hosts)]
+		}
+		b.expected[i] = e
 	}
 }

@@ -40,6 +40,8 @@ type Group struct {
 	filter *NodeFilter
 	// daemons are the DaemonSets whose pods the group selects, guarded those whose anti-affinity an inverse group is.
 	daemons, guarded []*Class
+	// tally counts the pods of DaemonSets that do not run yet; nil for groups that these do not concern.
+	tally *tally
 }
 
 // podSelector chooses pods by label in some namespaces; everywhere is set for all namespaces.
@@ -65,7 +67,7 @@ func (g *Group) IsAffinity() bool { return g.Kind == topology.KindAffinity }
 // Bootstraps reports whether a pod may be the first of its affinity: its terms select it, as self says, and no pod anywhere that all
 // of them select.
 func (g *Group) Bootstraps(self bool) bool {
-	return self && g.Empty() && !slices.ContainsFunc(g.byKey, func(p *Group) bool { return !p.Empty() })
+	return self && g.Empty() && !g.expectsAny() && !slices.ContainsFunc(g.byKey, func(p *Group) bool { return !p.Empty() })
 }
 
 // selects reports whether the group counts pods with these labels.

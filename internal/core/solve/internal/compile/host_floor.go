@@ -48,3 +48,25 @@ func (r *Run) staying(g *Group, n *model.Node, moving map[string]bool) int {
 	}
 	return count
 }
+
+// Rehost counts the pods of open nodes by host again, after the nodes were numbered anew.
+func (ct *Counts) Rehost(r *Run) {
+	for _, g := range ct.groups.list {
+		if g.Host {
+			g.Truncate(len(r.Targets.List))
+		}
+	}
+	for i, on := range r.Open {
+		b := r.OpenBin(i, on)
+		for _, batch := range on.Batches {
+			c := batch.Class()
+			for _, list := range c.Counting() {
+				for _, g := range list {
+					if g.Host && (g.inverse || ct.looksAt(g.filter, b)) {
+						g.Add(b.Host, len(batch.Pods))
+					}
+				}
+			}
+		}
+	}
+}

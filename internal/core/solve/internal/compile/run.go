@@ -25,6 +25,8 @@ type Run struct {
 	Open    []*OpenNode
 	// Undecided are pods that were not compiled because the run was stopped.
 	Undecided []*model.Pod
+	// Daemons count the pods of DaemonSets that do not run yet; nil where no pod depends on them.
+	Daemons *DaemonCounts
 	// leaving are the excluded nodes that are being deleted; those that a what-if is without are not among them.
 	leaving []*model.Node
 	// mutual is set when pods of some classes need a domain because they and others count each other.
@@ -62,6 +64,7 @@ func NewRun(p Problem) *Run {
 		cs.groups.guardsOf(d.Shape)
 	}
 	cs.fileDaemons()
+	cs.startTallies()
 	cs.ByKey = make(map[classKey]*Class, len(cs.groups.ByShape))
 	r.compileClasses(pods)
 	r.decideMutual()

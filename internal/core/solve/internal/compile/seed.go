@@ -24,6 +24,7 @@ func (r *Run) Seed() {
 	}
 	ct.addNoZone(r.Templates)
 	r.restrictLate()
+	r.seedDaemons()
 }
 
 // span is the values of a label that new nodes of one template can have, in the state of an empty node that some requirements leave.

@@ -268,7 +268,7 @@ func CapacityIn(groups []GroupState, d int, within topology.DomainFilter) (maxPo
 			maxPods = min(maxPods, b.Allowed(d, b.floor, b.Self))
 		}
 		if b.Kind == topology.KindSpread {
-			count += b.Count(d)
+			count += b.Count(d) + b.Expected(d)
 		}
 	}
 	return maxPods, count

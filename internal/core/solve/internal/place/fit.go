@@ -1,6 +1,8 @@
 package place
 
 import (
+	"slices"
+
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
@@ -47,11 +49,40 @@ func (s *Placer) Fit(o *compile.Offer, b compile.Bin, c *compile.Class, lv *comp
 			return
 		}
 		b.Open = &trial
-		s.FitOpen(o, b, c, forms, 1)
-		cutLate(s, o, b, lv)
+		s.fitNew(o, b, c, lv, forms, 1)
 	default:
+		s.fitNew(o, b, c, lv, forms, n)
+	}
+}
+
+// fitNew makes o the offer of an open node by all that is known of it.
+func (s *Placer) fitNew(o *compile.Offer, b compile.Bin, c *compile.Class, lv *compile.Level, forms []*compile.Conjunction, n int) {
+	if !s.Daemons.Active() || b.Open.Trial || b.Host == compile.Uncounted {
 		s.FitOpen(o, b, c, forms, n)
 		cutLate(s, o, b, lv)
+		return
+	}
+	// Pods of DaemonSets may forbid one form and not another one.
+	for i := range forms {
+		s.FitOpen(o, b, c, forms[i:i+1], n)
+		cutLate(s, o, b, lv)
+		if o.Pods > 0 {
+			cut(o, s.Daemons.Cut(o, b, lv))
+		}
+		if o.Pods > 0 || o.Deferred {
+			return
+		}
+	}
+}
+
+// cut lowers an offer to as many pods.
+func cut(o *compile.Offer, fits int) {
+	switch {
+	case fits == o.Pods:
+	case fits == 0 || o.Devices != nil:
+		o.Reset()
+	default:
+		o.Pods = fits
 	}
 }
 
@@ -70,13 +101,7 @@ func cutLate(s *Placer, o *compile.Offer, b compile.Bin, lv *compile.Level) {
 			fits = min(fits, owned.AllowedBeside(d, late, floor, owned.Self))
 		}
 	}
-	switch {
-	case fits == o.Pods:
-	case fits == 0 || o.Devices != nil:
-		o.Reset()
-	default:
-		o.Pods = fits
-	}
+	cut(o, fits)
 }
 
 func (s *Placer) fitTarget(o *compile.Offer, t *compile.Target, c *compile.Class, lv *compile.Level, pods []*model.Pod) {
@@ -114,6 +139,17 @@ func (s *Placer) FitOpen(o *compile.Offer, b compile.Bin, c *compile.Class, form
 // Take accepts an offer of fit: the bin takes the pods and their devices, and they are counted. What an open node takes of
 // limits and reservations is settled with it; bins of trials take none.
 func (s *Placer) Take(o *compile.Offer, b compile.Bin, c *compile.Class, lv *compile.Level, pods []*model.Pod) {
+	daemons := s.Daemons.Active() && b.Host != compile.Uncounted && (b.Open == nil || !b.Open.Trial)
+	var first []*compile.Group // affinity that the pods are the first of
+	if daemons {
+		for _, list := range [][]compile.Owned{lv.Owned, lv.Hosts} {
+			for _, owned := range list {
+				if owned.IsAffinity() && owned.Bootstraps(owned.Self) {
+					first = append(first, owned.Group)
+				}
+			}
+		}
+	}
 	if b.Target != nil {
 		b.Target.Take(c, pods)
 		if o.Devices != nil {
@@ -130,4 +166,10 @@ func (s *Placer) Take(o *compile.Offer, b compile.Bin, c *compile.Class, lv *com
 		}
 	}
 	s.Counts.Add(b, c, len(pods))
+	if daemons {
+		if b.Open != nil {
+			s.Daemons.Update(b)
+		}
+		s.Daemons.Record(b, c, lv, func(g *compile.Group) bool { return slices.Contains(first, g) })
+	}
 }

@@ -125,6 +125,9 @@ func (s *Placer) stop(unseen, again []PodRun) {
 func (s *Placer) place(r PodRun) (pods []*model.Pod, deferred bool) {
 	pods = r.Pods
 	for len(pods) > 0 && !deferred {
+		if s.Daemons.Active() {
+			r.Class.Retry() // what nodes reject changes with pods elsewhere
+		}
 		rest := s.placeOnExisting(r.Class, pods)
 		if len(rest) == len(pods) {
 			rest, deferred = s.openNew(r.Class, pods)

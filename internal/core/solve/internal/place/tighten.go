@@ -21,6 +21,9 @@ func (s *Placer) Tighten() {
 	if !shrunk {
 		return
 	}
+	if s.Daemons.Active() {
+		s.Daemons.Activate(s.Run, true)
+	}
 	again := s.Unschedulable
 	s.Unschedulable = nil
 	s.PlaceAll(again)

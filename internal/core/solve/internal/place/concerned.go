@@ -1,0 +1,63 @@
+package place
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+)
+
+// Pods that are spread beside pods of DaemonSets, or that affinity binds to these or keeps away from them, depend on how many nodes other
+// pods need. They are placed last, and on nodes that are not repacked after that.
+
+// SplitConcerned separates the runs of such pods from those of others.
+func SplitConcerned(queue []PodRun) (others, concerned []PodRun) {
+	if !slices.ContainsFunc(queue, func(r PodRun) bool { return r.Class.Concerned() }) {
+		return queue, nil
+	}
+	for _, r := range queue {
+		if r.Class.Concerned() {
+			concerned = append(concerned, r)
+		} else {
+			others = append(others, r)
+		}
+	}
+	return others, concerned
+}
+
+// PlaceConcerned places pods that pods of DaemonSets concern, after all others, and those that may depend on them. What fits nowhere is tried
+// again without the domains that have no node: for kube-scheduler they are none.
+func (s *Placer) PlaceConcerned(queue []PodRun) {
+	for _, r := range s.Unschedulable {
+		if r.Class.Pinned {
+			queue = append(queue, r)
+		}
+	}
+	s.Unschedulable = slices.DeleteFunc(s.Unschedulable, func(r PodRun) bool { return r.Class.Pinned })
+	for _, exact := range []bool{false, true} {
+		before := s.Unschedulable
+		s.Unschedulable = nil
+		s.Daemons.Activate(s.Run, exact)
+		s.PlaceAll(queue)
+		queue = s.Unschedulable
+		s.Unschedulable = before
+	}
+	s.Unschedulable = append(s.Unschedulable, queue...)
+	s.Tighten()
+	s.FillHosts()
+}
+
+// Reopen lets nodes take pods after they were repacked: they are numbered anew.
+func (s *Placer) Reopen() {
+	for _, t := range s.Templates {
+		t.Open = compile.OpenNodes{}
+	}
+	s.Counts.Rehost(s.Run)
+	for i, on := range s.Open {
+		on.Trial = false
+		on.UpdateSlack()
+		on.Template.Open.Add(i, on.Slack)
+	}
+	for _, c := range s.Classes.ByKey { // the order does not matter
+		c.Retry()
+	}
+}
