@@ -43,6 +43,8 @@ type Class struct {
 	evasions [][]requirement.Requirement
 	// Pinned is set when what the class may do depends on where other pods are, in a way that may become more permissive.
 	Pinned bool
+	// decisions are the ways to make certain which DaemonSets that its spreads count run on a node.
+	decisions [][]requirement.Set
 	// concerned is set when pods of DaemonSets elsewhere decide where the pods may go.
 	concerned bool
 }
@@ -191,7 +193,7 @@ func (cs *Classes) Of(p *model.Pod) *Class {
 	c.findConcerned()
 	c.Pinned = c.Pinned || c.concerned
 	c.findDaemonConflicts()
-	c.evasions = cs.evasions(c)
+	c.evasions, c.decisions = cs.evasions(c), c.findDecisions()
 	if keys := unselectiveKeys(p.Shape); len(keys) > 0 {
 		c.Alternatives = slices.Clone(c.Alternatives)
 		for i, alternative := range c.Alternatives {

@@ -135,6 +135,21 @@ func (dc *DaemonCounts) list() []*Group {
 // Active reports whether pods of DaemonSets that do not run yet are counted.
 func (dc *DaemonCounts) Active() bool { return dc != nil && dc.settings.active }
 
+// Blames is a constraint for which pods of DaemonSets may leave no place for pods of the class; nil if none of them counts.
+func (dc *DaemonCounts) Blames(c *Class) *Group {
+	if !dc.Active() {
+		return nil
+	}
+	for _, list := range [][]*Group{c.Owns.Part(PartRequired), c.Avoid, dc.groups} {
+		for _, g := range list {
+			if g.tally != nil {
+				return g
+			}
+		}
+	}
+	return nil
+}
+
 // remove takes the pods that were expected on an existing node out of the tallies. The node itself stays: kube-scheduler counts its domain
 // until it is gone.
 func (dc *DaemonCounts) remove(i int) {

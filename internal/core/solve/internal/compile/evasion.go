@@ -5,6 +5,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
 // Problem: a pod that shares no node with the pods of a DaemonSet, because of a host port or of anti-affinity, may run on the nodes that
@@ -90,6 +91,48 @@ func (cs *Classes) withEvasions(forms []*Conjunction, evasions [][]requirement.R
 					return forms
 				}
 				if with := cs.Intern(form.Set.And(requirement.NewSet(way))); !slices.Contains(forms, with) {
+					forms = append(forms, with)
+				}
+			}
+		}
+	}
+	return forms
+}
+
+// findDecisions lists, for each DaemonSet that a required spread of the class counts and that only some nodes run, what keeps it off a node
+// and what makes it run there. Where either may happen, the spread may have no place for the class on the node.
+func (c *Class) findDecisions() [][]requirement.Set {
+	var out [][]requirement.Set
+	for _, g := range c.Owns.Part(PartRequired) {
+		if g.tally == nil || g.Kind != topology.KindSpread {
+			continue
+		}
+		for _, d := range g.tally.daemons {
+			for _, alternative := range d.Alternatives {
+				var ways []requirement.Set
+				for _, r := range alternative.Set {
+					if without, ok := excluding(r); ok {
+						ways = append(ways, requirement.NewSet(without))
+					}
+				}
+				if len(ways) > 0 {
+					out = append(out, append(ways, alternative.Set))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// withDecisions adds to forms those that meet one of the ways of each of some decisions.
+func (cs *Classes) withDecisions(forms []*Conjunction, decisions [][]requirement.Set) []*Conjunction {
+	for _, ways := range decisions {
+		for _, form := range slices.Clip(forms) {
+			for _, way := range ways {
+				if len(forms) >= maxForms {
+					return forms
+				}
+				if with := cs.Intern(form.Set.And(way)); !slices.Contains(forms, with) {
 					forms = append(forms, with)
 				}
 			}

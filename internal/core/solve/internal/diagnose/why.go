@@ -101,6 +101,16 @@ func (s diagnosis) whyNot(v *poolFilter, st *compile.Level) unschedulable.Reason
 	if r, ok := s.whyDaemons(v, st); ok {
 		return r
 	}
+	r := s.whyEmptyNode(v, st)
+	if g := s.Daemons.Blames(c); g != nil && r.Code == unschedulable.MinValuesUnmet && len(r.Keys) == 0 {
+		return s.unsatisfiable(t, st, g) // an empty node would do, if there were no pods of DaemonSets on it or elsewhere
+	}
+	return r
+}
+
+// whyEmptyNode is the reason against the pod on an empty node of the pool.
+func (s diagnosis) whyEmptyNode(v *poolFilter, st *compile.Level) unschedulable.Reason {
+	t, c := v.t, v.c
 	var first unschedulable.Reason
 	for _, o := range s.Options(nil, c, st) {
 		for _, form := range o.Forms {

@@ -49,7 +49,7 @@ func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compil
 			if first == nil {
 				first = g
 			}
-			if g.Key == key && !slices.ContainsFunc(possible, func(d int) bool { return g.Count(d) == 0 }) {
+			if g.Key == key && !slices.ContainsFunc(possible, func(d int) bool { return g.Count(d)+g.Expected(d) == 0 }) {
 				return s.unsatisfiable(t, st, g), true
 			}
 		}
@@ -81,12 +81,12 @@ func (s diagnosis) groupCountsOf(g *compile.Group) []unschedulable.Count {
 	var out []unschedulable.Count
 	if g.Host {
 		for _, d := range g.Counted() {
-			out = append(out, unschedulable.Count{Domain: s.hostName(d), Pods: g.Count(d)})
+			out = append(out, unschedulable.Count{Domain: s.hostName(d), Pods: g.Count(d) + g.Expected(d)})
 		}
 	} else {
 		for d, name := range s.Counts.Domains.Of(g.Key).Names {
 			if g.Known(d) {
-				out = append(out, unschedulable.Count{Domain: name, Pods: g.Count(d)})
+				out = append(out, unschedulable.Count{Domain: name, Pods: g.Count(d) + g.Expected(d)})
 			}
 		}
 	}
