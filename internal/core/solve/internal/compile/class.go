@@ -61,8 +61,9 @@ type podSpecifics struct {
 	late []*Group
 	// labels are those of a DaemonSet's pods; nil for other classes.
 	labels *model.Labels
-	// daemon is the number of a DaemonSet's class, in order.
+	// daemon is the number of a DaemonSet's class, in order; closed are the domains that its pods are kept away from.
 	daemon int
+	closed []closedDomains
 }
 
 // Need is the amount of one resource that a pod of a class requests, in the unit of the vectors.
@@ -137,7 +138,7 @@ type Classes struct {
 	daemonList []*Class
 	// settings are those of tallies; nil if there are none.
 	settings *tallySettings
-	byTerms    map[string]*Conjunction
+	byTerms  map[string]*Conjunction
 	// Chosen are conjunctions that choices of domains were added to, by the conjunction's number and the choices.
 	Chosen map[string]*Conjunction
 	// needs are the needs of different requests, by identity.

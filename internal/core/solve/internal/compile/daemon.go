@@ -94,7 +94,7 @@ func (t *Template) AwayFromDaemons(candidates bitset.Set, st *State, c *Class) (
 			continue
 		}
 		for _, d := range capacity.daemons {
-			if d.Class != conflict.daemon || !d.columns.Intersects(candidates) {
+			if d.Class != conflict.daemon || !d.columns.Intersects(candidates) || d.closedIn(t, st) {
 				continue
 			}
 			by = conflict.group

@@ -18,9 +18,6 @@ type DaemonCounts struct {
 	targets   *Targets
 	groups    []*Group
 	settings  *tallySettings
-	// repelling are the groups of required anti-affinity that keep the pods of a DaemonSet away, repelled their domains at the start.
-	repelling map[*Class][]*Group
-	repelled  map[*Group][]int
 }
 
 // tallied reports whether the group needs a tally, and of which DaemonSets. Pods that share no node with a DaemonSet need none for that,
@@ -68,20 +65,9 @@ func (r *Run) seedDaemons() {
 	}
 	dc := &DaemonCounts{
 		counts: r.Counts, classes: r.Classes, templates: r.Templates, targets: r.Targets, settings: r.Classes.settings,
-		repelling: map[*Class][]*Group{}, repelled: map[*Group][]int{},
 	}
 	r.Daemons = dc
 	dc.settings.fresh = dc.fresh
-	for _, d := range r.Classes.daemonList {
-		if d.labels == nil {
-			continue
-		}
-		m := r.Groups.memberOf(d.labels)
-		dc.repelling[d] = slices.Concat(m.Avoid, m.AvoidHosts)
-		for _, g := range dc.repelling[d] {
-			dc.repelled[g] = slices.Clone(g.Counted())
-		}
-	}
 	moving := r.Problem.Moving()
 	for _, g := range r.Groups.list {
 		if g.tally == nil {
@@ -185,7 +171,7 @@ func (dc *DaemonCounts) onTarget(g *Group, i int) presence {
 			}
 			continue
 		}
-		maybe, certain := dc.admitted(d, b, p)
+		maybe, certain := !d.closedTo(dc.counts, b), !d.mayBeClosedTo(dc.counts, b)
 		certain = certain && slices.Contains(dc.targets.arriving[i], d) && (!n.Launched || d.Shape.Requests.Fits(free))
 		if _, taken := model.FirstConflict(d.Shape.HostPorts, portsOf(n)); taken {
 			certain = false
@@ -255,24 +241,6 @@ func (dc *DaemonCounts) where(g *Group, b Bin) (p presence, ok bool) {
 	return p, len(p.domains) > 0
 }
 
-// admitted reports whether anti-affinity of other pods may admit the pod of a DaemonSet to a node, and whether it certainly does.
-func (dc *DaemonCounts) admitted(d *Class, b Bin, p presence) (maybe, certain bool) {
-	maybe, certain = true, true
-	for _, g := range dc.repelling[d] {
-		domains := []int{b.Host}
-		if !g.Host {
-			domains, _ = dc.counts.possible(b, g.Key)
-		}
-		if len(domains) == 0 {
-			continue
-		}
-		closed := func(d int) bool { return slices.Contains(dc.repelled[g], d) }
-		maybe = maybe && slices.ContainsFunc(domains, func(d int) bool { return !closed(d) })
-		certain = certain && !slices.ContainsFunc(domains, closed)
-	}
-	return maybe, certain
-}
-
 // onOpen is what an open node adds to the tally of a group.
 func (dc *DaemonCounts) onOpen(g *Group, b Bin) presence {
 	p, ok := dc.where(g, b)
@@ -281,12 +249,14 @@ func (dc *DaemonCounts) onOpen(g *Group, b Bin) presence {
 	}
 	t, on := b.Open.Template, b.Open
 	st := t.States[on.State]
-	daemons := joinAlternatives(t.daemons, func(d templateDaemon) bool { return t.Compatible(st, d.alternative.Terms) && d.columns.Intersects(on.Mask) })
+	daemons := joinAlternatives(t.daemons, func(d templateDaemon) bool {
+		return t.Compatible(st, d.alternative.Terms) && d.columns.Intersects(on.Mask)
+	})
 	for _, d := range daemons {
 		if !slices.Contains(g.tally.daemons, d.Class) {
 			continue
 		}
-		maybe, certain := dc.admitted(d.Class, b, p)
+		maybe, certain := !d.closedTo(dc.counts, b), !d.mayBeClosedTo(dc.counts, b)
 		if maybe {
 			p.high++
 		}

@@ -24,6 +24,7 @@ func (r *Run) Seed() {
 	}
 	ct.addNoZone(r.Templates)
 	r.restrictLate()
+	r.findClosed()
 	r.seedDaemons()
 }
 

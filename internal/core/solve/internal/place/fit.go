@@ -57,6 +57,9 @@ func (s *Placer) Fit(o *compile.Offer, b compile.Bin, c *compile.Class, lv *comp
 
 // fitNew makes o the offer of an open node by all that is known of it.
 func (s *Placer) fitNew(o *compile.Offer, b compile.Bin, c *compile.Class, lv *compile.Level, forms []*compile.Conjunction, n int) {
+	if lv.Beside != nil {
+		forms = s.Classes.Admitting(lv, forms)
+	}
 	if !s.Daemons.Active() || b.Open.Trial || b.Host == compile.Uncounted {
 		s.FitOpen(o, b, c, forms, n)
 		cutLate(s, o, b, lv)

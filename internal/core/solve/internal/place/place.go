@@ -323,7 +323,8 @@ func (s *Placer) openFrom(t *compile.Template, c *compile.Class, st *compile.Lev
 	return pods, false
 }
 
-// openRoomier opens a node for pods that fit on none beside DaemonSets that only some nodes of a pool run: without these.
+// openRoomier opens a node for pods that fit on none beside DaemonSets that only some nodes of a pool run, or that other pods keep away from
+// some nodes: without these.
 func (s *Placer) openRoomier(c *compile.Class, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
 	for _, st := range s.Classes.LevelsOf(c) {
 		if st.RequiresExisting() {
@@ -331,7 +332,10 @@ func (s *Placer) openRoomier(c *compile.Class, pods []*model.Pod) (rest []*model
 		}
 		var options []Option
 		for _, t := range s.Templates {
-			if _, repelled := t.Repels(c, st); repelled || t.Most == t.NodeCapacity {
+			if _, repelled := t.Repels(c, st); repelled {
+				continue
+			}
+			if t.Most == t.NodeCapacity && !c.AvoidsDaemons() {
 				continue
 			}
 			if options == nil {
@@ -342,7 +346,11 @@ func (s *Placer) openRoomier(c *compile.Class, pods []*model.Pod) (rest []*model
 					return pods, false
 				}
 				roomier := *o.DomainVariant
-				if roomier.Forms = s.Classes.Roomier(t, o.Forms); len(roomier.Forms) == 0 {
+				roomier.Forms = s.Classes.Sheltered(c, o.Forms)
+				if t.Most != t.NodeCapacity {
+					roomier.Forms = append(roomier.Forms, s.Classes.Roomier(t, o.Forms)...)
+				}
+				if len(roomier.Forms) == 0 {
 					continue
 				}
 				o.DomainVariant = &roomier

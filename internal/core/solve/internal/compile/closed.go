@@ -1,0 +1,124 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
+)
+
+// Required anti-affinity of running pods keeps the pods of a DaemonSet away from some domains, where new nodes have no such pod, then. In
+// domains of pods that are placed now the DaemonSet may be first.
+
+// closedDomains are the domains of a label that anti-affinity of running pods closes to a DaemonSet.
+type closedDomains struct {
+	group   *Group
+	domains []int
+	names   []string
+}
+
+// findClosed finds the domains that are closed to DaemonSets, and removes these from what existing nodes there expect.
+func (r *Run) findClosed() {
+	for _, d := range r.Classes.daemonList {
+		if d.labels == nil {
+			continue
+		}
+		d.closed = nil
+		m := r.Groups.memberOf(d.labels)
+		for _, g := range slices.Concat(m.Avoid, m.AvoidHosts) {
+			closed := closedDomains{group: g, domains: slices.Clone(g.Counted())}
+			if len(closed.domains) == 0 {
+				continue
+			}
+			for i := 0; i < len(closed.domains) && !g.Host; i++ {
+				closed.names = append(closed.names, r.Counts.Domains.Of(g.Key).Names[closed.domains[i]])
+			}
+			slices.Sort(closed.names)
+			d.closed = append(d.closed, closed)
+		}
+	}
+	if !slices.ContainsFunc(r.Classes.daemonList, func(d *Class) bool { return len(d.closed) > 0 }) {
+		return
+	}
+	for i, t := range r.Targets.List {
+		used := make([]bool, len(t.Node.Pods))
+		gone := func(d *Class) bool { return d.closedTo(r.Counts, r.ExistingBin(i)) && !running(d, t.Node, used) }
+		t.daemons = slices.DeleteFunc(slices.Clone(t.daemons), gone)
+		clear(used)
+		r.Targets.arriving[i] = slices.DeleteFunc(slices.Clone(r.Targets.arriving[i]), gone)
+	}
+}
+
+// closedTo reports whether the DaemonSet is kept away from the node, whatever its labels will be.
+func (d *Class) closedTo(ct *Counts, b Bin) bool {
+	return slices.ContainsFunc(d.closed, func(c closedDomains) bool {
+		domains := []int{b.Host}
+		if !c.group.Host {
+			domains, _ = ct.possible(b, c.group.Key)
+		}
+		return len(domains) > 0 && !slices.ContainsFunc(domains, func(d int) bool { return !slices.Contains(c.domains, d) })
+	})
+}
+
+// mayBeClosedTo reports whether the DaemonSet may be kept away from the node.
+func (d *Class) mayBeClosedTo(ct *Counts, b Bin) bool {
+	return slices.ContainsFunc(d.closed, func(c closedDomains) bool {
+		domains := []int{b.Host}
+		if !c.group.Host {
+			domains, _ = ct.possible(b, c.group.Key)
+		}
+		return slices.ContainsFunc(domains, func(d int) bool { return slices.Contains(c.domains, d) })
+	})
+}
+
+// closedIn reports whether the DaemonSet is kept away from all new nodes in a state.
+func (d *Class) closedIn(t *Template, st *State) bool {
+	return slices.ContainsFunc(d.closed, func(c closedDomains) bool {
+		set := st.Get(c.group.Key)
+		if c.group.Host || set == index.Undefined {
+			return false
+		}
+		r := t.Universe.Keys[c.group.Key].Sets[set]
+		return !r.Complement() && r.Len() > 0 && !slices.ContainsFunc(r.Values(), func(name string) bool { return !slices.Contains(c.names, name) })
+	})
+}
+
+// Admitting is forms without the domains that are closed to the DaemonSet that the level relies on.
+func (cs *Classes) Admitting(lv *Level, forms []*Conjunction) []*Conjunction {
+	var without []requirement.Requirement
+	for _, c := range lv.Beside.closed {
+		if !c.group.Host {
+			without = append(without, requirement.New(cs.Universe.Keys[c.group.Key].Name, requirement.NotIn, c.names...))
+		}
+	}
+	if len(without) == 0 {
+		return forms
+	}
+	out := make([]*Conjunction, len(forms))
+	for i, form := range forms {
+		out[i] = cs.Intern(form.Set.And(requirement.NewSet(without...)))
+	}
+	return out
+}
+
+// AvoidsDaemons reports whether the class shares no node with some DaemonSet that is kept away from some domains.
+func (c *Class) AvoidsDaemons() bool {
+	return slices.ContainsFunc(c.daemonConflicts, func(o daemonConflict) bool { return len(o.daemon.closed) > 0 })
+}
+
+// Sheltered is forms in the domains that are closed to the DaemonSets that the class shares no node with.
+func (cs *Classes) Sheltered(c *Class, forms []*Conjunction) []*Conjunction {
+	var shelters [][]requirement.Requirement
+	for _, conflict := range c.daemonConflicts {
+		var ways []requirement.Requirement
+		for _, closed := range conflict.daemon.closed {
+			if !closed.group.Host {
+				ways = append(ways, requirement.New(cs.Universe.Keys[closed.group.Key].Name, requirement.In, closed.names...))
+			}
+		}
+		if len(ways) > 0 {
+			shelters = append(shelters, ways)
+		}
+	}
+	return cs.withEvasions(forms, shelters)[len(forms):]
+}
