@@ -105,6 +105,12 @@ func (g *Group) Add(d, n int) {
 // count.
 func (g *Group) AddUncertain(d, n int) {
 	g.Add(d, n)
+	g.Doubt(d, n)
+}
+
+// Doubt records that n of the pods in d may turn out not to count there.
+func (g *Group) Doubt(d, n int) {
+	g.changed = true
 	if more := d + 1 - len(g.uncertain); more > 0 {
 		g.uncertain = append(g.uncertain, make([]int32, more)...)
 	}

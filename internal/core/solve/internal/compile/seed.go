@@ -117,6 +117,8 @@ func (ct *Counts) addNode(n *model.Node, host int, drain []model.Taint, moving m
 		case d == noDomain || !ct.counts(g, n) || g.filter.repels(drain):
 		case d == notPlaceable:
 			g.AddElsewhere()
+		case host == notPlaceable: // the pod is gone once the node is
+			g.AddUncertain(d, 1)
 		default:
 			g.Add(d, 1)
 		}
@@ -139,6 +141,8 @@ func (ct *Counts) removeNode(n *model.Node, host int, drain []model.Taint, waiti
 			}
 		case gone && d >= 0:
 			g.Remove(d)
+		case d >= 0: // the pod is gone once the node is
+			g.Doubt(d, 1)
 		}
 	})
 }
