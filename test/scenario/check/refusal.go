@@ -25,6 +25,9 @@ func (j *judge) refusals() {
 		if usesDevices(&pod.Spec) {
 			continue
 		}
+		if j.daemonsDecide(pod) {
+			continue
+		}
 		if j.DefaultSpread && len(pod.Spec.TopologySpreadConstraints) == 0 {
 			continue
 		}
@@ -38,6 +41,23 @@ func (j *judge) refusals() {
 			}
 		}
 	}
+}
+
+// daemonsDecide reports whether where the pod may go depends on the DaemonSet pods of other nodes. How many these are is known only once the
+// nodes are launched, which the oracle does.
+func (j *judge) daemonsDecide(pod *corev1.Pod) bool {
+	var terms []corev1.PodAffinityTerm
+	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
+		terms = slices.DeleteFunc(slices.Clone(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution), func(term corev1.PodAffinityTerm) bool {
+			return term.TopologyKey == corev1.LabelHostname
+		})
+	}
+	return slices.ContainsFunc(j.daemons, func(d *corev1.Pod) bool {
+		return slices.ContainsFunc(terms, func(term corev1.PodAffinityTerm) bool { return j.termSelects(&term, pod, d) }) ||
+			slices.ContainsFunc(spreads(pod), func(s spread) bool {
+				return s.selective() && d.Namespace == pod.Namespace && selects(s.LabelSelector, s.MatchLabelKeys, nil, pod, d)
+			})
+	})
 }
 
 func hasMinValues(pool *v1.NodePool) bool {
