@@ -29,9 +29,9 @@ func solve(r *compile.Run, strategy place.Strategy, rejected []UnschedulablePods
 	if len(concerned) > 0 {
 		if repacks(r) && r.Problem.Devices == nil {
 			repack.RightSize(s)
-			s.Reopen()
+			place.Reopen(s)
 		}
-		s.PlaceConcerned(concerned)
+		place.PlaceConcerned(s, concerned)
 	}
 	diagnosed := diagnose.DiagnoseAll(s)
 	if len(concerned) == 0 && repacks(r) {

@@ -207,3 +207,22 @@ func (j *judge) noOtherDomain(pod *corev1.Pod, value, key string) {
 		j.fail("pods like %s violate affinity to each other: they are in %s %s and %s", pod.Name, key, value, apart)
 	}
 }
+
+// keptAway reports whether required anti-affinity of a running pod keeps a DaemonSet pod off a new node.
+func (j *judge) keptAway(d *corev1.Pod, on *corev1.Node) bool {
+	for _, o := range j.Objects {
+		node, ok := o.(*corev1.Node)
+		if !ok {
+			continue
+		}
+		for _, pod := range j.boundPods(node.Name) {
+			if slices.ContainsFunc(requiredAntiAffinity(pod), func(term corev1.PodAffinityTerm) bool {
+				value, has := node.Labels[term.TopologyKey]
+				return has && on.Labels[term.TopologyKey] == value && j.termSelects(&term, pod, d)
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -139,6 +139,9 @@ func (j *judge) launched(name string, c Claim, t *cloud.InstanceType) (price flo
 			}
 			at := &plannedNode{name: name, options: []map[string]string{m.Node.Labels}}
 			for _, d := range j.daemonsOn(m.Node, m.Allocatable) {
+				if j.keptAway(d, m.Node) {
+					continue
+				}
 				if j.mayViolate(pod, at, d, at) {
 					j.fail("%s as %s: pod %s and DaemonSet %s violate anti-affinity", name, t.Name, pod.Name, d.Name)
 				}

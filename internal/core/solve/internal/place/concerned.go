@@ -26,7 +26,7 @@ func SplitConcerned(queue []PodRun) (others, concerned []PodRun) {
 
 // PlaceConcerned places pods that pods of DaemonSets concern, after all others, and those that may depend on them. What fits nowhere is tried
 // again without the domains that have no node: for kube-scheduler they are none.
-func (s *Placer) PlaceConcerned(queue []PodRun) {
+func PlaceConcerned(s *Placer, queue []PodRun) {
 	for _, r := range s.Unschedulable {
 		if r.Class.Pinned {
 			queue = append(queue, r)
@@ -47,7 +47,7 @@ func (s *Placer) PlaceConcerned(queue []PodRun) {
 }
 
 // Reopen lets nodes take pods after they were repacked: they are numbered anew.
-func (s *Placer) Reopen() {
+func Reopen(s *Placer) {
 	for _, t := range s.Templates {
 		t.Open = compile.OpenNodes{}
 	}

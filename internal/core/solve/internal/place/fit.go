@@ -49,14 +49,14 @@ func (s *Placer) Fit(o *compile.Offer, b compile.Bin, c *compile.Class, lv *comp
 			return
 		}
 		b.Open = &trial
-		s.fitNew(o, b, c, lv, forms, 1)
+		fitNew(s, o, b, c, lv, forms, 1)
 	default:
-		s.fitNew(o, b, c, lv, forms, n)
+		fitNew(s, o, b, c, lv, forms, n)
 	}
 }
 
 // fitNew makes o the offer of an open node by all that is known of it.
-func (s *Placer) fitNew(o *compile.Offer, b compile.Bin, c *compile.Class, lv *compile.Level, forms []*compile.Conjunction, n int) {
+func fitNew(s *Placer, o *compile.Offer, b compile.Bin, c *compile.Class, lv *compile.Level, forms []*compile.Conjunction, n int) {
 	if lv.Beside != nil {
 		forms = s.Classes.Admitting(lv, forms)
 	}
