@@ -341,7 +341,7 @@ func (dc *DaemonCounts) Cut(o *Offer, b Bin, lv *Level) int {
 		for _, list := range [][]Owned{lv.Owned, lv.Hosts} {
 			for _, owned := range list {
 				if owned.Group == g && g.Kind == topology.KindSpread && len(c.after.domains) == 1 {
-					d, late := dc.counts.LateCount(g, b, o.State)
+					d, late, _ := dc.counts.LateCount(g, b, o.State)
 					if late == 0 {
 						d = c.after.domains[0]
 					}
