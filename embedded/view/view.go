@@ -117,7 +117,7 @@ func (v *View) update(o client.Object, subresource string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := v.registry.Update(req, content); err != nil {
+	if _, _, err := v.registry.Update(req, content); err != nil {
 		return fmt.Errorf("updating %s %s: %w", req.Kind.Kind, o.GetName(), err)
 	}
 	return nil

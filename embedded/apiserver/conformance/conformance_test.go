@@ -19,6 +19,15 @@ import (
 
 var update = flag.Bool("update", false, "record the answers of kube-apiserver")
 
+// TestMain runs more scenarios at once than there are processors: most of them wait for the ends of watches.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
+	m.Run()
+}
+
 // start runs an API server in memory on a loopback port.
 func start(t *testing.T) (*front.Server, string) {
 	t.Helper()

@@ -27,17 +27,24 @@ import (
 //
 // In answers, what differs from run to run is replaced: UIDs and resource versions by numbered names, so that it shows which are the same;
 // times, ages and generated names by fixed words. A line "ignore: PATH, because …" before the first file leaves a field out of all
-// answers of the scenario; managed fields are left out unless there is a line "managed fields".
+// answers of the scenario; managed fields are left out unless there is a line "managed fields". A line "header: NAME" adds a header to the
+// answers. A line "given: NAME" first sends the requests of testdata/given/NAME.txtar, whose answers are not compared.
 
 type scenario struct {
 	name    string
 	path    string
 	archive *txtar.Archive
+	given   []txtar.File
 	ignored [][]string
+	headers []string
 	managed bool
 }
 
-var ignoreLine = regexp.MustCompile(`(?m)^ignore: (\S+), because .+$`)
+var (
+	ignoreLine = regexp.MustCompile(`(?m)^ignore: (\S+), because .+$`)
+	givenLine  = regexp.MustCompile(`(?m)^given: (\S+)$`)
+	headerLine = regexp.MustCompile(`(?m)^header: (\S+)$`)
+)
 
 func load(t *testing.T) []scenario {
 	t.Helper()
@@ -54,6 +61,16 @@ func load(t *testing.T) []scenario {
 		s := scenario{name: "ns-" + strings.TrimSuffix(filepath.Base(path), ".txtar"), path: path, archive: archive}
 		for _, match := range ignoreLine.FindAllSubmatch(archive.Comment, -1) {
 			s.ignored = append(s.ignored, strings.Split(string(match[1]), "."))
+		}
+		for _, match := range givenLine.FindAllSubmatch(archive.Comment, -1) {
+			given, err := txtar.ParseFile(filepath.Join("testdata", "given", string(match[1])+".txtar"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.given = append(s.given, given.Files...)
+		}
+		for _, match := range headerLine.FindAllSubmatch(archive.Comment, -1) {
+			s.headers = append(s.headers, string(match[1]))
 		}
 		s.managed = bytes.Contains(archive.Comment, []byte("managed fields\n"))
 		out = append(out, s)
@@ -79,6 +96,11 @@ func (s scenario) run(t *testing.T, to target) map[string]string {
 	code, body := r.send(t, http.MethodPost, "/api/v1/namespaces", nil, []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+s.name+`"}}`))
 	if code != http.StatusCreated {
 		t.Fatalf("creating the namespace: %d %s", code, body)
+	}
+	for _, file := range s.given {
+		if answer := r.step(t, file.Name, string(file.Data)); !strings.HasPrefix(answer, "2") {
+			t.Fatalf("%s: %s", file.Name, answer)
+		}
 	}
 	out := map[string]string{}
 	for _, file := range s.archive.Files {
@@ -234,6 +256,11 @@ func (r *runner) send(t *testing.T, method, path string, headers http.Header, bo
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, name := range r.headers {
+		if value := response.Header.Get(name); value != "" {
+			out = append([]byte(fmt.Sprintf("{%q:%q}\n", name, value)), out...)
+		}
+	}
 	for _, warning := range slices.Sorted(slices.Values(response.Header.Values("Warning"))) {
 		out = append([]byte(fmt.Sprintf("{\"warning\":%q}\n", warning)), out...)
 	}
@@ -283,7 +310,9 @@ var (
 	timePattern   = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
 	agePattern    = regexp.MustCompile(`^(\d+[smhd])+$`)
 	uidPattern    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	recordPattern = regexp.MustCompile(`in record \(\d+\)`)
+	recordPattern = regexp.MustCompile(`(in record|precondition) \(\d+\)`)
+	// innerPattern finds times and versions in texts that quote objects.
+	innerPattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|resourceVersion\\?"?:\\?"?\d+`)
 )
 
 // clean replaces what differs from run to run. path is where the value is; indices of lists are not part of it.
@@ -320,6 +349,10 @@ func (r *runner) clean(value any, path []string) any {
 		out := make([]any, len(v))
 		for i := range v {
 			out[i] = r.clean(v[i], path)
+		}
+		if len(path) > 0 && path[len(path)-1] == "managedFields" {
+			// Their order depends on the second in which they were written.
+			slices.SortStableFunc(out, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		}
 		return out
 	case string:
@@ -387,6 +420,11 @@ func (r *runner) cleanText(text string, path []string) string {
 			text = strings.ReplaceAll(text, name, generated)
 		}
 	}
-	text = recordPattern.ReplaceAllString(text, "in record (<version>)")
-	return text
+	text = recordPattern.ReplaceAllString(text, "$1 (<version>)")
+	return innerPattern.ReplaceAllStringFunc(text, func(match string) string {
+		if strings.HasPrefix(match, "resourceVersion") {
+			return strings.TrimRight(match, "0123456789") + "<version>"
+		}
+		return "<time>"
+	})
 }

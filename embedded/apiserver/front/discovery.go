@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilversion "k8s.io/apimachinery/pkg/version"
 
@@ -20,7 +21,9 @@ func (s *Server) kinds() []*kind.Kind {
 		out = r.Kinds()
 		return nil
 	})
-	return out
+	// Groups are in order, so that those of reviews come where they belong.
+	i := slices.IndexFunc(out, func(k *kind.Kind) bool { return k.Group > authorizationv1.GroupName })
+	return slices.Insert(out, max(i, 0), reviewKinds()...)
 }
 
 // paths lists where the server can be asked.
@@ -134,7 +137,11 @@ func (s *Server) resources(w http.ResponseWriter, req *http.Request, parts []str
 		}
 	}
 	if out.GroupVersion == "" {
-		notFound(w)
+		if slices.ContainsFunc(kinds, func(k *kind.Kind) bool { return k.Group == group && k.New != nil }) {
+			fail(w, unknownResource())
+		} else {
+			notFound(w)
+		}
 		return
 	}
 	respond(w, http.StatusOK, out)
@@ -142,6 +149,9 @@ func (s *Server) resources(w http.ResponseWriter, req *http.Request, parts []str
 
 func verbs(k *kind.Kind) metav1.Verbs {
 	out := metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	if k.Group == authorizationv1.GroupName {
+		return metav1.Verbs{"create"}
+	}
 	if k.New == nil {
 		out = metav1.Verbs{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 	}

@@ -1,10 +1,13 @@
 package front
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,7 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenter-anew/karpenter/embedded/apiserver/kind"
@@ -33,30 +38,45 @@ func (s *Server) objects(w http.ResponseWriter, req *http.Request, parts []strin
 		notFound(w)
 		return
 	}
-	wants, ok := accepted(req)
-	if !ok {
-		fail(w, notAcceptable())
+	if reviewed(w, req, t) {
 		return
 	}
-	if req.Method == http.MethodGet && t.subresource == "" && watches(req) {
+	if name := t.resource.Resource; t.resource.Group == "" && name == "bindings" && t.name == "" {
+		t.resource.Resource, t.subresource = "pods", "binding" // of the pod that the body names
+	}
+	wants, ok := accepted(req)
+	if !ok {
+		fail(w, notAcceptable(watches(req, t)))
+		return
+	}
+	if _, ok := includes(req); !ok && wants == table {
+		fail(w, apierrors.NewBadRequest(fmt.Sprintf("Unable to convert to Table as requested: includeObject: Invalid value: %q: "+
+			"must be 'Metadata', 'Object', 'None', or empty", req.URL.Query().Get("includeObject"))))
+		return
+	}
+	if watches(req, t) {
 		s.watch(w, req, t, wants)
 		return
 	}
 	var out answer
 	err := s.Do(func(r *registry.Registry) error {
-		if t.kind = r.Kind(t.resource); t.kind == nil && !slices.ContainsFunc(r.Kinds(), func(k *kind.Kind) bool { return k.GroupVersion() == t.resource.GroupVersion() }) {
+		if t.kind = r.Kind(t.resource); t.kind == nil && !slices.ContainsFunc(r.Kinds(), func(k *kind.Kind) bool { return k.Group == t.resource.Group && k.New != nil }) {
 			out.code = http.StatusNotFound
 		}
 		if t.kind == nil || t.namespaced && !t.kind.Namespaced {
 			return unknownResource()
 		}
-		if t.kind.Namespaced && !t.namespaced && (t.name != "" || req.Method == http.MethodPost && t.subresource == "") {
+		if t.kind.Namespaced && !t.namespaced && t.name == "" && req.Method != http.MethodGet {
+			return methodNotAllowed()
+		}
+		if t.kind.Namespaced && !t.namespaced && t.name != "" {
 			return unknownResource()
 		}
 		var err error
 		out, err = handle(r, req, t)
 		if err == nil && wants != whole {
-			out.value, err = shaped(t, out.value, wants, r.Now(), includes(req))
+			include, _ := includes(req)
+			out.value, err = shaped(t, out.value, wants, r.Now(), include)
 		}
 		return err
 	})
@@ -118,7 +138,16 @@ func handle(r *registry.Registry, req *http.Request, t target) (answer, error) {
 		out, err = special(r, req, t, ask)
 	}
 	out.warnings = ask.Warnings
+	if apierrors.IsMethodNotSupported(err) && t.kind.New == nil {
+		err = apierrors.NewMethodNotSupported(t.kind.Resource(), action(req))
+	}
 	return out, err
+}
+
+// action is what a request does, as the API names it.
+func action(req *http.Request) string {
+	names := map[string]string{http.MethodPost: "create", http.MethodPut: "update", http.MethodGet: "get", http.MethodPatch: "patch", http.MethodDelete: "delete"}
+	return names[req.Method]
 }
 
 // object handles a request for an object, its status, or a collection.
@@ -132,7 +161,7 @@ func object(r *registry.Registry, req *http.Request, t target, ask *registry.Req
 		found, err := r.List(ask, options)
 		return answer{code: http.StatusOK, value: found}, err
 	case req.Method == http.MethodGet:
-		found, err := r.Get(ask)
+		found, err := r.GetFrom(ask, req.URL.Query().Get("resourceVersion"))
 		return answer{code: http.StatusOK, value: found}, err
 	case req.Method == http.MethodPost && t.name == "":
 		sent, err := sentObject(req, ask)
@@ -146,8 +175,8 @@ func object(r *registry.Registry, req *http.Request, t target, ask *registry.Req
 		if err != nil {
 			return answer{}, err
 		}
-		updated, err := r.Update(ask, sent)
-		return answer{code: http.StatusOK, value: updated}, err
+		updated, created, err := r.Update(ask, sent)
+		return answer{code: codeOf(created), value: updated}, err
 	case req.Method == http.MethodPatch && t.name != "":
 		return patch(r, req, ask)
 	case req.Method == http.MethodDelete && t.subresource == "" && (t.name != "" || slices.Contains(verbs(t.kind), "deletecollection")):
@@ -158,12 +187,17 @@ func object(r *registry.Registry, req *http.Request, t target, ask *registry.Req
 
 // sentObject reads the object in the body.
 func sentObject(req *http.Request, ask *registry.Request) (map[string]any, error) {
-	sent, duplicates, err := content(req)
+	name := ""
+	if ask.Kind.New != nil {
+		name = ask.Kind.Kind
+	}
+	sent, duplicates, err := content(req, name)
 	if err != nil {
 		return nil, err
 	}
 	if len(duplicates) > 0 && ask.FieldValidation == metav1.FieldValidationStrict {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("strict decoding error: %s", duplicates[0]))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: strict decoding error: %s",
+			ask.Kind.Kind, ask.Kind.Version, ask.Kind.Kind, strings.Join(duplicates, ", ")))
 	}
 	if ask.FieldValidation == metav1.FieldValidationWarn {
 		ask.Warnings = append(ask.Warnings, duplicates...)
@@ -176,23 +210,35 @@ func patch(r *registry.Registry, req *http.Request, ask *registry.Request) (answ
 	if err != nil {
 		return answer{}, err
 	}
+	patched, created, err := r.Patch(ask, patchType(req, ask), raw)
+	return answer{code: codeOf(created), value: patched}, err
+}
+
+// patchType is the type of a patch. The manager of an applied configuration must be named.
+func patchType(req *http.Request, ask *registry.Request) types.PatchType {
 	kind, _ := mediaType(req.Header.Get("Content-Type"))
 	if kind == string(types.ApplyPatchType) || kind == string(types.ApplyYAMLPatchType) {
-		kind = string(types.ApplyYAMLPatchType)
 		ask.Manager = req.URL.Query().Get("fieldManager")
+		return types.ApplyYAMLPatchType
 	}
-	patched, created, err := r.Patch(ask, types.PatchType(kind), raw)
-	code := http.StatusOK
+	return types.PatchType(kind)
+}
+
+// codeOf is the code of a successful write.
+func codeOf(created bool) int {
 	if created {
-		code = http.StatusCreated
+		return http.StatusCreated
 	}
-	return answer{code: code, value: patched}, err
+	return http.StatusOK
 }
 
 func remove(r *registry.Registry, req *http.Request, t target, ask *registry.Request) (answer, error) {
 	options, err := deleteOptions(req)
 	if err != nil {
 		return answer{}, err
+	}
+	if errs := metav1validation.ValidateDeleteOptions(&options); len(errs) > 0 {
+		return answer{}, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", errs)
 	}
 	if t.name == "" {
 		selected, err := list(req)
@@ -221,27 +267,28 @@ func remove(r *registry.Registry, req *http.Request, t target, ask *registry.Req
 
 func deleteOptions(req *http.Request) (metav1.DeleteOptions, error) {
 	var out metav1.DeleteOptions
-	sent, _, err := content(req)
-	if req.ContentLength == 0 {
-		sent, err = nil, nil
-	}
-	if err != nil {
-		return out, err
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(sent, &out); err != nil {
-		return out, apierrors.NewBadRequest(fmt.Sprintf("reading the delete options: %v", err))
-	}
-	if sent != nil {
-		return out, nil
+	if req.ContentLength != 0 {
+		sent, _, err := content(req, "")
+		if err != nil {
+			return out, err
+		}
+		if object := (&unstructured.Unstructured{Object: sent}); object.GetKind() != "" && object.GetKind() != "DeleteOptions" {
+			return out, apierrors.NewBadRequest(fmt.Sprintf("no kind %q is registered for version %q in scheme %q", object.GetKind(), object.GetAPIVersion(), "pkg/runtime/scheme.go:111"))
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(sent, &out); err != nil {
+			return out, apierrors.NewBadRequest(fmt.Sprintf("reading the delete options: %v", err))
+		}
+		return out, nil // the query is ignored
 	}
 	query := req.URL.Query()
+	out.DryRun = query["dryRun"]
 	if policy := metav1.DeletionPropagation(query.Get("propagationPolicy")); policy != "" {
 		out.PropagationPolicy = &policy
 	}
 	if text := query.Get("gracePeriodSeconds"); text != "" {
-		var seconds int64
-		if _, err := fmt.Sscanf(text, "%d", &seconds); err != nil {
-			return out, apierrors.NewBadRequest(fmt.Sprintf("gracePeriodSeconds: %q is not a number of seconds", text))
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return out, apierrors.NewBadRequest(fmt.Sprintf("strconv.ParseInt: parsing %q: %v", text, errors.Unwrap(err)))
 		}
 		out.GracePeriodSeconds = &seconds
 	}
@@ -250,36 +297,25 @@ func deleteOptions(req *http.Request) (metav1.DeleteOptions, error) {
 
 // scale handles the subresource scale.
 func scale(r *registry.Registry, req *http.Request, ask *registry.Request) (answer, error) {
-	current, err := r.GetScale(ask)
-	if err != nil {
-		return answer{}, err
-	}
-	var sent map[string]any
+	var out *autoscalingv1.Scale
+	var err error
 	switch req.Method {
 	case http.MethodGet:
-		return answer{code: http.StatusOK, value: current}, nil
+		out, err = r.GetScale(ask)
 	case http.MethodPut:
-		if sent, _, err = content(req); err != nil {
-			return answer{}, err
+		var sent map[string]any
+		if sent, _, err = content(req, "Scale"); err == nil {
+			out, err = r.UpdateScale(ask, sent)
 		}
 	case http.MethodPatch:
-		raw, err := body(req)
-		if err != nil {
-			return answer{}, err
-		}
-		kind, _ := mediaType(req.Header.Get("Content-Type"))
-		if sent, err = registry.PatchScale(current, types.PatchType(kind), raw); err != nil {
-			return answer{}, err
+		var raw []byte
+		if raw, err = body(req); err == nil {
+			out, err = r.PatchScale(ask, patchType(req, ask), raw)
 		}
 	default:
-		return answer{}, methodNotAllowed()
+		err = methodNotAllowed()
 	}
-	var wanted autoscalingv1.Scale
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(sent, &wanted); err != nil {
-		return answer{}, apierrors.NewBadRequest(fmt.Sprintf("reading the scale: %v", err))
-	}
-	updated, err := r.UpdateScale(ask, &wanted)
-	return answer{code: http.StatusOK, value: updated}, err
+	return answer{code: http.StatusOK, value: out}, err
 }
 
 // special handles the subresources of pods and namespaces.
@@ -291,13 +327,16 @@ func special(r *registry.Registry, req *http.Request, t target, ask *registry.Re
 		return answer{}, unknownResource()
 	case name == "pods/binding" && req.Method == http.MethodPost:
 		var binding corev1.Binding
-		if err := sentTyped(req, ask, &binding, &binding.ObjectMeta); err != nil {
+		if err := sentTyped(req, corev1.SchemeGroupVersion.WithKind("Binding"), &binding); err != nil {
 			return answer{}, err
+		}
+		if ask.Name == "" {
+			ask.Name = binding.Name
 		}
 		return success, r.Bind(ask, &binding)
 	case name == "pods/eviction" && req.Method == http.MethodPost:
 		var eviction policyv1.Eviction
-		if err := sentTyped(req, ask, &eviction, &eviction.ObjectMeta); err != nil {
+		if err := sentTyped(req, policyv1.SchemeGroupVersion.WithKind("Eviction"), &eviction); err != nil {
 			return answer{}, err
 		}
 		return success, r.Evict(ask, &eviction)
@@ -319,17 +358,19 @@ func special(r *registry.Registry, req *http.Request, t target, ask *registry.Re
 	return answer{}, unknownResource()
 }
 
-// sentTyped reads an object of a type that is not stored. Its name is that of the path if it has none.
-func sentTyped(req *http.Request, ask *registry.Request, into any, meta *metav1.ObjectMeta) error {
-	sent, _, err := content(req)
+// sentTyped reads an object of a type that is not stored.
+func sentTyped(req *http.Request, gvk schema.GroupVersionKind, into any) error {
+	sent, _, err := content(req, gvk.Kind)
 	if err != nil {
 		return err
 	}
+	k := &kind.Kind{GroupVersionKind: gvk}
+	object := &unstructured.Unstructured{Object: sent}
+	if err := k.SameType(object); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", object.GetKind(), object.GroupVersionKind().Version, gvk.Kind, err))
+	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(sent, into); err != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("reading the body: %v", err))
-	}
-	if meta.Name == "" {
-		meta.Name = ask.Name
 	}
 	return nil
 }

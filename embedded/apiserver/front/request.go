@@ -1,6 +1,8 @@
 package front
 
 import (
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,12 +12,16 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	listvalidation "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -32,7 +38,9 @@ type target struct {
 	resource                     schema.GroupVersionResource
 	namespace, name, subresource string
 	namespaced                   bool
-	kind                         *kind.Kind
+	// watch: the path asks for a watch, as watch/… does.
+	watch bool
+	kind  *kind.Kind
 }
 
 // parse reads a path of the form api/v1/… or apis/group/version/…, split at the slashes.
@@ -42,6 +50,9 @@ func parse(parts []string) (target, bool) {
 		t.resource.Version, parts = parts[1], parts[2:]
 	} else {
 		t.resource.Group, t.resource.Version, parts = parts[1], parts[2], parts[3:]
+	}
+	if parts[0] == "watch" && len(parts) > 1 {
+		t.watch, parts = true, parts[1:]
 	}
 	// namespaces/NAME/status is about the namespace, namespaces/NAME/pods about what is in it.
 	if parts[0] == "namespaces" && len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
@@ -73,36 +84,55 @@ func (t target) request(req *http.Request) (*registry.Request, error) {
 		Kind: t.kind, Namespace: t.namespace, Name: t.name, Subresource: t.subresource, Manager: manager(req),
 		FieldValidation: query.Get("fieldValidation"),
 	}
-	for _, value := range query["dryRun"] {
-		if value != metav1.DryRunAll {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("dryRun: Unsupported value: %q: supported values: \"All\"", value))
-		}
-		out.DryRun = true
-	}
-	switch out.FieldValidation {
-	case "":
-		out.FieldValidation = metav1.FieldValidationWarn
-	case metav1.FieldValidationIgnore, metav1.FieldValidationWarn, metav1.FieldValidationStrict:
-	default:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("fieldValidation: Unsupported value: %q: supported values: \"Ignore\", \"Warn\", \"Strict\"", out.FieldValidation))
-	}
-	var err error
-	if out.Force, err = flag(query, "force"); err != nil {
+	if err := checkOptions(req); err != nil {
 		return nil, err
 	}
+	out.DryRun = req.Method != http.MethodDelete && len(query["dryRun"]) > 0
+	if out.FieldValidation == "" {
+		out.FieldValidation = metav1.FieldValidationWarn
+	}
+	out.Force = flag(query, "force")
 	return out, nil
 }
 
-func flag(query url.Values, name string) (bool, error) {
+// checkOptions checks the options of a write that are in the query.
+func checkOptions(req *http.Request) error {
+	query := req.URL.Query()
+	dryRun, manager, fields := query["dryRun"], query.Get("fieldManager"), query.Get("fieldValidation")
+	var errs field.ErrorList
+	var name string
+	switch req.Method {
+	case http.MethodPost:
+		name, errs = "CreateOptions", metav1validation.ValidateCreateOptions(&metav1.CreateOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: fields})
+	case http.MethodPut:
+		name, errs = "UpdateOptions", metav1validation.ValidateUpdateOptions(&metav1.UpdateOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: fields})
+	case http.MethodPatch:
+		// The manager and force are checked with the type of the patch.
+		name, errs = "PatchOptions", metav1validation.ValidatePatchOptions(&metav1.PatchOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: fields}, types.MergePatchType)
+	}
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: name}, "", errs)
+	}
+	return nil
+}
+
+// flag reads a boolean as kube-apiserver does: everything is true but "false" and "0".
+func flag(query url.Values, name string) bool {
+	value := query.Get(name)
+	return query.Has(name) && !strings.EqualFold(value, "false") && value != "0"
+}
+
+// integer reads a number, 0 if there is none.
+func integer(query url.Values, name string) (int64, error) {
 	text := query.Get(name)
 	if text == "" {
-		return query.Has(name), nil
+		return 0, nil
 	}
-	value, err := strconv.ParseBool(text)
+	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return false, apierrors.NewBadRequest(fmt.Sprintf("%s: %q is not a boolean", name, text))
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("strconv.ParseInt: parsing %q: %v", text, errors.Unwrap(err)))
 	}
-	return value, nil
+	return n, nil
 }
 
 func list(req *http.Request) (registry.ListOptions, error) {
@@ -118,28 +148,21 @@ func list(req *http.Request) (registry.ListOptions, error) {
 	if out.Fields, err = fields.ParseSelector(query.Get("fieldSelector")); err != nil {
 		return out, apierrors.NewBadRequest(err.Error())
 	}
-	if text := query.Get("limit"); text != "" {
-		if out.Limit, err = strconv.ParseInt(text, 10, 64); err != nil || out.Limit < 0 {
-			return out, apierrors.NewBadRequest(fmt.Sprintf("limit: %q is not a number of objects", text))
-		}
+	if out.Limit, err = integer(query, "limit"); err != nil {
+		return out, err
 	}
-	switch out.Match {
-	case "":
-	case metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan:
-		if out.ResourceVersion == "" && query.Get("sendInitialEvents") == "" {
-			return out, invalidList(field.Forbidden(field.NewPath("resourceVersionMatch"), "resourceVersionMatch is forbidden unless resourceVersion is provided"))
-		}
-		if out.Match == metav1.ResourceVersionMatchExact && out.ResourceVersion == "0" {
-			return out, invalidList(field.Forbidden(field.NewPath("resourceVersionMatch"), "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""))
-		}
-	default:
-		return out, invalidList(field.NotSupported(field.NewPath("resourceVersionMatch"), out.Match, []metav1.ResourceVersionMatch{metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan}))
+	options := &metainternalversion.ListOptions{
+		Watch: flag(query, "watch"), Continue: out.Continue, ResourceVersion: out.ResourceVersion, ResourceVersionMatch: out.Match,
+	}
+	if query.Has("sendInitialEvents") {
+		send := flag(query, "sendInitialEvents")
+		options.SendInitialEvents = &send
+	}
+	metainternalversion.SetListOptionsDefaults(options, true)
+	if errs := listvalidation.ValidateListOptions(options, true); len(errs) > 0 {
+		return out, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
 	}
 	return out, nil
-}
-
-func invalidList(problems ...*field.Error) error {
-	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", problems)
 }
 
 // body reads the body of a request; nil if it has none.
@@ -155,35 +178,71 @@ func body(req *http.Request) ([]byte, error) {
 	return raw, nil
 }
 
-// content reads an object from the body. Duplicate fields are returned as problems of field validation.
-func content(req *http.Request) (map[string]any, []string, error) {
+// content reads an object from the body. Duplicate fields are returned as problems of field validation. kind is that of the request, for errors;
+// it may be "".
+func content(req *http.Request, kind string) (map[string]any, []string, error) {
 	raw, err := body(req)
 	if err != nil {
 		return nil, nil, err
+	}
+	sent := raw
+	unreadable := func(err error) error {
+		if kind == "" {
+			return apierrors.NewBadRequest(err.Error())
+		}
+		return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", kind, err, summary(sent)))
 	}
 	switch kind, _ := mediaType(req.Header.Get("Content-Type")); kind {
 	case "", jsonType, "*/*":
 	case "application/yaml":
 		if raw, err = yaml.YAMLToJSON(raw); err != nil {
-			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+			return nil, nil, unreadable(err)
 		}
 	case "application/vnd.kubernetes.protobuf":
 		out, err := fromProtobuf(raw)
 		return out, nil, err
 	default:
-		return nil, nil, problem(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-			"the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf")
+		return nil, nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
+			Message: "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf",
+		}}
 	}
-	var out map[string]any
+	var identity struct {
+		APIVersion string `json:"apiVersion,omitempty"`
+		Kind       string `json:"kind,omitempty"`
+	}
+	if err := json.Unmarshal(raw, &identity); err != nil {
+		return nil, nil, unreadable(fmt.Errorf("couldn't get version/kind; json parse error: %w", err))
+	}
+	out := map[string]any{}
 	strict, err := kjson.UnmarshalStrict(raw, &out, kjson.DisallowDuplicateFields)
 	if err != nil {
-		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("couldn't get version/kind; json parse error: %v", err))
+		return nil, nil, unreadable(err)
+	}
+	if out == nil {
+		out = map[string]any{} // the body is null
 	}
 	var duplicates []string
 	for _, problem := range strict {
 		duplicates = append(duplicates, problem.Error())
 	}
 	return out, duplicates, nil
+}
+
+// summary is the start of a body, as text if it may be JSON.
+func summary(raw []byte) string {
+	const most = 30
+	show := func(b []byte) string { return hex.EncodeToString(b) }
+	switch {
+	case len(raw) == 0:
+		return "<empty>"
+	case raw[0] == '{':
+		show = func(b []byte) string { return string(b) }
+	}
+	if len(raw) > most {
+		return show(raw[:most]) + " ..."
+	}
+	return show(raw)
 }
 
 // fromProtobuf reads an object of a built-in kind.

@@ -84,6 +84,7 @@ const (
 	whole form = iota
 	table
 	metadata
+	metadataList
 )
 
 // accepted is the first form of the Accept header that the server has, and whether there is one.
@@ -106,8 +107,10 @@ func accepted(req *http.Request) (form, bool) {
 			continue
 		case as == "Table":
 			return table, true
-		case as == "PartialObjectMetadata" || as == "PartialObjectMetadataList":
+		case as == "PartialObjectMetadata":
 			return metadata, true
+		case as == "PartialObjectMetadataList":
+			return metadataList, true
 		}
 	}
 	return whole, false
@@ -124,7 +127,10 @@ func mediaType(part string) (string, map[string]string) {
 	return strings.TrimSpace(fields[0]), parameters
 }
 
-func notAcceptable() error {
-	return problem(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "only the following media types are accepted: application/json, "+
-		"application/json;as=Table;v=v1;g=meta.k8s.io, application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")
+func notAcceptable(watch bool) error {
+	available := "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+	if watch {
+		available += ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+	}
+	return problem(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "406: Not Acceptable\n\nAvailable representations: %s", available)
 }

@@ -6,17 +6,23 @@ import (
 	"net/http"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// includes is which part of the objects the rows of a table have: None, Metadata (the default) or Object.
-func includes(req *http.Request) metav1.IncludeObjectPolicy {
-	if policy := req.URL.Query().Get("includeObject"); policy != "" {
-		return metav1.IncludeObjectPolicy(policy)
+// includes is which part of the objects the rows of a table have: None, Metadata (the default) or
+// Object. It is false for something else.
+func includes(req *http.Request) (metav1.IncludeObjectPolicy, bool) {
+	switch policy := metav1.IncludeObjectPolicy(req.URL.Query().Get("includeObject")); policy {
+	case "":
+		return metav1.IncludeMetadata, true
+	case metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
+		return policy, true
+	default:
+		return policy, false
 	}
-	return metav1.IncludeMetadata
 }
 
 // shaped turns objects into a table, or into their metadata. Other answers stay as they are.
@@ -25,7 +31,10 @@ func shaped(t target, value any, wants form, now time.Time, include metav1.Inclu
 	if objects == nil {
 		return value, nil
 	}
-	if wants == metadata {
+	if wants == metadata || wants == metadataList {
+		if err := t.metadataForm(wants, list != nil); err != nil {
+			return nil, err
+		}
 		if list == nil {
 			return partial(objects[0]), nil
 		}
@@ -58,12 +67,32 @@ func shaped(t target, value any, wants form, now time.Time, include metav1.Inclu
 		case metav1.IncludeObject:
 			printed.Rows[i].Object = runtime.RawExtension{Object: object}
 		case metav1.IncludeNone:
+			printed.Rows[i].Object = runtime.RawExtension{}
 		}
 	}
 	if printed.Rows == nil {
 		printed.Rows = []metav1.TableRow{}
 	}
 	return printed, nil
+}
+
+// metadataForm: the metadata of an object is asked for under another name than that of a list.
+func (t target) metadataForm(wants form, list bool) error {
+	if list == (wants == metadataList) {
+		return nil
+	}
+	typeName := "*unstructured.Unstructured"
+	if t.kind.New != nil {
+		typeName = "*" + t.kind.InternalGroup() + "." + t.kind.Kind
+	}
+	asked, what := "PartialObjectMetadataList", "not a list"
+	if list {
+		asked, what, typeName = "PartialObjectMetadata", "a list", typeName+"List"
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable,
+		Message: fmt.Sprintf("you requested %s, but the requested object is %s (%s)", asked, what, typeName),
+	}}
 }
 
 func partial(object *unstructured.Unstructured) map[string]any {

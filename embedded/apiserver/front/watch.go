@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/karpenter-anew/karpenter/embedded/apiserver/registry"
@@ -21,9 +20,9 @@ import (
 // longestWatch ends a watch that does not ask for a timeout.
 const longestWatch = time.Hour
 
-func watches(req *http.Request) bool {
-	value, err := flag(req.URL.Query(), "watch")
-	return err == nil && value
+// watches tells whether the request is a watch. One of a path with a name is for the path that asks for it only.
+func watches(req *http.Request, t target) bool {
+	return req.Method == http.MethodGet && t.subresource == "" && (t.watch || t.name == "" && flag(req.URL.Query(), "watch"))
 }
 
 // stream is a running watch.
@@ -46,9 +45,11 @@ type stream struct {
 // watch answers a watch: events as lines of JSON, until the client leaves, the timeout, or an error.
 func (s *Server) watch(w http.ResponseWriter, req *http.Request, t target, wants form) {
 	query := req.URL.Query()
-	st := &stream{server: s, target: t, wants: wants, include: includes(req), headers: true}
+	st := &stream{server: s, target: t, wants: wants, headers: true}
+	st.include, _ = includes(req)
 	var initial []registry.Event
 	var initialEnd bool
+	timeout := longestWatch
 	err := s.Do(func(r *registry.Registry) error {
 		var err error
 		if st.target.kind = r.Kind(t.resource); st.target.kind == nil || t.namespaced && !st.target.kind.Namespaced {
@@ -60,8 +61,11 @@ func (s *Server) watch(w http.ResponseWriter, req *http.Request, t target, wants
 		if st.options, err = list(req); err != nil {
 			return err
 		}
-		if st.bookmarks, err = flag(query, "allowWatchBookmarks"); err != nil {
+		st.bookmarks = flag(query, "allowWatchBookmarks")
+		if seconds, err := integer(query, "timeoutSeconds"); err != nil {
 			return err
+		} else if seconds > 0 {
+			timeout = time.Duration(seconds) * time.Second
 		}
 		initial, initialEnd, err = st.start(r, query.Get("sendInitialEvents"))
 		return err
@@ -69,10 +73,6 @@ func (s *Server) watch(w http.ResponseWriter, req *http.Request, t target, wants
 	if err != nil {
 		fail(w, err)
 		return
-	}
-	timeout := longestWatch
-	if seconds, err := strconv.ParseInt(query.Get("timeoutSeconds"), 10, 64); err == nil && seconds > 0 {
-		timeout = time.Duration(seconds) * time.Second
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), timeout)
 	defer cancel()
@@ -109,9 +109,6 @@ func (st *stream) start(r *registry.Registry, sendInitial string) (events []regi
 	switch sendInitial {
 	case "true":
 		end = st.bookmarks
-		if st.options.Match != metav1.ResourceVersionMatchNotOlderThan {
-			return nil, false, invalidList(field.Forbidden(field.NewPath("resourceVersionMatch"), "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
-		}
 	case "false":
 		if revision == 0 {
 			st.after = r.Revision()
@@ -195,19 +192,28 @@ func (st *stream) next() ([]registry.Event, <-chan struct{}, error) {
 }
 
 func (st *stream) send(event registry.Event) bool {
-	var value any = event.Object.Object
-	if st.wants != whole {
-		shape, err := shaped(st.target, event.Object, st.wants, st.server.registry.Now(), st.include)
-		if err != nil {
-			return false
-		}
-		if printed, ok := shape.(*metav1.Table); ok && !st.headers {
-			printed.ColumnDefinitions = nil
-		}
-		st.headers = false
-		value = shape
+	value, err := st.shape(event.Object)
+	return err == nil && st.encoder.Encode(map[string]any{"type": event.Type, "object": value}) == nil
+}
+
+// shape is an object as the client wants to see it.
+func (st *stream) shape(object *unstructured.Unstructured) (any, error) {
+	switch st.wants {
+	case metadata, metadataList:
+		return partial(object), nil
+	case table:
+	default:
+		return object.Object, nil
 	}
-	return st.encoder.Encode(map[string]any{"type": event.Type, "object": value}) == nil
+	shape, err := shaped(st.target, object, st.wants, st.server.registry.Now(), st.include)
+	if err != nil {
+		return nil, err
+	}
+	if printed, ok := shape.(*metav1.Table); ok && !st.headers {
+		printed.ColumnDefinitions = nil
+	}
+	st.headers = false
+	return shape, nil
 }
 
 // bookmark tells the client up to which revision it has seen everything.
@@ -216,8 +222,6 @@ func (st *stream) bookmark(annotations map[string]string) bool {
 	object.SetGroupVersionKind(st.target.kind.GroupVersionKind)
 	object.SetResourceVersion(strconv.FormatInt(st.after, 10))
 	object.SetAnnotations(annotations)
-	if st.wants == metadata {
-		object.Object = partial(object)
-	}
-	return st.encoder.Encode(map[string]any{"type": watch.Bookmark, "object": object.Object}) == nil
+	value, err := st.shape(object)
+	return err == nil && st.encoder.Encode(map[string]any{"type": watch.Bookmark, "object": value}) == nil
 }

@@ -15,6 +15,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -39,7 +40,7 @@ type builtin struct {
 	plural     string
 	short      []string
 	categories []string
-	// flags: n namespaced, s status, g generation
+	// flags: n namespaced, s status, g generation, c created by an update, v updates name a version
 	flags  string
 	scale  *ScalePaths
 	name   func(name string, prefix bool) []string
@@ -105,11 +106,12 @@ func builtins() []builtin {
 		{version: core, kind: "Node", plural: "nodes", short: []string{"no"}, flags: "s", fields: []string{"spec.unschedulable"}, hooks: nodeHooks()},
 		{version: core, kind: "Pod", plural: "pods", short: []string{"po"}, categories: all, flags: "nsg", fields: podFields(), hooks: podHooks()},
 		{version: core, kind: "ConfigMap", plural: "configmaps", short: []string{"cm"}, flags: "n", hooks: configMapHooks()},
-		{version: core, kind: "Event", plural: "events", short: []string{"ev"}, flags: "n", fields: eventFields(), hooks: eventHooks()},
+		{version: core, kind: "Event", plural: "events", short: []string{"ev"}, flags: "nc", fields: eventFields(), hooks: eventHooks()},
 		{version: core, kind: "PersistentVolume", plural: "persistentvolumes", short: []string{"pv"}, flags: "s", hooks: volumeHooks()},
 		{version: core, kind: "PersistentVolumeClaim", plural: "persistentvolumeclaims", short: []string{"pvc"}, flags: "ns", hooks: claimHooks()},
 		{version: core, kind: "PodTemplate", plural: "podtemplates", flags: "ng", hooks: podTemplateHooks()},
 		{version: core, kind: "ReplicationController", plural: "replicationcontrollers", short: []string{"rc"}, categories: all, flags: "nsg", fields: []string{"status.replicas"}, hooks: replicationControllerHooks()},
+		{version: core, kind: "Secret", plural: "secrets", flags: "n", fields: []string{"type"}, hooks: secretHooks()},
 		{version: core, kind: "Service", plural: "services", short: []string{"svc"}, categories: all, flags: "ns", hooks: serviceHooks()},
 		{version: core, kind: "ServiceAccount", plural: "serviceaccounts", short: []string{"sa"}, flags: "n"},
 		{version: apps, kind: "Deployment", plural: "deployments", short: []string{"deploy"}, categories: all, flags: "nsg", scale: replicas, hooks: deploymentHooks()},
@@ -117,11 +119,11 @@ func builtins() []builtin {
 		{version: apps, kind: "StatefulSet", plural: "statefulsets", short: []string{"sts"}, categories: all, flags: "nsg", scale: replicas, hooks: statefulSetHooks()},
 		{version: apps, kind: "DaemonSet", plural: "daemonsets", short: []string{"ds"}, categories: all, flags: "nsg", hooks: daemonSetHooks()},
 		{version: batchv1.SchemeGroupVersion, kind: "Job", plural: "jobs", categories: all, flags: "nsg", fields: []string{"status.successful"}, hooks: jobHooks()},
-		{version: coordinationv1.SchemeGroupVersion, kind: "Lease", plural: "leases", flags: "n", hooks: leaseHooks()},
-		{version: policyv1.SchemeGroupVersion, kind: "PodDisruptionBudget", plural: "poddisruptionbudgets", short: []string{"pdb"}, flags: "nsg", hooks: budgetHooks()},
+		{version: coordinationv1.SchemeGroupVersion, kind: "Lease", plural: "leases", flags: "ncv", hooks: leaseHooks()},
+		{version: policyv1.SchemeGroupVersion, kind: "PodDisruptionBudget", plural: "poddisruptionbudgets", short: []string{"pdb"}, flags: "nsgv", hooks: budgetHooks()},
 		{version: schedulingv1.SchemeGroupVersion, kind: "PriorityClass", plural: "priorityclasses", short: []string{"pc"}, flags: "g", hooks: priorityClassHooks()},
-		{version: storage, kind: "CSINode", plural: "csinodes", hooks: csiNodeHooks()},
-		{version: storage, kind: "VolumeAttachment", plural: "volumeattachments", flags: "s", hooks: attachmentHooks()},
+		{version: storage, kind: "CSINode", plural: "csinodes", flags: "v", hooks: csiNodeHooks()},
+		{version: storage, kind: "VolumeAttachment", plural: "volumeattachments", flags: "sv", hooks: attachmentHooks()},
 		{version: storage, kind: "StorageClass", plural: "storageclasses", short: []string{"sc"}, hooks: storageClassHooks()},
 		{version: apiextensionsv1.SchemeGroupVersion, kind: "CustomResourceDefinition", plural: "customresourcedefinitions", short: []string{"crd", "crds"}, categories: []string{"api-extensions"}, flags: "sg", hooks: definitionHooks()},
 	}
@@ -132,7 +134,8 @@ func (b builtin) compile() *Kind {
 	k := &Kind{
 		GroupVersionKind: gvk, ListKind: b.kind + "List", Plural: b.plural, Singular: strings.ToLower(b.kind), ShortNames: b.short,
 		Categories: b.categories, Namespaced: strings.Contains(b.flags, "n"), Status: strings.Contains(b.flags, "s"),
-		Generation: strings.Contains(b.flags, "g"), Storage: b.version, Scale: b.scale, ValidateName: b.name, Fields: b.fields,
+		Generation: strings.Contains(b.flags, "g"), CreatedByUpdate: strings.Contains(b.flags, "c"), Versioned: strings.Contains(b.flags, "v"),
+		Storage: b.version, Scale: b.scale, ValidateName: b.name, Fields: b.fields,
 		columns: b.hooks.columns,
 		New: func() runtime.Object {
 			object, err := Scheme().New(gvk)
@@ -168,6 +171,33 @@ func (b builtin) compile() *Kind {
 		}
 	}
 	return k
+}
+
+// SameType checks that an object that was sent for a built-in kind is of this kind. What it does not say is completed.
+func (k *Kind) SameType(sent *unstructured.Unstructured) error {
+	if sent.GetKind() == "" {
+		sent.SetKind(k.Kind)
+	}
+	if sent.GetAPIVersion() == "" {
+		sent.SetAPIVersion(k.GroupVersion().String())
+	}
+	gvk := sent.GroupVersionKind()
+	if gvk == k.GroupVersionKind {
+		return nil
+	}
+	if !Scheme().Recognizes(gvk) {
+		return fmt.Errorf("no kind %q is registered for version %q in scheme %q", gvk.Kind, sent.GetAPIVersion(), "pkg/runtime/scheme.go:111")
+	}
+	return fmt.Errorf("converting (%s.%s) to (%s.%s): unknown conversion", gvk.Version, gvk.Kind, k.InternalGroup(), k.Kind)
+}
+
+// InternalGroup is the package of the type without a version, which messages of kube-apiserver name.
+func (k *Kind) InternalGroup() string {
+	if k.Group == "" {
+		return "core"
+	}
+	name, _, _ := strings.Cut(k.Group, ".")
+	return name
 }
 
 // decodeTyped reads the content as the type of the kind, so that values have the form that the type gives them.

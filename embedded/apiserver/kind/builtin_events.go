@@ -13,7 +13,7 @@ import (
 func eventFields() []string {
 	return []string{
 		"involvedObject.apiVersion", "involvedObject.fieldPath", "involvedObject.kind", "involvedObject.name", "involvedObject.namespace",
-		"involvedObject.resourceVersion", "involvedObject.uid", "reason", "reportingComponent", "type",
+		"involvedObject.resourceVersion", "involvedObject.uid", "reason", "reportingComponent", "source", "type",
 	}
 }
 

@@ -2,7 +2,9 @@ package kind
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -101,6 +103,9 @@ func validateNode(o, old *corev1.Node, _ bool) field.ErrorList {
 			errs = append(errs, duplicate)
 		}
 		seen[id] = true
+	}
+	if old != nil && len(old.Spec.PodCIDRs) > 0 && !slices.Equal(o.Spec.PodCIDRs, old.Spec.PodCIDRs) {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "podCIDRs"), "node updates may not change podCIDR except from \"\" to valid"))
 	}
 	if old != nil && old.Spec.ProviderID != "" && o.Spec.ProviderID != old.Spec.ProviderID {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "providerID"), nil, "field cannot be modified once set"))
@@ -305,10 +310,34 @@ func budgetHooks() hooks {
 				}{o.Spec.MinAvailable, o.Spec.Selector, o.Spec.MaxUnavailable, o.Spec.UnhealthyPodEvictionPolicy}
 				errs = append(errs, field.Invalid(path, shown, "minAvailable and maxUnavailable cannot be both set"))
 			}
+			errs = append(errs, validateAmount(o.Spec.MinAvailable, path.Child("minAvailable"))...)
+			errs = append(errs, validateAmount(o.Spec.MaxUnavailable, path.Child("maxUnavailable"))...)
+			policies := []policyv1.UnhealthyPodEvictionPolicyType{policyv1.AlwaysAllow, policyv1.IfHealthyBudget}
+			if policy := o.Spec.UnhealthyPodEvictionPolicy; policy != nil && !slices.Contains(policies, *policy) {
+				errs = append(errs, field.NotSupported(path.Child("unhealthyPodEvictionPolicy"), *policy, policies))
+			}
 			return append(errs, metav1validation.ValidateLabelSelector(o.Spec.Selector, metav1validation.LabelSelectorValidationOptions{}, path.Child("selector"))...)
 		}),
 		columns: budgetColumns(),
 	}
+}
+
+// validateAmount checks a number or a percentage of pods.
+func validateAmount(amount *intstr.IntOrString, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch {
+	case amount == nil:
+	case amount.Type == intstr.Int:
+		return validation.ValidateNonnegativeField(int64(amount.IntVal), path)
+	default:
+		for _, problem := range utilvalidation.IsValidPercent(amount.StrVal) {
+			errs = append(errs, field.Invalid(path, amount, problem))
+		}
+		if n, err := strconv.Atoi(strings.TrimSuffix(amount.StrVal, "%")); len(errs) == 0 && err == nil && n > 100 {
+			errs = append(errs, field.Invalid(path, amount, "must not be greater than 100%"))
+		}
+	}
+	return errs
 }
 
 func priorityClassHooks() hooks {
@@ -321,6 +350,14 @@ func priorityClassHooks() hooks {
 			}
 			if old != nil {
 				return append(errs, validation.ValidateImmutableField(o.PreemptionPolicy, old.PreemptionPolicy, field.NewPath("preemptionPolicy"))...)
+			}
+			if strings.HasPrefix(o.Name, "system-") {
+				errs = append(errs, field.Forbidden(field.NewPath("metadata", "name"), "priority class names with 'system-' prefix are reserved for system use only. error: "+
+					o.Name+" is not a known system priority class"))
+			}
+			policies := []corev1.PreemptionPolicy{corev1.PreemptLowerPriority, corev1.PreemptNever}
+			if policy := ptr.Deref(o.PreemptionPolicy, policies[0]); !slices.Contains(policies, policy) {
+				errs = append(errs, field.NotSupported(field.NewPath("preemptionPolicy"), policy, policies))
 			}
 			if o.Value > highestUserPriority {
 				errs = append(errs, field.Forbidden(field.NewPath("value"), fmt.Sprintf("maximum allowed value of a user defined priority is %v", highestUserPriority)))

@@ -122,6 +122,11 @@ func unchangedClaim(o, old *corev1.PersistentVolumeClaim, path *field.Path) fiel
 
 func csiNodeHooks() hooks {
 	return hooks{
+		create: on(func(o *storagev1.CSINode) {
+			if len(o.Spec.Drivers) == 0 {
+				o.Spec.Drivers = nil // as it comes back from the encoding of storage
+			}
+		}),
 		validate: on2(func(o, _ *storagev1.CSINode, _ bool) field.ErrorList {
 			var errs field.ErrorList
 			for i, d := range o.Spec.Drivers {

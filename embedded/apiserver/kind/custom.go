@@ -51,7 +51,7 @@ func compileVersion(definition *apiextensionsv1.CustomResourceDefinition, v apie
 	k := &Kind{
 		GroupVersionKind: gv.WithKind(names.Kind), ListKind: names.ListKind, Plural: names.Plural, Singular: names.Singular,
 		ShortNames: names.ShortNames, Categories: names.Categories, Namespaced: definition.Spec.Scope == apiextensionsv1.NamespaceScoped,
-		Storage: storage, Generation: true, ValidateName: validation.NameIsDNSSubdomain,
+		Storage: storage, Generation: true, Versioned: true, ValidateName: validation.NameIsDNSSubdomain,
 	}
 	for _, f := range v.SelectableFields {
 		k.Fields = append(k.Fields, strings.TrimPrefix(f.JSONPath, "."))
@@ -75,6 +75,7 @@ func compileVersion(definition *apiextensionsv1.CustomResourceDefinition, v apie
 	k.decode = c.decode
 	// kube-apiserver defaults objects again when it reads them from storage. By then the status of the client is gone.
 	k.create = func(content map[string]any) { defaulting.Default(content, c.structural) }
+	k.prune = func(content map[string]any) { pruning.Prune(content, c.structural, true) }
 	k.validate = c.validate
 	if k.table, err = customTable(v.AdditionalPrinterColumns); err != nil {
 		return nil, err
@@ -241,7 +242,9 @@ func customTable(columns []apiextensionsv1.CustomResourceColumnDefinition) (func
 		for _, i := range dates {
 			out.ColumnDefinitions[i].Type = "date"
 			for _, row := range out.Rows {
-				row.Cells[i] = since(row.Cells[i], now)
+				if row.Cells[i] != nil {
+					row.Cells[i] = since(row.Cells[i], now)
+				}
 			}
 		}
 		return out, nil

@@ -1,13 +1,16 @@
 package kind
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
@@ -66,6 +69,7 @@ func validateDefinition(o, old *apiextensionsv1.CustomResourceDefinition, status
 		errs = append(errs, apivalidation.ValidateImmutableField(o.Spec.Names.Kind, old.Spec.Names.Kind, path.Child("names", "kind"))...)
 	}
 	errs = append(errs, validateVersions(o, path.Child("versions"))...)
+	errs = append(errs, validateNames(o, path)...)
 	if len(errs) > 0 {
 		return errs
 	}
@@ -80,9 +84,6 @@ func validateVersions(o *apiextensionsv1.CustomResourceDefinition, path *field.P
 	stored, names := 0, map[string]bool{}
 	for i, v := range o.Spec.Versions {
 		at := path.Index(i)
-		if names[v.Name] {
-			errs = append(errs, field.Duplicate(at.Child("name"), v.Name))
-		}
 		names[v.Name] = true
 		for _, problem := range utilvalidation.IsDNS1035Label(v.Name) {
 			errs = append(errs, field.Invalid(at.Child("name"), v.Name, problem))
@@ -100,8 +101,48 @@ func validateVersions(o *apiextensionsv1.CustomResourceDefinition, path *field.P
 		}
 		errs = append(errs, validateSchema(v.Schema.OpenAPIV3Schema, where)...)
 	}
+	if len(names) != len(o.Spec.Versions) {
+		errs = append(errs, field.Invalid(path, internalVersions(o), "must contain unique version names"))
+	}
 	if stored != 1 {
-		errs = append(errs, field.Invalid(path, len(o.Spec.Versions), "must have exactly one version marked as storage version"))
+		errs = append(errs, field.Invalid(path, internalVersions(o), "must have exactly one version marked as storage version"))
+	}
+	if stored == 0 {
+		errs = append(errs, field.Invalid(field.NewPath("status", "storedVersions"), []string(nil), "must have at least one stored version"))
+	}
+	return errs
+}
+
+// internalVersions are the versions as messages of kube-apiserver show them.
+func internalVersions(o *apiextensionsv1.CustomResourceDefinition) any {
+	out := apiextensions.CustomResourceDefinition{}
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(o.DeepCopy(), &out, nil); err != nil {
+		return o.Spec.Versions
+	}
+	return out.Spec.Versions
+}
+
+// validateNames: names are those of paths, and the first version is also that of earlier clients.
+func validateNames(o *apiextensionsv1.CustomResourceDefinition, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if len(o.Spec.Versions) > 0 {
+		for _, problem := range utilvalidation.IsDNS1035Label(o.Spec.Versions[0].Name) {
+			errs = append(errs, field.Invalid(path.Child("version"), o.Spec.Versions[0].Name, problem))
+		}
+	}
+	names := o.Spec.Names
+	for _, n := range []struct{ field, value, shown string }{
+		{"plural", names.Plural, names.Plural},
+		{"singular", names.Singular, names.Singular},
+		{"kind", strings.ToLower(names.Kind), names.Kind},
+		{"listKind", strings.ToLower(names.ListKind), names.ListKind},
+	} {
+		if n.value == "" {
+			continue
+		}
+		for _, problem := range utilvalidation.IsDNS1035Label(n.value) {
+			errs = append(errs, field.Invalid(path.Child("names", n.field), n.shown, problem))
+		}
 	}
 	return errs
 }
@@ -115,7 +156,30 @@ func validateSchema(props *apiextensionsv1.JSONSchemaProps, path *field.Path) fi
 	if errs := structuralschema.ValidateStructural(path, structural); len(errs) > 0 {
 		return errs
 	}
+	if errs := mapKeys(structural, path); len(errs) > 0 {
+		return errs
+	}
+	if errs, err := defaulting.ValidateDefaults(context.Background(), path, structural, true, true); err != nil {
+		return field.ErrorList{field.InternalError(path, err)}
+	} else if len(errs) > 0 {
+		return errs
+	}
 	return compileRules(structural, path, true)
+}
+
+// mapKeys: lists that are maps name their keys.
+func mapKeys(s *structuralschema.Structural, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if s.XListType != nil && *s.XListType == "map" && len(s.XListMapKeys) == 0 {
+		errs = append(errs, field.Required(path.Child("x-kubernetes-list-map-keys"), "must not be empty if x-kubernetes-list-type is map"))
+	}
+	for name, property := range s.Properties {
+		errs = append(errs, mapKeys(&property, path.Child("properties").Key(name))...)
+	}
+	if s.Items != nil {
+		errs = append(errs, mapKeys(s.Items, path.Child("items"))...)
+	}
+	return errs
 }
 
 // compileRules compiles the validation rules of a schema and of all that is in it.

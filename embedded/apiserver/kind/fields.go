@@ -106,6 +106,9 @@ func restamp(out runtime.Object, before []metav1.ManagedFieldsEntry, now time.Ti
 	fields := object.GetManagedFields()
 	stamp := metav1.NewTime(now.UTC().Truncate(time.Second))
 	for i, entry := range fields {
+		if entry.Time == nil {
+			continue // the manager took over what was there
+		}
 		if !slices.ContainsFunc(before, func(old metav1.ManagedFieldsEntry) bool { return sameEntry(old, entry) }) {
 			fields[i].Time = &stamp
 		}

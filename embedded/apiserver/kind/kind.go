@@ -39,6 +39,10 @@ type Kind struct {
 	Scale *ScalePaths
 	// Generation: metadata.generation counts changes of the desired state.
 	Generation bool
+	// CreatedByUpdate: an update of an object that does not exist creates it.
+	CreatedByUpdate bool
+	// Versioned: an update must name the resource version that it replaces.
+	Versioned bool
 	// New returns an empty typed object of a built-in kind; nil for a custom resource.
 	New func() runtime.Object
 	// ValidateName returns what is wrong with a name.
@@ -48,6 +52,8 @@ type Kind struct {
 
 	// decode drops unknown fields, sets defaults, and returns the paths of the dropped fields.
 	decode func(content map[string]any) (map[string]any, []string, error)
+	// prune drops unknown fields of a custom resource; it changes its argument.
+	prune func(content map[string]any)
 	// create sets what only the server sets in a new object; it changes its argument. May be nil.
 	create func(content map[string]any)
 	// status, update: keep the fields of old that a write of the status or of the object cannot change; they change content. May be nil.
@@ -92,6 +98,16 @@ func (k *Kind) Decode(content map[string]any) (*unstructured.Unstructured, []str
 	return &unstructured.Unstructured{Object: out}, unknown, nil
 }
 
+// Convert returns a stored object of another version in this one: without the fields that it does not have, and without its defaults.
+func (k *Kind) Convert(object *unstructured.Unstructured) *unstructured.Unstructured {
+	out := object.DeepCopy()
+	if k.prune != nil {
+		k.prune(out.Object)
+	}
+	out.SetAPIVersion(k.GroupVersion().String())
+	return out
+}
+
 // PrepareCreate resets the fields of a new object that clients cannot set.
 func (k *Kind) PrepareCreate(object *unstructured.Unstructured) {
 	if k.Status && k.New == nil {
@@ -127,6 +143,9 @@ func (k *Kind) desired(content map[string]any) any {
 			return []any{content["spec"], metadata["annotations"]}
 		}
 		return content["spec"]
+	}
+	if k.Group == "scheduling.k8s.io" {
+		return nil // its generation stays 1
 	}
 	out := maps.Clone(content)
 	delete(out, "metadata")

@@ -42,6 +42,11 @@ func (k *Kind) MatchesFields(object *unstructured.Unstructured, selector fields.
 	set := fields.Set{"metadata.name": object.GetName(), "metadata.namespace": object.GetNamespace()}
 	for _, path := range k.Fields {
 		value, ok, _ := unstructured.NestedFieldNoCopy(object.Object, strings.Split(path, ".")...)
+		if path == "source" && k.Kind == "Event" {
+			if value, ok, _ = unstructured.NestedFieldNoCopy(object.Object, "source", "component"); !ok {
+				value, ok, _ = unstructured.NestedFieldNoCopy(object.Object, "reportingComponent")
+			}
+		}
 		switch {
 		case ok && value != nil:
 			set[path] = fmt.Sprint(value)

@@ -29,6 +29,7 @@ func (r *Registry) Create(req *Request, content map[string]any) (*unstructured.U
 	if err := req.inNamespace(object); err != nil {
 		return nil, err
 	}
+	req.uniqueOwners(object, "")
 	empty := &unstructured.Unstructured{Object: identified(req.Kind, map[string]any{})}
 	object = req.Kind.Track(empty, object, req.Manager, false, r.options.Now())
 	return r.create(req, object)
@@ -38,11 +39,7 @@ func (r *Registry) Create(req *Request, content map[string]any) (*unstructured.U
 func (req *Request) inNamespace(object *unstructured.Unstructured) error {
 	switch {
 	case !req.Kind.Namespaced:
-		if object.GetNamespace() != "" {
-			return apierrors.NewInvalid(req.Kind.GroupVersionKind.GroupKind(), object.GetName(), field.ErrorList{
-				field.Forbidden(field.NewPath("metadata", "namespace"), "not allowed on this type"),
-			})
-		}
+		object.SetNamespace("")
 	case req.Namespace == "":
 		return apierrors.NewBadRequest("an empty namespace may not be set during creation")
 	case object.GetNamespace() == "":
@@ -75,11 +72,15 @@ func (r *Registry) create(req *Request, object *unstructured.Unstructured) (*uns
 		return nil, apierrors.NewInvalid(k.GroupVersionKind.GroupKind(), object.GetName(), errs)
 	}
 	key := store.Key{Resource: k.Resource(), Namespace: object.GetNamespace(), Name: object.GetName()}
-	if _, taken := r.store.Get(key); taken {
+	if taken, ok := r.store.Get(key); ok {
 		if object.GetGenerateName() != "" && req.Name == "" {
 			return nil, apierrors.NewGenerateNameConflict(k.Resource(), object.GetName(), 1)
 		}
-		return nil, apierrors.NewAlreadyExists(k.Resource(), object.GetName())
+		err := apierrors.NewAlreadyExists(k.Resource(), object.GetName())
+		if taken.GetDeletionTimestamp() != nil {
+			err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
+		}
+		return nil, err
 	}
 	if req.DryRun {
 		return object, nil
@@ -162,6 +163,10 @@ func (r *Registry) admit(k *kind.Kind, object *unstructured.Unstructured) error 
 	if spec == nil {
 		return nil
 	}
+	if sent, ok := spec["preemptionPolicy"].(string); ok && sent != class.policy {
+		return apierrors.NewForbidden(k.Resource(), object.GetName(), fmt.Errorf(
+			"the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", sent, class.policy))
+	}
 	spec["priority"], spec["preemptionPolicy"] = class.value, class.policy
 	if class.name != "" {
 		spec["priorityClassName"] = class.name
@@ -205,7 +210,13 @@ func (r *Registry) toStorage(k *kind.Kind, object *unstructured.Unstructured) (*
 	if storage == nil || k.Storage == k.GroupVersion() {
 		return object, nil
 	}
-	return view(storage, object)
+	converted := object.DeepCopy()
+	converted.SetAPIVersion(storage.GroupVersion().String())
+	out, _, err := storage.Decode(converted.Object)
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("converting %s %s to %s: %w", k.Plural, object.GetName(), storage.GroupVersion(), err))
+	}
+	return out, nil
 }
 
 // storeError is the answer to a client for an error of the store.

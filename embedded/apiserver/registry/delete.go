@@ -52,10 +52,13 @@ func (r *Registry) Delete(req *Request, options metav1.DeleteOptions) (object *u
 			return nil, false, storeError(key.Resource, key.Name, err)
 		}
 		live = marked
+		marked = marked.DeepCopy()
 	}
-	if _, err := r.store.Delete(key, live.GetResourceVersion()); err != nil {
+	last, err := r.store.Delete(key, live.GetResourceVersion())
+	if err != nil {
 		return nil, false, storeError(key.Resource, key.Name, err)
 	}
+	marked.SetResourceVersion(last.GetResourceVersion())
 	return marked, true, r.removed(key, live)
 }
 
@@ -200,7 +203,7 @@ func finalizersFor(old []string, options metav1.DeleteOptions) []string {
 	return out
 }
 
-// DeleteCollection deletes the objects that a list would return, and returns their last states.
+// DeleteCollection deletes the objects that a list would return, and returns them as they were before.
 func (r *Registry) DeleteCollection(req *Request, list ListOptions, options metav1.DeleteOptions) (*unstructured.UnstructuredList, error) {
 	found, err := r.List(req, list)
 	if err != nil {
@@ -209,12 +212,8 @@ func (r *Registry) DeleteCollection(req *Request, list ListOptions, options meta
 	for i := range found.Items {
 		one := *req
 		one.Namespace, one.Name = found.Items[i].GetNamespace(), found.Items[i].GetName()
-		object, _, err := r.Delete(&one, options)
-		if err != nil && !apierrors.IsNotFound(err) {
+		if _, _, err := r.Delete(&one, options); err != nil && !apierrors.IsNotFound(err) {
 			return nil, err
-		}
-		if err == nil {
-			found.Items[i] = *object
 		}
 	}
 	return found, nil

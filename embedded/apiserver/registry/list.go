@@ -71,15 +71,19 @@ func (r *Registry) List(req *Request, options ListOptions) (*unstructured.Unstru
 	out.SetResourceVersion(number(from.Revision))
 	selective := options.Labels != nil && !options.Labels.Empty() || options.Fields != nil && !options.Fields.Empty()
 	out.Items = []unstructured.Unstructured{}
-	remaining := int64(0)
+	more, remaining := false, int64(0)
 	last := ""
 	for _, object := range objects {
 		path := object.GetNamespace() + "/" + object.GetName()
-		if from.After != "" && path <= from.After || !r.selects(req, options, object) {
+		if from.After != "" && path <= from.After {
 			continue
 		}
 		if options.Limit > 0 && int64(len(out.Items)) == options.Limit {
+			more = true // whether it is selected or not
 			remaining++
+			continue
+		}
+		if !r.selects(req, options, object) {
 			continue
 		}
 		seen, err := view(k, object)
@@ -91,7 +95,7 @@ func (r *Registry) List(req *Request, options ListOptions) (*unstructured.Unstru
 	if k.New == nil {
 		out.SetContinue("") // kube-apiserver shows it for custom resources
 	}
-	if remaining > 0 {
+	if more {
 		raw, err := json.Marshal(token{tokenVersion, from.Revision, last})
 		if err != nil {
 			return nil, apierrors.NewInternalError(err)
@@ -134,13 +138,18 @@ func (r *Registry) start(options ListOptions) (token, error) {
 	}
 	switch {
 	case revision > now:
-		err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", revision, now), 1)
-		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
-		return token{}, err
+		return token{}, tooLarge(revision, now)
 	case options.Match == metav1.ResourceVersionMatchExact:
 		return token{Revision: revision}, nil
 	}
 	return token{Revision: now}, nil
+}
+
+// tooLarge is the answer to a request for a revision that is not reached.
+func tooLarge(revision, now int64) error {
+	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", revision, now), 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
+	return err
 }
 
 // expired is the answer to a list or watch at a revision that is compacted.
@@ -176,9 +185,7 @@ type Event struct {
 func (r *Registry) Events(req *Request, options ListOptions, after int64) ([]Event, int64, error) {
 	changes, err := r.store.Events(after)
 	if errors.Is(err, store.ErrFuture) {
-		timeout := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", after, r.store.Revision()), 1)
-		timeout.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
-		return nil, 0, timeout
+		return nil, 0, tooLarge(after, r.store.Revision())
 	}
 	if err != nil {
 		gone := apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", after, r.store.Oldest()))

@@ -19,81 +19,136 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/karpenter-anew/karpenter/embedded/apiserver/kind"
 )
 
 // Patch changes an object, or its status, by a patch of one of the types of Kubernetes, and returns the new state. Server-side apply creates
 // an object that is missing; created tells.
-func (r *Registry) Patch(req *Request, kind types.PatchType, patch []byte) (object *unstructured.Unstructured, created bool, err error) {
-	if kind == types.ApplyYAMLPatchType || kind == types.ApplyCBORPatchType {
-		return r.apply(req, kind, patch)
+func (r *Registry) Patch(req *Request, patchType types.PatchType, patch []byte) (object *unstructured.Unstructured, created bool, err error) {
+	if patchType == types.ApplyYAMLPatchType || patchType == types.ApplyCBORPatchType {
+		return r.apply(req, patchType, patch)
 	}
 	if req.Force {
-		return nil, false, apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("PatchOptions").GroupKind(), "", nil)
+		return nil, false, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "PatchOptions"}, "", field.ErrorList{
+			field.Forbidden(field.NewPath("force"), "may not be specified for non-apply patch"),
+		})
 	}
 	live, err := r.Get(req)
 	if err != nil {
 		return nil, false, err
 	}
-	content, err := patched(req, live, kind, patch)
+	content, shown, err := patched(req, live, patchType, patch)
 	if err != nil {
 		return nil, false, err
 	}
+	invalid := func(problem string) error {
+		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), shown, problem)})
+	}
+	if err := req.ofKind(&unstructured.Unstructured{Object: content}); err != nil {
+		return nil, false, invalid(err.Error())
+	}
 	object, unknown, err := req.Kind.Decode(content)
 	if err != nil {
-		return nil, false, apierrors.NewBadRequest(err.Error())
+		if inner := errors.Unwrap(err); inner != nil && req.Kind.New != nil {
+			err = inner // without the kind
+		}
+		return nil, false, invalid(err.Error())
 	}
 	if err := req.unknown(unknown); err != nil {
-		return nil, false, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
-			field.Invalid(field.NewPath("patch"), content, "strict decoding error: "+strings.Join(unknown, ", ")),
-		})
+		return nil, false, invalid("strict decoding error: " + strings.Join(unknown, ", "))
 	}
 	if err := req.named(object); err != nil {
 		return nil, false, err
 	}
+	req.uniqueOwners(object, " after mutating admission happens")
 	object, err = r.replace(req, live, object, true)
 	return object, false, err
 }
 
-// patched is the content of the live object after the patch.
-func patched(req *Request, live *unstructured.Unstructured, kind types.PatchType, patch []byte) (map[string]any, error) {
-	before, err := json.Marshal(live.Object)
+// patched is the content of the live object after the patch, and how errors show it.
+func patched(req *Request, live *unstructured.Unstructured, patchType types.PatchType, patch []byte) (map[string]any, string, error) {
+	before, err := encoded(req.Kind, live)
 	if err != nil {
-		return nil, apierrors.NewInternalError(err)
+		return nil, "", apierrors.NewInternalError(err)
 	}
 	var after []byte
-	switch kind {
+	switch patchType {
 	case types.JSONPatchType:
-		parsed, err := jsonpatch.DecodePatch(patch)
-		if err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
-		if after, err = parsed.Apply(before); err != nil {
-			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
-		}
+		after, err = patchedByOperations(before, patch)
 	case types.MergePatchType:
-		if after, err = jsonpatch.MergePatch(before, patch); err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
+		after, err = mergedPatch(before, patch)
 	case types.StrategicMergePatchType:
-		if req.Kind.New == nil {
-			err := unsupportedPatch(types.JSONPatchType, types.MergePatchType, types.ApplyYAMLPatchType)
-			err.ErrStatus.Details = nil
-			return nil, err
-		}
-		var changes map[string]any
-		if err := decodeJSON(patch, &changes); err != nil {
-			return nil, err
-		}
-		out, err := strategicpatch.StrategicMergeMapPatch(runtime.DeepCopyJSON(live.Object), changes, req.Kind.New())
-		if err != nil {
-			return nil, patchError(err)
-		}
-		return out, nil
+		return strategicallyPatched(req.Kind, live, patch)
 	default:
-		return nil, unsupportedPatch(types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyYAMLPatchType)
+		return nil, "", unsupportedMedia()
+	}
+	if err != nil {
+		return nil, "", err
 	}
 	var out map[string]any
-	return out, decodeJSON(after, &out)
+	return out, string(after), decodeJSON(after, &out)
+}
+
+// encoded is the JSON of an object as kube-apiserver encodes it: with the fields of built-in kinds in the order of their types.
+func encoded(k *kind.Kind, object *unstructured.Unstructured) ([]byte, error) {
+	if k.New == nil {
+		return json.Marshal(object.Object) //nolint:wrapcheck // the caller answers with an internal error
+	}
+	typed := k.New()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed); err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", k.Plural, object.GetName(), err)
+	}
+	return json.Marshal(typed) //nolint:wrapcheck // see above
+}
+
+func patchedByOperations(before, patch []byte) ([]byte, error) {
+	parsed, err := jsonpatch.DecodePatch(patch)
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: json: cannot unmarshal %s into Go value of type []handlers.jsonPatchOp", mismatch.Value))
+	}
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	after, err := parsed.Apply(before)
+	if err != nil {
+		return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+	}
+	return after, nil
+}
+
+func mergedPatch(before, patch []byte) ([]byte, error) {
+	changes := map[string]any{}
+	var mismatch *json.UnmarshalTypeError
+	if err := json.Unmarshal(patch, &changes); errors.As(err, &mismatch) {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	} else if err != nil {
+		return nil, apierrors.NewBadRequest("invalid JSON patch")
+	}
+	after, err := jsonpatch.MergePatch(before, patch)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return after, nil
+}
+
+func strategicallyPatched(k *kind.Kind, live *unstructured.Unstructured, patch []byte) (map[string]any, string, error) {
+	if k.New == nil {
+		err := unsupportedPatch(types.JSONPatchType, types.MergePatchType, types.ApplyYAMLPatchType)
+		err.ErrStatus.Details = nil
+		return nil, "", err
+	}
+	var changes map[string]any
+	if err := decodeJSON(patch, &changes); err != nil {
+		return nil, "", err
+	}
+	shown := fmt.Sprintf("%+v", changes)
+	out, err := strategicpatch.StrategicMergeMapPatch(runtime.DeepCopyJSON(live.Object), changes, k.New())
+	if err != nil {
+		return nil, "", patchError(err)
+	}
+	return out, shown, nil
 }
 
 // patchError is the answer to a strategic merge patch that cannot be applied.
@@ -106,7 +161,18 @@ func patchError(err error) error {
 			return apierrors.NewBadRequest(err.Error())
 		}
 	}
-	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+	if errors.Is(err, mergepatch.ErrNoListOfLists) {
+		return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+	}
+	return unnamed(err)
+}
+
+// unsupportedMedia is the answer to a patch of a type that no kind takes.
+func unsupportedMedia() error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
+		Details: &metav1.StatusDetails{}, Message: "415: Unsupported Media Type",
+	}}
 }
 
 // unsupportedPatch is the answer to a patch of a type that the kind does not take.
@@ -130,8 +196,8 @@ func decodeJSON(data []byte, into *map[string]any) error {
 }
 
 // apply is server-side apply.
-func (r *Registry) apply(req *Request, kind types.PatchType, patch []byte) (*unstructured.Unstructured, bool, error) {
-	if kind == types.ApplyCBORPatchType {
+func (r *Registry) apply(req *Request, patchType types.PatchType, patch []byte) (*unstructured.Unstructured, bool, error) {
+	if patchType == types.ApplyCBORPatchType {
 		return nil, false, unsupportedPatch(types.ApplyYAMLPatchType)
 	}
 	if req.Manager == "" {
@@ -153,16 +219,12 @@ func (r *Registry) apply(req *Request, kind types.PatchType, patch []byte) (*uns
 	case err != nil:
 		return nil, false, err
 	}
-	if version := applied.GetResourceVersion(); version != "" && version != live.GetResourceVersion() {
+	if version := applied.GetResourceVersion(); !missing && version != "" && version != live.GetResourceVersion() {
 		return nil, false, conflict(req.Kind.Resource(), req.Name)
 	}
 	merged, err := req.Kind.Apply(live.DeepCopy(), applied, req.Manager, req.Force, req.status(), r.options.Now())
 	if err != nil {
-		var status *apierrors.StatusError
-		if errors.As(err, &status) {
-			return nil, false, status
-		}
-		return nil, false, unnamed(err)
+		return nil, false, applyError(err)
 	}
 	object, _, err := req.Kind.Decode(merged.Object)
 	if err != nil {
@@ -172,12 +234,21 @@ func (r *Registry) apply(req *Request, kind types.PatchType, patch []byte) (*uns
 		object.SetNamespace(req.Namespace)
 	}
 	if missing {
-		object.SetUID("")
+		object.SetResourceVersion("")
 		object, err = r.create(req, object)
 		return object, true, err
 	}
 	object, err = r.replace(req, live, object, false)
 	return object, false, err
+}
+
+// applyError is the answer to a failed merge: a conflict, or what the schema does not allow.
+func applyError(err error) error {
+	var status *apierrors.StatusError
+	if err == nil || errors.As(err, &status) {
+		return err
+	}
+	return unnamed(err)
 }
 
 // readApplied reads an applied configuration and checks that it is for the object of the path.
@@ -196,9 +267,6 @@ func readApplied(req *Request, patch []byte) (*unstructured.Unstructured, error)
 	}
 	if len(applied.GetManagedFields()) > 0 {
 		return nil, apierrors.NewBadRequest("metadata.managedFields must be nil")
-	}
-	if applied.GetName() == "" {
-		applied.SetName(req.Name)
 	}
 	// Fields that the kind does not have are errors of the merge.
 	checked := applied.DeepCopy()

@@ -38,9 +38,12 @@ func (r *Registry) Bind(req *Request, binding *corev1.Binding) error {
 	gates, _, _ := unstructured.NestedSlice(pod.Object, "spec", "schedulingGates")
 	switch {
 	case binding.Target.Name == "":
-		return apierrors.NewInternalError(errors.New("target.name: Required value"))
+		return unnamed(errors.New("target.name: Required value"))
+	case binding.Target.Kind != "" && binding.Target.Kind != "Node":
+		return unnamed(fmt.Errorf("target.kind: Unsupported value: %q: supported values: \"Node\", \"<empty>\"", binding.Target.Kind))
 	case binding.UID != "" && binding.UID != pod.GetUID():
-		return refuse("Precondition failed: UID in precondition: %v, UID in object meta: %v", binding.UID, pod.GetUID())
+		return apierrors.NewConflict(req.Kind.Resource(), req.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: /registry/pods/%s/%s, "+
+			"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v", req.Namespace, req.Name, binding.UID, pod.GetUID()))
 	case pod.GetDeletionTimestamp() != nil:
 		return refuse("pod %s is being deleted, cannot be assigned to a host", req.Name)
 	case node != "":
@@ -111,7 +114,7 @@ func (r *Registry) Evict(req *Request, eviction *policyv1.Eviction) error {
 		}
 	}
 	if err := precondition(req.Kind, live, options.Preconditions); err != nil {
-		return apierrors.NewConflict(schema.GroupResource{Resource: "Pod"}, req.Name, errors.Unwrap(err))
+		return err
 	}
 	marked := live.DeepCopy()
 	setCondition(marked, map[string]any{

@@ -5,6 +5,7 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/karpenter-anew/karpenter/embedded/apiserver/kind"
 	"github.com/karpenter-anew/karpenter/embedded/apiserver/store"
@@ -40,6 +42,8 @@ type Registry struct {
 	kinds   map[schema.GroupVersionResource]*kind.Kind
 	// stored are the kinds in the version in which objects are stored.
 	stored map[schema.GroupResource]*kind.Kind
+	// scales is the kind of the subresource scale.
+	scales *kind.Kind
 	// catalog counts changes of kinds.
 	catalog int64
 }
@@ -70,6 +74,9 @@ func New(options Options) (*Registry, error) {
 	builtins, err := kind.Builtins()
 	if err != nil {
 		return nil, fmt.Errorf("building the table of kinds: %w", err)
+	}
+	if r.scales, err = kind.Scale(); err != nil {
+		return nil, fmt.Errorf("building the kind of scales: %w", err)
 	}
 	for _, k := range builtins {
 		r.serve(k)
@@ -131,13 +138,7 @@ func view(k *kind.Kind, object *unstructured.Unstructured) (*unstructured.Unstru
 	if object.GetAPIVersion() == k.GroupVersion().String() {
 		return object, nil
 	}
-	converted := object.DeepCopy()
-	converted.SetAPIVersion(k.GroupVersion().String())
-	out, _, err := k.Decode(converted.Object)
-	if err != nil {
-		return nil, apierrors.NewInternalError(fmt.Errorf("reading %s %s as %s: %w", k.Plural, object.GetName(), k.GroupVersion(), err))
-	}
-	return out, nil
+	return k.Convert(object), nil
 }
 
 // Get returns an object. The caller must not change it.
@@ -149,25 +150,62 @@ func (r *Registry) Get(req *Request) (*unstructured.Unstructured, error) {
 	return view(req.Kind, object)
 }
 
+// GetFrom returns an object as of a revision or later.
+func (r *Registry) GetFrom(req *Request, version string) (*unstructured.Unstructured, error) {
+	revision, err := ParseRevision(version)
+	if err != nil {
+		return nil, err
+	}
+	if now := r.store.Revision(); revision > now {
+		return nil, tooLarge(revision, now)
+	}
+	return r.Get(req)
+}
+
 // decode reads the body of a write, and handles unknown fields as the request says.
 func (req *Request) decode(content map[string]any) (*unstructured.Unstructured, error) {
 	k := req.Kind
 	sent := &unstructured.Unstructured{Object: content}
-	if sent.GetKind() == "" || sent.GetAPIVersion() == "" {
-		missing := "Kind"
-		if sent.GetKind() != "" {
-			missing = "apiVersion"
+	if err := req.ofKind(sent); err != nil {
+		if k.New != nil {
+			gvk := sent.GroupVersionKind()
+			err = fmt.Errorf("%s in version %q cannot be handled as a %s: %w", gvk.Kind, gvk.Version, k.Kind, err)
 		}
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("Object '%s' is missing in the body", missing))
-	}
-	if sent.GroupVersionKind() != k.GroupVersionKind {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", sent.GetKind(), sent.GetAPIVersion(), k.Kind))
+		var status *apierrors.StatusError
+		if errors.As(err, &status) {
+			return nil, status
+		}
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	object, unknown, err := k.Decode(content)
+	if err != nil && k.New == nil {
+		err = fmt.Errorf("%s in version %q cannot be handled as a %s: %w", k.Kind, k.Version, k.Kind, err)
+	}
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	return object, req.unknown(unknown)
+}
+
+// ofKind checks that the object is of the kind of the request. Objects of built-in kinds need not say what they are.
+func (req *Request) ofKind(sent *unstructured.Unstructured) error {
+	k := req.Kind
+	if k.New != nil {
+		return k.SameType(sent)
+	}
+	switch {
+	case sent.GetKind() == "":
+		return errors.New("Object 'Kind' is missing in the body") //nolint:staticcheck // the text of kube-apiserver
+	case sent.GetAPIVersion() == "":
+		return errors.New("Object 'apiVersion' is missing in the body") //nolint:staticcheck // see above
+	case sent.GetAPIVersion() != k.GroupVersion().String():
+		return fmt.Errorf("the API version in the data (%s) does not match the expected API version (%s)", sent.GetAPIVersion(), k.GroupVersion())
+	case sent.GetKind() != k.Kind:
+		return apierrors.NewInvalid(schema.GroupKind{Group: k.Group, Kind: sent.GetKind()}, sent.GetName(), field.ErrorList{
+			field.Invalid(field.NewPath("kind"), sent.GetKind(), "must be "+k.Kind),
+		})
+	}
+	return nil
 }
 
 // unknown reports fields that the kind does not have.

@@ -3,7 +3,6 @@ package registry
 import (
 	"fmt"
 	"math"
-	"net/http"
 	"strings"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -64,48 +63,90 @@ func scaleOf(k *kind.Kind, object *unstructured.Unstructured) (*autoscalingv1.Sc
 }
 
 // UpdateScale sets the number of replicas of an object.
-func (r *Registry) UpdateScale(req *Request, scale *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
+func (r *Registry) UpdateScale(req *Request, content map[string]any) (*autoscalingv1.Scale, error) {
+	return r.changeScale(req, func(asked *Request, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		sent, err := asked.decode(content)
+		if err != nil {
+			return nil, err
+		}
+		return r.scales.Track(live.DeepCopy(), sent, req.Manager, false, r.options.Now()), nil
+	})
+}
+
+// PatchScale changes the number of replicas of an object by a patch of its scale.
+func (r *Registry) PatchScale(req *Request, patchType types.PatchType, patch []byte) (*autoscalingv1.Scale, error) {
+	return r.changeScale(req, func(asked *Request, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		if patchType == types.ApplyYAMLPatchType {
+			applied, err := readApplied(asked, patch)
+			if err != nil {
+				return nil, err
+			}
+			merged, err := r.scales.Apply(live.DeepCopy(), applied, req.Manager, req.Force, false, r.options.Now())
+			return merged, applyError(err)
+		}
+		content, shown, err := patched(asked, live, patchType, patch)
+		if err != nil {
+			return nil, err
+		}
+		sent, _, err := r.scales.Decode(content)
+		if err != nil {
+			return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), shown, err.Error())})
+		}
+		return r.scales.Track(live.DeepCopy(), sent, req.Manager, false, r.options.Now()), nil
+	})
+}
+
+// changeScale changes the scale of an object by a function, and the object with it. What is asked of the scale has the name of the object.
+func (r *Registry) changeScale(req *Request, change func(asked *Request, live *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*autoscalingv1.Scale, error) {
 	live, err := r.Get(req)
 	if err != nil {
 		return nil, err
 	}
-	if scale.Name != req.Name {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", scale.Name, req.Name))
+	owners, toParent, err := req.Kind.ScaleOwners(live.GetManagedFields())
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
 	}
-	if scale.Spec.Replicas < 0 {
+	current, err := scaleOf(req.Kind, live)
+	if err != nil {
+		return nil, err
+	}
+	current.ManagedFields = owners
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(current)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	asked := *req
+	asked.Kind, asked.Subresource = r.scales, ""
+	scale, err := change(&asked, &unstructured.Unstructured{Object: content})
+	if err != nil {
+		return nil, err
+	}
+	if scale.GetName() != req.Name {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", scale.GetName(), req.Name))
+	}
+	replicas, _, _ := unstructured.NestedInt64(scale.Object, "spec", "replicas")
+	if replicas < 0 && req.Kind.New != nil {
 		return nil, apierrors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), req.Name, field.ErrorList{
-			field.Invalid(field.NewPath("spec", "replicas"), scale.Spec.Replicas, "must be greater than or equal to 0"),
+			field.Invalid(field.NewPath("spec", "replicas"), replicas, "must be greater than or equal to 0"),
 		})
 	}
-	if scale.ResourceVersion != "" && scale.ResourceVersion != live.GetResourceVersion() {
-		return nil, conflict(req.Kind.Resource(), req.Name)
-	}
 	object := live.DeepCopy()
-	if err := unstructured.SetNestedField(object.Object, int64(scale.Spec.Replicas), nested(req.Kind.Scale.Replicas)...); err != nil {
+	if err := unstructured.SetNestedField(object.Object, replicas, nested(req.Kind.Scale.Replicas)...); err != nil {
 		return nil, apierrors.NewInternalError(err)
+	}
+	fields, err := toParent(scale.GetManagedFields())
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	object.SetManagedFields(fields)
+	if version := scale.GetResourceVersion(); version != "" {
+		object.SetResourceVersion(version)
 	}
 	main := *req
 	main.Subresource = ""
-	out, err := r.replace(&main, live, object, true)
+	out, err := r.replace(&main, live, object, false)
 	if err != nil {
 		return nil, err
 	}
 	return scaleOf(req.Kind, out)
-}
-
-// PatchScale is the content of a scale after a patch.
-func PatchScale(scale *autoscalingv1.Scale, patchType types.PatchType, patch []byte) (map[string]any, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(scale)
-	if err != nil {
-		return nil, apierrors.NewInternalError(err)
-	}
-	if patchType == types.ApplyYAMLPatchType {
-		return nil, apierrors.NewGenericServerResponse(http.StatusNotImplemented, "patch", schema.GroupResource{Group: "autoscaling", Resource: "scale"}, scale.Name,
-			"this API server in memory does not implement server-side apply of the subresource scale", 0, false)
-	}
-	req := &Request{Name: scale.Name, Kind: &kind.Kind{
-		GroupVersionKind: autoscalingv1.SchemeGroupVersion.WithKind("Scale"), Plural: "scale",
-		New: func() runtime.Object { return &autoscalingv1.Scale{} },
-	}}
-	return patched(req, &unstructured.Unstructured{Object: content}, patchType, patch)
 }

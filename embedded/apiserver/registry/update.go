@@ -1,28 +1,60 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Update replaces an object, or its status, and returns the new state. An update that changes nothing writes nothing.
-func (r *Registry) Update(req *Request, content map[string]any) (*unstructured.Unstructured, error) {
+// Update replaces an object, or its status, and returns the new state. An update that changes nothing writes nothing. Some kinds are created
+// by an update; created tells.
+func (r *Registry) Update(req *Request, content map[string]any) (updated *unstructured.Unstructured, created bool, err error) {
 	object, live, err := r.submitted(req, content)
+	if apierrors.IsNotFound(err) && req.Kind.CreatedByUpdate && object != nil {
+		created, err := r.Create(req, content)
+		return created, true, err
+	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if object.GetResourceVersion() == "" && req.Kind.New == nil {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Plural}, req.Name, field.ErrorList{
-			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
-		})
+	if uid := object.GetUID(); uid != "" && uid != live.GetUID() {
+		return nil, false, apierrors.NewConflict(req.Kind.Resource(), req.Name, fmt.Errorf(
+			"Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, live.GetUID()))
 	}
-	return r.replace(req, live, object, true)
+	req.uniqueOwners(object, "")
+	object, err = r.replace(req, live, object, true)
+	return object, false, err
+}
+
+// uniqueOwners drops owner references that are there twice, with a warning.
+func (req *Request) uniqueOwners(object *unstructured.Unstructured, when string) {
+	var kept []metav1.OwnerReference
+	var twice []string
+	for _, owner := range object.GetOwnerReferences() {
+		same := func(other metav1.OwnerReference) bool { return equality.Semantic.DeepEqual(owner, other) }
+		if slices.ContainsFunc(kept, same) {
+			twice = append(twice, string(owner.UID))
+		} else {
+			kept = append(kept, owner)
+		}
+	}
+	if len(twice) == 0 {
+		return
+	}
+	object.SetOwnerReferences(kept)
+	slices.Sort(twice)
+	req.warn(fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, and may reject such requests "+
+		"as early as 1.24; please fix your requests; duplicate UID(s) observed: %s", when, strings.Join(slices.Compact(twice), ", ")))
 }
 
 // named sets or checks the name and namespace of an object that was sent to a path.
@@ -33,24 +65,14 @@ func (req *Request) named(object *unstructured.Unstructured) error {
 	case name != req.Name:
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, req.Name))
 	}
-	switch namespace := object.GetNamespace(); {
-	case namespace == "":
-		object.SetNamespace(req.Namespace)
-	case namespace != req.Namespace:
-		return apierrors.NewBadRequest(fmt.Sprintf("the namespace of the object (%s) does not match the namespace on the URL (%s)", namespace, req.Namespace))
-	}
-	return nil
+	return req.inNamespace(object)
 }
 
 // replace writes a new state of the live object. track is false if the fields were tracked already.
 func (r *Registry) replace(req *Request, live, object *unstructured.Unstructured, track bool) (*unstructured.Unstructured, error) {
 	k := req.Kind
-	if uid := object.GetUID(); uid != "" && uid != live.GetUID() {
-		return nil, apierrors.NewConflict(k.Resource(), req.Name, fmt.Errorf(
-			"Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, live.GetUID()))
-	}
-	if version := object.GetResourceVersion(); version != "" && version != live.GetResourceVersion() {
-		return nil, conflict(k.Resource(), req.Name)
+	if err := req.current(live, object); err != nil {
+		return nil, err
 	}
 	object.SetResourceVersion(live.GetResourceVersion())
 	if track {
@@ -70,10 +92,33 @@ func (r *Registry) replace(req *Request, live, object *unstructured.Unstructured
 	return r.commit(req, live, object)
 }
 
+// current checks that the object replaces the version that it names. It names none with "" and "0".
+func (req *Request) current(live, object *unstructured.Unstructured) error {
+	k, version := req.Kind, object.GetResourceVersion()
+	n := uint64(0)
+	if version != "" {
+		var err error
+		if n, err = strconv.ParseUint(version, 10, 64); err != nil {
+			return unnamed(fmt.Errorf("strconv.ParseUint: parsing %q: %w", version, errors.Unwrap(err)))
+		}
+	}
+	switch {
+	case n == 0 && k.Versioned:
+		return apierrors.NewInvalid(schema.GroupKind{Group: k.Group, Kind: k.Plural}, req.Name, field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
+		})
+	case n != 0 && version != live.GetResourceVersion():
+		return conflict(k.Resource(), req.Name)
+	}
+	return nil
+}
+
 // keep gives the object the metadata that no update changes.
 func keep(object, live *unstructured.Unstructured) {
 	object.SetSelfLink("")
-	object.SetUID(live.GetUID())
+	if object.GetUID() == "" {
+		object.SetUID(live.GetUID())
+	}
 	object.SetCreationTimestamp(live.GetCreationTimestamp())
 	if since := live.GetDeletionTimestamp(); since != nil {
 		object.SetDeletionTimestamp(since)
@@ -137,10 +182,8 @@ func (r *Registry) submitted(req *Request, content map[string]any) (object, live
 	if err := req.named(object); err != nil {
 		return nil, nil, err
 	}
-	if live, err = r.Get(req); err != nil {
-		return nil, nil, err
-	}
-	return object, live, nil
+	live, err = r.Get(req)
+	return object, live, err
 }
 
 // Finalize replaces the finalizers in the spec of a namespace, which hold it until its content is deleted.
