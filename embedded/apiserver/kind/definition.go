@@ -44,7 +44,7 @@ func validateDefinition(o, old *apiextensionsv1.CustomResourceDefinition, status
 	}
 	path := field.NewPath("spec")
 	var errs field.ErrorList
-	if want := o.Spec.Names.Plural + "." + o.Spec.Group; o.Name != want {
+	if want := o.Spec.Names.Plural + "." + o.Spec.Group; old == nil && o.Name != want {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), o.Name, `must be spec.names.plural+"."+spec.group`))
 	}
 	if o.Spec.Group == "" {

@@ -121,7 +121,7 @@ func (r *Registry) mark(k *kind.Kind, object *unstructured.Unstructured, options
 	case !holds:
 		return object, false
 	}
-	if object.GetDeletionTimestamp() == nil && object.GetGeneration() > 0 && k.Kind != "Namespace" {
+	if object.GetDeletionTimestamp() == nil && object.GetGeneration() > 0 && k.Kind != "Namespace" && k.Kind != "CustomResourceDefinition" {
 		object.SetGeneration(object.GetGeneration() + 1)
 	}
 	if t := object.GetDeletionTimestamp(); t == nil || t.After(now) {

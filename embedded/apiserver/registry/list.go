@@ -37,7 +37,19 @@ type token struct {
 	After    string `json:"start"`
 }
 
-const tokenVersion = "meta.k8s.io/v1"
+const (
+	tokenVersion = "meta.k8s.io/v1"
+	// anyRevision in a token continues a list as it is when the token is used.
+	anyRevision = -1
+)
+
+func (t token) encode() (string, error) {
+	raw, err := json.Marshal(t)
+	if err != nil {
+		return "", fmt.Errorf("encoding a continue token: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(raw), nil
+}
 
 // ParseRevision reads a resource version; 0 if it is "".
 func ParseRevision(text string) (int64, error) {
@@ -64,7 +76,7 @@ func (r *Registry) List(req *Request, options ListOptions) (*unstructured.Unstru
 	objects := r.store.List(k.Resource(), req.Namespace)
 	if from.Revision != r.store.Revision() {
 		if objects, err = r.store.ListAt(k.Resource(), req.Namespace, from.Revision); err != nil {
-			return nil, expired(err, options.Continue != "")
+			return nil, expired(err, options.Continue != "", from.After)
 		}
 	}
 	out := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": k.GroupVersion().String(), "kind": k.ListKind}}
@@ -96,11 +108,11 @@ func (r *Registry) List(req *Request, options ListOptions) (*unstructured.Unstru
 		out.SetContinue("") // kube-apiserver shows it for custom resources
 	}
 	if more {
-		raw, err := json.Marshal(token{tokenVersion, from.Revision, last})
+		next, err := token{tokenVersion, from.Revision, last}.encode()
 		if err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
-		out.SetContinue(base64.RawURLEncoding.EncodeToString(raw))
+		out.SetContinue(next)
 		if !selective {
 			out.SetRemainingItemCount(&remaining)
 		}
@@ -130,6 +142,9 @@ func (r *Registry) start(options ListOptions) (token, error) {
 		if err != nil || t.Version != tokenVersion || t.After == "" {
 			return token{}, apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: continue key is not valid: %v", err))
 		}
+		if t.Revision == anyRevision {
+			t.Revision = now
+		}
 		return t, nil
 	}
 	revision, err := ParseRevision(options.ResourceVersion)
@@ -152,16 +167,22 @@ func tooLarge(revision, now int64) error {
 	return err
 }
 
-// expired is the answer to a list or watch at a revision that is compacted.
-func expired(err error, continued bool) error {
+// expired is the answer to a list at a revision that is compacted. For one that continues, it has a token with which the rest can be read as it is now.
+func expired(err error, continued bool, after string) error {
 	if !errors.Is(err, store.ErrCompacted) {
 		return apierrors.NewInternalError(err)
 	}
-	message := "The resourceVersion for the provided watch is too old."
-	if continued {
-		message = "The provided continue parameter is too old to display a consistent list result. You must start a new list without the continue parameter."
+	if !continued {
+		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
 	}
-	return apierrors.NewResourceExpired(message)
+	out := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. You can start a new list without " +
+		"the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided " +
+		"token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned " +
+		"and now may show up in the list.")
+	if out.ErrStatus.Continue, err = (token{tokenVersion, anyRevision, after}).encode(); err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	return out
 }
 
 func (r *Registry) selects(req *Request, options ListOptions, object *unstructured.Unstructured) bool {

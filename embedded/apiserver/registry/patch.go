@@ -50,11 +50,9 @@ func (r *Registry) Patch(req *Request, patchType types.PatchType, patch []byte) 
 	}
 	object, unknown, err := req.Kind.Decode(content)
 	if err != nil {
-		if inner := errors.Unwrap(err); inner != nil && req.Kind.New != nil {
-			err = inner // without the kind
-		}
-		return nil, false, invalid(err.Error())
+		return nil, false, invalid(decodeProblem(req.Kind, patchType, content, err).Error())
 	}
+	unknown = append(duplicates(patchType, patch), unknown...)
 	if err := req.unknown(unknown); err != nil {
 		return nil, false, invalid("strict decoding error: " + strings.Join(unknown, ", "))
 	}
@@ -64,6 +62,41 @@ func (r *Registry) Patch(req *Request, patchType types.PatchType, patch []byte) 
 	req.uniqueOwners(object, " after mutating admission happens")
 	object, err = r.replace(req, live, object, true)
 	return object, false, err
+}
+
+// decodeProblem is why a patched object cannot be read, as kube-apiserver says it: the error of the JSON library, or that of the converter for
+// strategic merge patches.
+func decodeProblem(k *kind.Kind, patchType types.PatchType, content map[string]any, err error) error {
+	if k.New == nil {
+		return err
+	}
+	if patchType == types.StrategicMergePatchType {
+		if raw := runtime.DefaultUnstructuredConverter.FromUnstructured(content, k.New()); raw != nil {
+			return raw
+		}
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner // without the kind
+	}
+	return err
+}
+
+// duplicates are the fields that are twice in a patch, as problems of field validation.
+func duplicates(patchType types.PatchType, patch []byte) []string {
+	var value any
+	strict, err := kjson.UnmarshalStrict(patch, &value, kjson.DisallowDuplicateFields)
+	if err != nil {
+		return nil // the patch was read before
+	}
+	var out []string
+	for _, problem := range strict {
+		text := problem.Error()
+		if patchType == types.JSONPatchType {
+			text = "json patch " + text
+		}
+		out = append(out, text)
+	}
+	return out
 }
 
 // patched is the content of the live object after the patch, and how errors show it.
@@ -140,6 +173,9 @@ func strategicallyPatched(k *kind.Kind, live *unstructured.Unstructured, patch [
 		return nil, "", err
 	}
 	var changes map[string]any
+	if !json.Valid(patch) {
+		return nil, "", apierrors.NewBadRequest("invalid JSON patch")
+	}
 	if err := decodeJSON(patch, &changes); err != nil {
 		return nil, "", err
 	}

@@ -195,9 +195,9 @@ func (req *Request) ofKind(sent *unstructured.Unstructured) error {
 	}
 	switch {
 	case sent.GetKind() == "":
-		return errors.New("Object 'Kind' is missing in the body") //nolint:staticcheck // the text of kube-apiserver
+		return errors.New("Object 'Kind' is missing in the body")
 	case sent.GetAPIVersion() == "":
-		return errors.New("Object 'apiVersion' is missing in the body") //nolint:staticcheck // see above
+		return errors.New("Object 'apiVersion' is missing in the body")
 	case sent.GetAPIVersion() != k.GroupVersion().String():
 		return fmt.Errorf("the API version in the data (%s) does not match the expected API version (%s)", sent.GetAPIVersion(), k.GroupVersion())
 	case sent.GetKind() != k.Kind:

@@ -217,8 +217,21 @@ func TestWatchesOfCompactedVersionsAreGone(t *testing.T) {
 	for i := range 6 {
 		c.create("configmaps", fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: b%d}}", i))
 	}
-	if _, err := c.List(c.request("configmaps", ""), registry.ListOptions{Limit: 2, Continue: first.GetContinue()}); !apierrors.IsResourceExpired(err) {
-		t.Errorf("continuing a list of a version that is compacted: %v", err)
+	_, err = c.List(c.request("configmaps", ""), registry.ListOptions{Limit: 2, Continue: first.GetContinue()})
+	if !apierrors.IsResourceExpired(err) {
+		t.Fatalf("continuing a list of a version that is compacted: %v", err)
+	}
+	next := err.(apierrors.APIStatus).Status().Continue //nolint:forcetypeassert // from the registry
+	rest, err := c.List(c.request("configmaps", ""), registry.ListOptions{Continue: next})
+	if err != nil {
+		t.Fatalf("continuing with the token of the answer: %v", err)
+	}
+	if len(rest.Items) != 10 || rest.Items[0].GetName() != "a2" || rest.GetResourceVersion() != fmt.Sprint(c.Revision()) {
+		t.Errorf("the rest has %d objects at version %s", len(rest.Items), rest.GetResourceVersion())
+	}
+	exact := registry.ListOptions{ResourceVersion: first.GetResourceVersion(), Match: metav1.ResourceVersionMatchExact}
+	if _, err := c.List(c.request("configmaps", ""), exact); !apierrors.IsResourceExpired(err) {
+		t.Errorf("listing a version that is compacted: %v", err)
 	}
 }
 
