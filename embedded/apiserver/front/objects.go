@@ -187,11 +187,7 @@ func object(r *registry.Registry, req *http.Request, t target, ask *registry.Req
 
 // sentObject reads the object in the body.
 func sentObject(req *http.Request, ask *registry.Request) (map[string]any, error) {
-	name := ""
-	if ask.Kind.New != nil {
-		name = ask.Kind.Kind
-	}
-	sent, duplicates, err := content(req, name)
+	sent, duplicates, err := content(req, ask.Kind.Kind, ask.Kind.New == nil)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +264,7 @@ func remove(r *registry.Registry, req *http.Request, t target, ask *registry.Req
 func deleteOptions(req *http.Request) (metav1.DeleteOptions, error) {
 	var out metav1.DeleteOptions
 	if req.ContentLength != 0 {
-		sent, _, err := content(req, "")
+		sent, _, err := content(req, "", false)
 		if err != nil {
 			return out, err
 		}
@@ -304,7 +300,7 @@ func scale(r *registry.Registry, req *http.Request, ask *registry.Request) (answ
 		out, err = r.GetScale(ask)
 	case http.MethodPut:
 		var sent map[string]any
-		if sent, _, err = content(req, "Scale"); err == nil {
+		if sent, _, err = content(req, "Scale", false); err == nil {
 			out, err = r.UpdateScale(ask, sent)
 		}
 	case http.MethodPatch:
@@ -360,7 +356,7 @@ func special(r *registry.Registry, req *http.Request, t target, ask *registry.Re
 
 // sentTyped reads an object of a type that is not stored.
 func sentTyped(req *http.Request, gvk schema.GroupVersionKind, into any) error {
-	sent, _, err := content(req, gvk.Kind)
+	sent, _, err := content(req, gvk.Kind, false)
 	if err != nil {
 		return err
 	}

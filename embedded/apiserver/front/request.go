@@ -179,8 +179,8 @@ func body(req *http.Request) ([]byte, error) {
 }
 
 // content reads an object from the body. Duplicate fields are returned as problems of field validation. kind is that of the request, for errors;
-// it may be "".
-func content(req *http.Request, kind string) (map[string]any, []string, error) {
+// it may be "". identified tells that the object must say what it is.
+func content(req *http.Request, kind string, identified bool) (map[string]any, []string, error) {
 	raw, err := body(req)
 	if err != nil {
 		return nil, nil, err
@@ -213,6 +213,9 @@ func content(req *http.Request, kind string) (map[string]any, []string, error) {
 	}
 	if err := json.Unmarshal(raw, &identity); err != nil {
 		return nil, nil, unreadable(fmt.Errorf("couldn't get version/kind; json parse error: %w", err))
+	}
+	if identified && identity.Kind == "" {
+		return nil, nil, unreadable(fmt.Errorf("Object 'Kind' is missing in '%s'", raw)) //nolint:staticcheck // the text of kube-apiserver
 	}
 	out := map[string]any{}
 	strict, err := kjson.UnmarshalStrict(raw, &out, kjson.DisallowDuplicateFields)

@@ -84,7 +84,7 @@ func reviewed(w http.ResponseWriter, req *http.Request, t target) bool {
 			fail(w, methodNotAllowed())
 			return true
 		}
-		sent, _, err := content(req, r.kind)
+		sent, _, err := content(req, r.kind, false)
 		var out any
 		if err == nil {
 			sent["kind"] = r.kind

@@ -66,6 +66,7 @@ func (r *Registry) create(req *Request, object *unstructured.Unstructured) (*uns
 	if err := r.admit(k, object); err != nil {
 		return nil, err
 	}
+	req.warnOfFinalizers(object, nil)
 	errs := validation.ValidateObjectMetaAccessor(object, k.Namespaced, k.ValidateName, field.NewPath("metadata"))
 	errs = append(errs, k.ValidateFinalizers(object)...)
 	if errs = append(errs, k.Validate(object, nil, false)...); len(errs) > 0 {

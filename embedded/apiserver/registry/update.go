@@ -36,6 +36,16 @@ func (r *Registry) Update(req *Request, content map[string]any) (updated *unstru
 	return object, false, err
 }
 
+// warnOfFinalizers: new finalizers of custom resources should have a domain.
+func (req *Request) warnOfFinalizers(object *unstructured.Unstructured, before []string) {
+	known := []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
+	for _, name := range object.GetFinalizers() {
+		if req.Kind.New == nil && !strings.Contains(name, "/") && !slices.Contains(before, name) && !slices.Contains(known, name) {
+			req.warn(fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers", name))
+		}
+	}
+}
+
 // uniqueOwners drops owner references that are there twice, with a warning.
 func (req *Request) uniqueOwners(object *unstructured.Unstructured, when string) {
 	var kept []metav1.OwnerReference
@@ -84,7 +94,11 @@ func (r *Registry) replace(req *Request, live, object *unstructured.Unstructured
 	} else {
 		k.PrepareUpdate(object, live)
 	}
+	req.warnOfFinalizers(object, live.GetFinalizers())
 	errs := validation.ValidateObjectMetaAccessorUpdate(object, live, field.NewPath("metadata"))
+	if k.New == nil {
+		errs = append(errs, errs...) // kube-apiserver checks the metadata of custom resources twice
+	}
 	errs = append(errs, k.ValidateFinalizers(object)...)
 	if errs = append(errs, k.Validate(object, live, req.status())...); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(k.GroupVersionKind.GroupKind(), req.Name, errs)
