@@ -60,7 +60,7 @@ func hasAlternatives(p Problem, plan Plan) bool {
 
 func soft(t model.Taint) bool { return t.Effect == model.PreferNoSchedule }
 
-// cheaperThan reports whether the plan costs less than another one, and places all pods that the other one places.
+// cheaperThan reports whether the plan costs less than another one, and places all pods that the other plan places.
 func (p Plan) cheaperThan(other Plan) bool {
 	more := max(len(p.NodeClaims)-len(other.NodeClaims), 0)
 	if len(p.Undecided)+len(p.Deferred) > 0 || p.Price() >= other.Price()*(1-minNodeSaving*float64(max(more, 1))) {

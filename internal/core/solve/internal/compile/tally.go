@@ -10,13 +10,13 @@ import (
 // does not exist yet start with the node: whatever opens a node in a zone changes what the zone counts. A plan knows where these pods
 // will be only once it knows all its nodes.
 //
-// Approach: pods that required constraints keep apart from pods of DaemonSets, or spread beside them, are concerned. They are placed after
+// Approach: pods with required anti-affinity or affinity to pods of DaemonSets, or that spread beside them, are concerned. They are placed after
 // all others, whose nodes are repacked before. From then on each group that counts pods of DaemonSets has a tally of those that do not run
 // yet: the fewest and the most by domain. Spreads measure from the fewest to the most. A node is not opened, and not narrowed, where its
-// DaemonSets would take a place from pods that the plan has put elsewhere (Veto); the pods that ask for it wait until these are bound.
+// DaemonSets would take a place from pods that the plan has put elsewhere (vetoes); the pods that ask for it wait until these are bound.
 //
 // A domain without a node is none for kube-scheduler. It counts as one with an empty new node, so that pods use all domains. Pods for which
-// that leaves no place are placed once more, without these domains (Exact).
+// that leaves no place are placed once more, without these domains (exact).
 //
 // Invariant: at the end of a plan, no domain has more pods than its spread allows above the minimum, whatever its nodes are launched as.
 // Cost: O(domains + open nodes) for each open node that changes and each such group; none where no group counts pods of DaemonSets.
@@ -94,7 +94,7 @@ func (p presence) in(d int) domainTally {
 	return domainTally{}
 }
 
-// plus is the sum of two tallies, the other one times n.
+// plus is the sum of a tally and n times another.
 func (t domainTally) plus(o domainTally, n int) domainTally {
 	return domainTally{t.low + n*o.low, t.high + n*o.high, t.running + n*o.running, t.possible + n*o.possible, t.certain + n*o.certain}
 }
