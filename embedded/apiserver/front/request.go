@@ -215,7 +215,7 @@ func content(req *http.Request, kind string, identified bool) (map[string]any, [
 		return nil, nil, unreadable(fmt.Errorf("couldn't get version/kind; json parse error: %w", err))
 	}
 	if identified && identity.Kind == "" {
-		return nil, nil, unreadable(fmt.Errorf("Object 'Kind' is missing in '%s'", raw)) //nolint:staticcheck // the text of kube-apiserver
+		return nil, nil, unreadable(fmt.Errorf("Object 'Kind' is missing in '%s'", raw))
 	}
 	out := map[string]any{}
 	strict, err := kjson.UnmarshalStrict(raw, &out, kjson.DisallowDuplicateFields)
