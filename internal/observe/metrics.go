@@ -78,7 +78,7 @@ func (m *Metrics) SetBuild(b Build) {
 // ForgetNodePool deletes the series that counted for a NodePool. Gauges follow objects and are deleted with these.
 func (m *Metrics) ForgetNodePool(name string) {
 	for _, family := range m.ofNodePools {
-		for _, label := range nodePoolLabels {
+		for _, label := range nodePoolLabels() {
 			family.DeletePartialMatch(prometheus.Labels{label: name})
 		}
 	}
@@ -96,9 +96,12 @@ type MetricBuilder struct {
 }
 
 // nodePoolLabels are the labels of series that count for a NodePool. Those of conditions show the label of the object.
-var nodePoolLabels = []string{"nodepool", "karpenter_sh_nodepool"}
+func nodePoolLabels() [2]string { return [2]string{"nodepool", "karpenter_sh_nodepool"} }
 
-func isNodePoolLabel(label string) bool { return slices.Contains(nodePoolLabels, label) }
+func isNodePoolLabel(label string) bool {
+	labels := nodePoolLabels()
+	return slices.Contains(labels[:], label)
+}
 
 // partialDeleter is a family of series.
 type partialDeleter interface {

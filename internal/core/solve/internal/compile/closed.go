@@ -101,11 +101,6 @@ func (cs *Classes) Admitting(lv *Level, forms []*Conjunction) []*Conjunction {
 	return out
 }
 
-// AvoidsDaemons reports whether the class shares no node with some DaemonSet that is kept away from some domains.
-func (c *Class) AvoidsDaemons() bool {
-	return slices.ContainsFunc(c.daemonConflicts, func(o daemonConflict) bool { return len(o.daemon.closed) > 0 })
-}
-
 // Sheltered is forms in the domains that are closed to the DaemonSets that the class shares no node with.
 func (cs *Classes) Sheltered(c *Class, forms []*Conjunction) []*Conjunction {
 	var shelters [][]requirement.Requirement
