@@ -42,7 +42,7 @@ REGISTRY ?=
 
 TOOL := go tool -modfile=tools/go.mod
 # The modules of the repository besides the main one that contain first-party code.
-MODULES := local tools/ec2catalog tools/charts tools/release test/chart test/alerts test/oracle
+MODULES := local tools/ec2catalog tools/charts tools/release test/chart test/alerts test/ecosystem test/oracle
 # Files that `make prose` checks, except those that match .vale/unchecked; UNCHECKED=/dev/null checks all.
 PROSE := git ls-files -co --exclude-standard -- '*.md' '*.go' '*.yaml' 'docs/*.txt' | grep -vE '(^|/)testdata/|^bench/cases/'
 UNCHECKED ?= .vale/unchecked
