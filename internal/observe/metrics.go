@@ -95,13 +95,10 @@ type MetricBuilder struct {
 	ofNodePools []partialDeleter
 }
 
-// nodePoolLabels are the labels of series that count for a NodePool. Those of conditions show the label of the object.
-func nodePoolLabels() [2]string { return [2]string{"nodepool", "karpenter_sh_nodepool"} }
+// nodePoolLabels returns the labels of series that count for a NodePool. Those of conditions show the label of the object.
+func nodePoolLabels() []string { return []string{"nodepool", "karpenter_sh_nodepool"} }
 
-func isNodePoolLabel(label string) bool {
-	labels := nodePoolLabels()
-	return slices.Contains(labels[:], label)
-}
+func isNodePoolLabel(label string) bool { return slices.Contains(nodePoolLabels(), label) }
 
 // partialDeleter is a family of series.
 type partialDeleter interface {

@@ -110,7 +110,7 @@ func TestDashboardsAskForWhatThereIs(t *testing.T) {
 
 // schemaProblems are what is wrong with a dashboard by the schema of Grafana; an unknown or missing field is an error.
 func schemaProblems(text []byte) error {
-	var d dashboard.Dashboard
+	var d dashboard.Dashboard //nolint:staticcheck // deprecated for version 2, which Grafana before 12 and its sidecar do not read
 	err := d.UnmarshalJSONStrict(text)
 	// The library returns empty lists of errors.
 	if several := (cog.BuildErrors{}); errors.As(err, &several) && len(several) == 0 {
