@@ -50,36 +50,36 @@ func (r *Run) findClosed() {
 }
 
 // closedTo reports whether the DaemonSet is kept away from the node, whatever its labels will be.
-func (d *Class) closedTo(ct *Counts, b Bin) bool {
-	return slices.ContainsFunc(d.closed, func(c closedDomains) bool {
+func (c *Class) closedTo(ct *Counts, b Bin) bool {
+	return slices.ContainsFunc(c.closed, func(in closedDomains) bool {
 		domains := []int{b.Host}
-		if !c.group.Host {
-			domains, _ = ct.possible(b, c.group.Key)
+		if !in.group.Host {
+			domains, _ = ct.possible(b, in.group.Key)
 		}
-		return len(domains) > 0 && !slices.ContainsFunc(domains, func(d int) bool { return !slices.Contains(c.domains, d) })
+		return len(domains) > 0 && !slices.ContainsFunc(domains, func(d int) bool { return !slices.Contains(in.domains, d) })
 	})
 }
 
 // mayBeClosedTo reports whether the DaemonSet may be kept away from the node.
-func (d *Class) mayBeClosedTo(ct *Counts, b Bin) bool {
-	return slices.ContainsFunc(d.closed, func(c closedDomains) bool {
+func (c *Class) mayBeClosedTo(ct *Counts, b Bin) bool {
+	return slices.ContainsFunc(c.closed, func(in closedDomains) bool {
 		domains := []int{b.Host}
-		if !c.group.Host {
-			domains, _ = ct.possible(b, c.group.Key)
+		if !in.group.Host {
+			domains, _ = ct.possible(b, in.group.Key)
 		}
-		return slices.ContainsFunc(domains, func(d int) bool { return slices.Contains(c.domains, d) })
+		return slices.ContainsFunc(domains, func(d int) bool { return slices.Contains(in.domains, d) })
 	})
 }
 
 // closedIn reports whether the DaemonSet is kept away from all new nodes in a state.
-func (d *Class) closedIn(t *Template, st *State) bool {
-	return slices.ContainsFunc(d.closed, func(c closedDomains) bool {
-		set := st.Get(c.group.Key)
-		if c.group.Host || set == index.Undefined {
+func (c *Class) closedIn(t *Template, st *State) bool {
+	return slices.ContainsFunc(c.closed, func(in closedDomains) bool {
+		set := st.Get(in.group.Key)
+		if in.group.Host || set == index.Undefined {
 			return false
 		}
-		r := t.Universe.Keys[c.group.Key].Sets[set]
-		return !r.Complement() && r.Len() > 0 && !slices.ContainsFunc(r.Values(), func(name string) bool { return !slices.Contains(c.names, name) })
+		r := t.Universe.Keys[in.group.Key].Sets[set]
+		return !r.Complement() && r.Len() > 0 && !slices.ContainsFunc(r.Values(), func(name string) bool { return !slices.Contains(in.names, name) })
 	})
 }
 
