@@ -113,3 +113,11 @@ func TestPodsThatMayNotCountRaiseNoMinimum(t *testing.T) {
 		t.Errorf("with a pod that counts: floor %d, want 1", floor)
 	}
 }
+
+func TestPodsThatWillBeGoneRaiseNoMinimum(t *testing.T) {
+	g := counted(KindSpread, 1, 1)
+	g.Doubt(1, 1)
+	if g.MinCount() != 0 || g.Count(1) != 1 || g.Certain(1) != 0 || g.Certain(0) != 1 {
+		t.Errorf("floor %d, count %d, certain %d; want 0, 1, 0", g.MinCount(), g.Count(1), g.Certain(1))
+	}
+}
