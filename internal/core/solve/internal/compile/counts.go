@@ -50,16 +50,16 @@ func (ct *Counts) Add(b Bin, c *Class, n int) {
 	default:
 		for _, g := range c.members {
 			if ct.looksAt(g.filter, b) {
-				ct.addTo(g, b, n)
+				ct.addTo(g, b, c, n)
 			}
 		}
 		for _, g := range c.guards() {
-			ct.addTo(g, b, n)
+			ct.addTo(g, b, c, n)
 		}
 	}
 }
 
-func (ct *Counts) addTo(g *Group, b Bin, n int) {
+func (ct *Counts) addTo(g *Group, b Bin, c *Class, n int) {
 	if g.Host {
 		g.Add(b.Host, n)
 		return
@@ -73,17 +73,21 @@ func (ct *Counts) addTo(g *Group, b Bin, n int) {
 		for _, d := range possible {
 			ct.addIn(g, d, b, n)
 		}
-	case g.besideOthers():
+	case g.Kind == topology.KindSpread && (g.severalLabels() || c.spreads()):
 		for _, d := range possible {
 			g.AddUncertain(d, n)
 		}
 	}
 }
 
-// besideOthers reports whether the owners of the group have required spreads over several labels. Pods on a node that is open in one of
-// them may have to be bound first for the sake of the others: they can be anywhere by then.
-func (g *Group) besideOthers() bool {
-	return g.Kind == topology.KindSpread && g.filter != nil && len(g.filter.keys) > 1
+// severalLabels reports whether the owners of the group have required spreads over several labels. For the sake of one of them, pods on a
+// node that is open in another may have to be bound first: they can be anywhere by then.
+func (g *Group) severalLabels() bool { return g.filter != nil && len(g.filter.keys) > 1 }
+
+// spreads reports whether pods of the class have required spreads over domains other than hosts. If these count pods that count the
+// class, either may have to be bound first.
+func (c *Class) spreads() bool {
+	return slices.ContainsFunc(c.Owns.Part(PartRequired), func(g *Group) bool { return g.Kind == topology.KindSpread && !g.Host })
 }
 
 // addIn counts n pods on a bin in a domain.
