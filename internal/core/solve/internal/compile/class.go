@@ -39,8 +39,8 @@ type Class struct {
 	Zone int32
 	// daemonConflicts are the DaemonSets that the class shares no node with.
 	daemonConflicts []daemonConflict
-	// evasions are the ways to keep nodes free of these DaemonSets, and of those that use its host ports.
-	evasions [][]requirement.Requirement
+	// daemonExclusions are the ways to keep nodes free of these DaemonSets, and of those that use its host ports.
+	daemonExclusions [][]requirement.Requirement
 	// Pinned is set when what the class may do depends on where other pods are, in a way that may become more permissive.
 	Pinned bool
 	// decisions are the ways to make certain which DaemonSets that its spreads count run on a node.
@@ -194,7 +194,7 @@ func (cs *Classes) Of(p *model.Pod) *Class {
 	c.findConcerned()
 	c.Pinned = c.Pinned || c.concerned
 	c.findDaemonConflicts()
-	c.evasions, c.decisions = cs.evasions(c), c.findDecisions()
+	c.daemonExclusions, c.decisions = cs.daemonExclusions(c), c.findDecisions()
 	if keys := unselectiveKeys(p.Shape); len(keys) > 0 {
 		c.Alternatives = slices.Clone(c.Alternatives)
 		for i, alternative := range c.Alternatives {

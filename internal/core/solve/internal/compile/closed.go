@@ -115,5 +115,5 @@ func (cs *Classes) Sheltered(c *Class, forms []*Conjunction) []*Conjunction {
 			shelters = append(shelters, ways)
 		}
 	}
-	return cs.withEvasions(forms, shelters)[len(forms):]
+	return cs.withExclusions(forms, shelters)[len(forms):]
 }

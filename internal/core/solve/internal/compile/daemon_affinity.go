@@ -62,5 +62,5 @@ func (ts *Targets) Runs(d *Class, b Bin) bool {
 // their place.
 func runsOn(t *Template, d *Class) bool {
 	return slices.ContainsFunc(t.daemons, func(o templateDaemon) bool { return o.Class == d }) &&
-		!slices.ContainsFunc(t.rivals, func(r rival) bool { return r.Shape.Priority >= d.Shape.Priority })
+		!slices.ContainsFunc(t.possibleDaemons, func(r possibleDaemon) bool { return r.Shape.Priority >= d.Shape.Priority })
 }

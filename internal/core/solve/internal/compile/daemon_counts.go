@@ -264,7 +264,7 @@ func (dc *DaemonCounts) onOpen(g *Group, b Bin) presence {
 			p.low++
 		}
 	}
-	for _, r := range t.rivals {
+	for _, r := range t.possibleDaemons {
 		if slices.Contains(g.tally.daemons, r.Class) && t.Compatible(st, r.alternative.Terms) && r.columns.Intersects(on.Mask) {
 			p.high++
 		}

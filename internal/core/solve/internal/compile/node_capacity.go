@@ -111,13 +111,13 @@ func (t *Template) CapacityIn(st *State) *NodeCapacity {
 
 // capacityWith is the capacity that some of the daemons leave, one for each set of them.
 func (t *Template) capacityWith(runs func(templateDaemon) bool) *NodeCapacity {
-	id := make([]byte, len(t.daemons)+len(t.rivals))
+	id := make([]byte, len(t.daemons)+len(t.possibleDaemons))
 	for i, d := range t.daemons {
 		if runs(d) {
 			id[i] = 1
 		}
 	}
-	for i, r := range t.rivals {
+	for i, r := range t.possibleDaemons {
 		if runs(r.templateDaemon) {
 			id[len(t.daemons)+i] = 1
 		}
@@ -125,9 +125,9 @@ func (t *Template) capacityWith(runs func(templateDaemon) bool) *NodeCapacity {
 	known, ok := t.capacities[string(id)]
 	if !ok {
 		known = newNodeCapacity(t.Columns, joinAlternatives(t.daemons, runs))
-		for i, r := range t.rivals {
+		for i, r := range t.possibleDaemons {
 			if id[len(t.daemons)+i] == 1 {
-				known.reserveRival(r)
+				known.reservePossible(r)
 			}
 		}
 		t.capacities[string(id)] = known

@@ -20,9 +20,9 @@ import (
 // Cost: O(columns) per DaemonSet, up to maxSharings times for those that run on all nodes and at most as often for the others, and only
 // where some DaemonSet does not fit beside all others. It is linear in DaemonSets, of which a tenant may create many.
 
-// rival is a DaemonSet, or an alternative of one, that is omitted although it could run on some nodes, perhaps in place of others of its
-// priority: the pod that arrives first at a node runs there.
-type rival struct {
+// possibleDaemon is a DaemonSet, or an alternative of one, that is omitted although it could run on some nodes, perhaps in place of others
+// of its priority: the pod that arrives first at a node runs there.
+type possibleDaemon struct {
 	templateDaemon
 	// overhead is what it takes of each column with the DaemonSets of higher priority; nil where it cannot run.
 	overhead []resource.Vector
@@ -86,8 +86,8 @@ func omitDaemons(t *Template) bool {
 			t.Omitted = append(t.Omitted, alternatives[0].set)
 		}
 		for _, d := range left {
-			if r := o.rival(d); r.overhead != nil {
-				t.rivals = append(t.rivals, r)
+			if r := o.possibleDaemon(d); r.overhead != nil {
+				t.possibleDaemons = append(t.possibleDaemons, r)
 			}
 		}
 	}
@@ -233,10 +233,10 @@ func (o *omission) newSharing(runs func(templateDaemon) bool) *sharing {
 	return &sharing{runs, o.overheads.with(joinAlternatives(o.restricted, runs)...)}
 }
 
-// rival is an omitted daemon with what it takes where it could run.
-func (o *omission) rival(d templateDaemon) rival {
+// possibleDaemon adds to an omitted daemon what it takes where it could run.
+func (o *omission) possibleDaemon(d templateDaemon) possibleDaemon {
 	overheads := o.above.with(d)
-	r := rival{templateDaemon: d}
+	r := possibleDaemon{templateDaemon: d}
 	for column := range d.columns.All() {
 		if overhead := overheads.at(column).requests; overhead.Fits(o.t.Columns.Allocatable(column)) {
 			if r.overhead == nil {
@@ -248,9 +248,9 @@ func (o *omission) rival(d templateDaemon) rival {
 	return r
 }
 
-// reserveRival makes the capacity sufficient for the rival, too: beside the daemons that run otherwise where it fits, and in place of them
-// elsewhere.
-func (nc *NodeCapacity) reserveRival(r rival) {
+// reservePossible makes the capacity sufficient for a possible daemon, too: beside the daemons that run otherwise where it fits, and in
+// place of them elsewhere.
+func (nc *NodeCapacity) reservePossible(r possibleDaemon) {
 	if nc.Daemons == nil {
 		nc.Daemons, nc.Daemoned = make([]resource.Vector, nc.columns.Len()), true
 	}

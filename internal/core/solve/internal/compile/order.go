@@ -94,7 +94,7 @@ func older(a, b *model.Pod) int {
 	return strings.Compare(a.UID, b.UID)
 }
 
-func compareShapes(a, b *model.Shape, byPriority bool, zones boundZones) int {
+func compareShapes(a, b *model.Shape, byPriority bool, zones zoneCounts) int {
 	if byPriority && a.Priority != b.Priority {
 		return cmp.Compare(b.Priority, a.Priority)
 	}

@@ -158,6 +158,6 @@ func (cs *Classes) Variant(c *Class, want *Conjunction) *DomainVariant {
 	if len(dv.Forms) == 0 {
 		dv.Forms = want.List[:]
 	}
-	dv.Forms = cs.withDecisions(cs.withEvasions(dv.Forms, c.evasions), c.decisions)
+	dv.Forms = cs.withDecisions(cs.withExclusions(dv.Forms, c.daemonExclusions), c.decisions)
 	return dv
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// boundZones is in how many zones the volumes of pods can be used, for shapes that share a required spread with pods that have more choice.
-type boundZones map[*model.Shape]int
+// zoneCounts is in how many zones the volumes of pods can be used, for shapes that share a required spread with pods that have more choice.
+type zoneCounts map[*model.Shape]int
 
 // of is the number of zones of a shape; the maximum for shapes that are not listed.
-func (b boundZones) of(s *model.Shape) int {
-	if n, ok := b[s]; ok {
+func (z zoneCounts) of(s *model.Shape) int {
+	if n, ok := z[s]; ok {
 		return n
 	}
 	return math.MaxInt
@@ -23,8 +23,8 @@ func (b boundZones) of(s *model.Shape) int {
 type spreadID struct{ key, namespace, selector string }
 
 // spreadZones finds the shapes whose pods volumes bind to fewer zones than other pods of the same spread.
-func spreadZones(shapes []*model.Shape) boundZones {
-	bound := boundZones{}
+func spreadZones(shapes []*model.Shape) zoneCounts {
+	bound := zoneCounts{}
 	for _, s := range shapes {
 		if n := volumeZones(s); n < math.MaxInt && len(requiredSpreads(s)) > 0 {
 			bound[s] = n

@@ -48,10 +48,10 @@ type Template struct {
 	// daemons are the DaemonSets that may run on some node of the pool, capacities what sets of them leave.
 	daemons    []templateDaemon
 	capacities map[string]*NodeCapacity
-	// Omitted are the DaemonSets whose pods no node of the pool can hold beside those of the others; rivals are those among them that
-	// could run in place of others.
-	Omitted []*model.DaemonSet
-	rivals  []rival
+	// Omitted are the DaemonSets whose pods no node of the pool can hold beside those of the others; possibleDaemons are those among them
+	// that could run in place of others.
+	Omitted         []*model.DaemonSet
+	possibleDaemons []possibleDaemon
 	// States are the label states that open nodes of this pool have reached; states[root] is that of an empty one.
 	States  []*State
 	byTerms map[string]StateID

@@ -19,9 +19,9 @@ import (
 // maxForms bounds the forms of a variant.
 const maxForms = 16
 
-// evasions are the ways to keep nodes free of the DaemonSets that the class shares no node with: for each of these, and each alternative of
-// its node affinity, the requirements of which one is enough.
-func (cs *Classes) evasions(c *Class) [][]requirement.Requirement {
+// daemonExclusions are the ways to keep nodes free of the DaemonSets that the class shares no node with: for each of these, and each
+// alternative of its node affinity, the requirements of which one is enough.
+func (cs *Classes) daemonExclusions(c *Class) [][]requirement.Requirement {
 	if len(cs.daemonList) == 0 || len(c.daemonConflicts)+len(c.Shape.HostPorts) == 0 {
 		return nil
 	}
@@ -64,7 +64,7 @@ func excluding(r requirement.Requirement) (without requirement.Requirement, ok b
 // Roomier derives from forms those that keep nodes of the template free of DaemonSets that only some of its nodes run, for pods that do not fit
 // beside them, and returns these only.
 func (cs *Classes) Roomier(t *Template, forms []*Conjunction) []*Conjunction {
-	var evasions [][]requirement.Requirement
+	var daemonExclusions [][]requirement.Requirement
 	for _, d := range t.daemons {
 		var ways []requirement.Requirement
 		for _, term := range d.alternative.Terms {
@@ -76,15 +76,15 @@ func (cs *Classes) Roomier(t *Template, forms []*Conjunction) []*Conjunction {
 			}
 		}
 		if !d.always && len(ways) > 0 {
-			evasions = append(evasions, ways)
+			daemonExclusions = append(daemonExclusions, ways)
 		}
 	}
-	return cs.withEvasions(forms, evasions)[len(forms):]
+	return cs.withExclusions(forms, daemonExclusions)[len(forms):]
 }
 
-// withEvasions adds to forms those that meet one requirement of each of some evasions: the fewest requirements first.
-func (cs *Classes) withEvasions(forms []*Conjunction, evasions [][]requirement.Requirement) []*Conjunction {
-	for _, ways := range evasions {
+// withExclusions adds to forms those that meet one requirement of each of some exclusions: the fewest requirements first.
+func (cs *Classes) withExclusions(forms []*Conjunction, daemonExclusions [][]requirement.Requirement) []*Conjunction {
+	for _, ways := range daemonExclusions {
 		for _, form := range slices.Clip(forms) {
 			for _, way := range ways {
 				if len(forms) >= maxForms {
