@@ -46,7 +46,7 @@ type draw struct {
 func Problem(seed uint64) (judge.Problem, error) {
 	d := &draw{Rand: rand.New(rand.NewPCG(seed, 0x0acc1e)), off: Off()}
 	d.cluster()
-	p := judge.Problem{Name: fmt.Sprintf("seed-%d", seed), Seed: seed, BestEffort: d.one(4)}
+	p := judge.Problem{Name: fmt.Sprintf("seed-%d", seed), Seed: seed, BestEffort: d.one(4), IgnorePreferences: ignoresPreferences(seed)}
 	for _, o := range d.objects {
 		content, err := document(o)
 		if err != nil {
@@ -56,6 +56,9 @@ func Problem(seed uint64) (judge.Problem, error) {
 	}
 	return p, nil
 }
+
+// ignoresPreferences reports whether the problem of a seed is about plans without preferences, which have fewer and fuller nodes.
+func ignoresPreferences(seed uint64) bool { return seed%4 == 3 }
 
 func (d *draw) cluster() {
 	d.add(newClass())

@@ -25,6 +25,8 @@ type Problem struct {
 	Seed uint64
 	// BestEffort is the policy for minValues; Strict otherwise.
 	BestEffort bool
+	// IgnorePreferences is the policy for preferences; Respect otherwise.
+	IgnorePreferences bool
 	// Documents are the manifests, and nodes as NodeDocument writes them.
 	Documents []map[string]any
 }
@@ -34,7 +36,7 @@ func now() time.Time { return time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) }
 
 // settings are the options of the simulation.
 func (p Problem) settings() simulation.Options {
-	return simulation.Options{BestEffortMinValues: p.BestEffort, SpotToSpot: p.Disrupts(), Now: now()}
+	return simulation.Options{BestEffortMinValues: p.BestEffort, IgnorePreferences: p.IgnorePreferences, SpotToSpot: p.Disrupts(), Now: now()}
 }
 
 // YAML are the manifests as text.
@@ -98,7 +100,10 @@ func (p Problem) Scenario(comment, plan string) ([]byte, error) {
 	}
 	options := ""
 	if p.BestEffort {
-		options = "min-values-policy: BestEffort\n"
+		options += "min-values-policy: BestEffort\n"
+	}
+	if p.IgnorePreferences {
+		options += "preference-policy: Ignore\n"
 	}
 	if p.Disrupts() {
 		options += "spot-to-spot: true\nnow: " + now().Format(time.RFC3339) + "\n"
