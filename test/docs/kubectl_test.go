@@ -23,6 +23,10 @@ import (
 
 // objects are what commands of pages refer to, or print: with a value for everything that a command selects.
 const objects = `
+{apiVersion: v1, kind: Namespace, metadata: {name: argocd}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: argocd-cm, namespace: argocd}}
+---
 {apiVersion: v1, kind: Node, metadata: {name: worker, labels: {eks.amazonaws.com/nodegroup: OLD}}}
 ---
 {apiVersion: karpenter.k8s.aws/v1, kind: EC2NodeClass, metadata: {name: default}, spec: {role: a, amiSelectorTerms: [{alias: al2023@latest}],
