@@ -116,24 +116,33 @@ func validateNode(o, old *corev1.Node, _ bool) field.ErrorList {
 func configMapHooks() hooks {
 	return hooks{
 		validate: on2(func(o, old *corev1.ConfigMap, _ bool) field.ErrorList {
-			var errs field.ErrorList
-			if old != nil && ptr.Deref(old.Immutable, false) {
-				if !ptr.Deref(o.Immutable, false) {
-					errs = append(errs, field.Forbidden(field.NewPath("immutable"), "field is immutable when `immutable` is set"))
-				}
-				if !equality.Semantic.DeepEqual(o.Data, old.Data) {
-					errs = append(errs, field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set"))
-				}
+			if old == nil {
+				old = &corev1.ConfigMap{}
 			}
-			for key := range o.Data {
-				for _, problem := range utilvalidation.IsConfigMapKey(key) {
-					errs = append(errs, field.Invalid(field.NewPath("data").Key(key), key, problem))
-				}
-			}
-			return errs
+			return validateData(o.Data, old.Data, o.Immutable, old.Immutable)
 		}),
 		columns: []column{nameColumn(), {name: "Data", kind: "string", value: func(o row) any { return len(o.object("data")) + len(o.object("binaryData")) }}, ageColumn()},
 	}
+}
+
+// validateData checks the data of a ConfigMap or Secret: keys are valid, and immutable data stays as it is. An object that is created has no
+// old data.
+func validateData[T any](data, old map[string]T, immutable, wasImmutable *bool) field.ErrorList {
+	var errs field.ErrorList
+	if ptr.Deref(wasImmutable, false) {
+		if !ptr.Deref(immutable, false) {
+			errs = append(errs, field.Forbidden(field.NewPath("immutable"), "field is immutable when `immutable` is set"))
+		}
+		if !equality.Semantic.DeepEqual(data, old) {
+			errs = append(errs, field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set"))
+		}
+	}
+	for key := range data {
+		for _, problem := range utilvalidation.IsConfigMapKey(key) {
+			errs = append(errs, field.Invalid(field.NewPath("data").Key(key), key, problem))
+		}
+	}
+	return errs
 }
 
 // validateSelector checks the selector of a workload: required, valid, unchangeable, and matching the labels of its pods.

@@ -2,11 +2,8 @@ package kind
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
-	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 )
 
 func secretHooks() hooks {
@@ -22,24 +19,11 @@ func secretHooks() hooks {
 			o.StringData = nil
 		}),
 		validate: on2(func(o, old *corev1.Secret, _ bool) field.ErrorList {
-			var errs field.ErrorList
-			if old != nil {
-				errs = append(errs, validation.ValidateImmutableField(o.Type, old.Type, field.NewPath("type"))...)
+			if old == nil {
+				old = &corev1.Secret{Type: o.Type}
 			}
-			if old != nil && ptr.Deref(old.Immutable, false) {
-				if !ptr.Deref(o.Immutable, false) {
-					errs = append(errs, field.Forbidden(field.NewPath("immutable"), "field is immutable when `immutable` is set"))
-				}
-				if !equality.Semantic.DeepEqual(o.Data, old.Data) {
-					errs = append(errs, field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set"))
-				}
-			}
-			for key := range o.Data {
-				for _, problem := range utilvalidation.IsConfigMapKey(key) {
-					errs = append(errs, field.Invalid(field.NewPath("data").Key(key), key, problem))
-				}
-			}
-			return errs
+			errs := validation.ValidateImmutableField(o.Type, old.Type, field.NewPath("type"))
+			return append(errs, validateData(o.Data, old.Data, o.Immutable, old.Immutable)...)
 		}),
 		columns: []column{
 			nameColumn(), text("Type", "type"), {name: "Data", kind: "string", value: func(o row) any { return len(o.object("data")) }}, ageColumn(),
