@@ -21,6 +21,9 @@ type attack struct {
 	objects func() []client.Object
 	// gone deletes the objects before honest pods are created; each is deleted as soon as it is seen by the controller if inTurn is set.
 	gone, inTurn bool
+	// displaces says that pods which the controller does not plan take the place of honest pods on the nodes of these, which kube-scheduler
+	// allows: the honest pods get another node, from a second pass.
+	displaces bool
 	// honest is how many honest pods there are in each of the waves; 0 for a few. Most of the time that many pods take is spent by
 	// kube-controller-manager and kube-scheduler: they are compared with as many pods without an attacker.
 	honest int
@@ -38,7 +41,7 @@ func attacks() []attack {
 		},
 		{
 			name: "many-keys", what: "preferences on more keys than a NodeClaim may have",
-			pool: openKey, objects: manyKeys, judge: told,
+			pool: openKey, objects: manyKeys, displaces: true, judge: told,
 		},
 		{
 			name: "distinct-preferences", what: "300 pods of 12.5 KB with 100 preferences each on distinct keys",
@@ -73,6 +76,14 @@ func attacks() []attack {
 			objects: overflowing, judge: refused,
 		},
 	}
+}
+
+// nodesWait is how long the nodes of honest pods may take beside the attack.
+func (a attack) nodesWait() time.Duration {
+	if a.displaces {
+		return 2 * nodesWait
+	}
+	return nodesWait
 }
 
 // alone is no attack, with as many honest pods in each of the waves.

@@ -116,7 +116,7 @@ func TestWavesAreJudged(t *testing.T) {
 		"late nodes": {11 * time.Second, steps{nodes: nodesWait + time.Second}, "look at the controller"},
 	} {
 		r := &result{}
-		r.judgeWave(1, 300, c.took, 12*time.Second, c.of)
+		r.judgeWave(1, 300, c.took, c.of, acceptable{ran: 12 * time.Second, nodes: nodesWait})
 		if got := strings.Join(r.findings, "; "); !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s: found %q, want %q", name, got, c.want)
 		}

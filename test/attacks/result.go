@@ -143,14 +143,17 @@ func (r *result) judge(ctx context.Context, c *cluster) {
 	}
 }
 
+// acceptable is how long a wave of honest pods may take until all run, and the part of it until their nodes are ready.
+type acceptable struct{ ran, nodes time.Duration }
+
 // judgeWave checks how long a wave of honest pods took, and the part of the controller.
-func (r *result) judgeWave(number, pods int, took, within time.Duration, of steps) {
-	if took > within {
-		r.found("wave %d of %d honest pods ran after %.1f s; %.1f s are acceptable. %s", number, pods, took.Seconds(), within.Seconds(), of.explain())
+func (r *result) judgeWave(number, pods int, took time.Duration, of steps, within acceptable) {
+	if took > within.ran {
+		r.found("wave %d of %d honest pods ran after %.1f s; %.1f s are acceptable. %s", number, pods, took.Seconds(), within.ran.Seconds(), of.explain())
 	}
-	if of.nodes > nodesWait {
+	if of.nodes > within.nodes {
 		r.found("nodes for wave %d of %d honest pods were ready %.1f s after kube-scheduler had found none; %.1f s are acceptable: look at the controller",
-			number, pods, of.nodes.Seconds(), nodesWait.Seconds())
+			number, pods, of.nodes.Seconds(), within.nodes.Seconds())
 	}
 }
 

@@ -142,7 +142,7 @@ func (c *cluster) play(ctx context.Context, a attack, seen *result, within time.
 		if err != nil {
 			return err
 		}
-		seen.judgeWave(i+1, pods, took, within, of)
+		seen.judgeWave(i+1, pods, took, of, acceptable{ran: within, nodes: a.nodesWait()})
 		if i < waves-1 {
 			pause(ctx, wavePause)
 		}
