@@ -119,7 +119,7 @@ bench: ## Benchmark the engine against upstream Karpenter: QUICK=1 CASE=name TRA
 	  go test -C bench -run '^$$' -bench . ./fleet | grep ^Benchmark; \
 	  go test -run '^$$' -bench 'Single|Multi|Drift' -benchtime 3x ./internal/core/disrupt | grep ^Benchmark; }
 
-bench-cluster: build local ## Benchmark the running controller against upstream Karpenter: CASE=launch,empty,memory,trickle ONLY=ours
+bench-cluster: build local ## Benchmark the running controller against upstream Karpenter: CASE=launch,empty,memory,trickle,switch ONLY=ours
 	@go build -C bench -o $(BIN)/bench-cluster ./cluster && go build -C bench -o $(BIN)/bench-upstream sigs.k8s.io/karpenter/kwok
 	@eval "$$($(BIN)/local env)"; $(BIN)/bench-cluster -launcher=$(BIN)/local -ours=$(BIN)/karpenter -upstream=$(BIN)/bench-upstream -case='$(CASE)' -only='$(ONLY)'
 

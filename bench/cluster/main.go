@@ -99,7 +99,7 @@ func main() {
 	flag.StringVar(&s.ours, "ours", "bin/karpenter", "our built controller")
 	flag.StringVar(&s.upstream, "upstream", "bin/bench-upstream", "upstream's built controller for simulated nodes")
 	flag.StringVar(&s.only, "only", "", "measure only one side: ours or upstream")
-	flag.StringVar(&s.cases, "case", "", "measure only these cases, separated by commas: launch, empty, memory, trickle")
+	flag.StringVar(&s.cases, "case", "", "measure only these cases, separated by commas: launch, empty, memory, trickle, switch")
 	flag.StringVar(&s.logs, "logs", "", "keep the controllers' logs in this directory")
 	flag.StringVar(&s.profiles, "profiles", "", "write heap and CPU profiles into this directory")
 	s.pods, s.empty, s.nodes = sizes{1000, 5000}, sizes{500}, sizes{1000, 2000}
@@ -125,7 +125,7 @@ func run(ctx context.Context, s settings) error {
 	cases := []struct {
 		name    string
 		measure func(context.Context, settings) error
-	}{{"launch", measureLaunch}, {"empty", measureEmpty}, {"memory", measureMemory}, {"trickle", measureTrickle}}
+	}{{"launch", measureLaunch}, {"empty", measureEmpty}, {"memory", measureMemory}, {"trickle", measureTrickle}, {"switch", measureSwitch}}
 	wanted := strings.Split(s.cases, ",")
 	known := 0
 	for _, c := range cases {
@@ -138,7 +138,7 @@ func run(ctx context.Context, s settings) error {
 		}
 	}
 	if known == 0 {
-		return errors.New("-case: there are launch, empty, memory and trickle")
+		return errors.New("-case: there are launch, empty, memory, trickle and switch")
 	}
 	return nil
 }
