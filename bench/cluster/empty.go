@@ -7,7 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -67,14 +66,8 @@ func watchThemGo(ctx context.Context, s settings, p *plane, running *controller,
 		return err
 	}
 	eligible, deleted := claims[0], claims[1]
-	now := &v1.NodePool{}
-	if err := p.Get(ctx, client.ObjectKey{Name: poolName}, now); err != nil {
-		return fmt.Errorf("reading the NodePool: %w", err)
-	}
-	stored := now.DeepCopy()
-	now.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0)
-	if err := p.Patch(ctx, now, client.MergeFrom(stored)); err != nil {
-		return fmt.Errorf("changing the NodePool: %w", err)
+	if err := p.consolidateAtOnce(ctx); err != nil {
+		return err
 	}
 	from := time.Now()
 	looked := p.lookInside(ctx, s, running, fmt.Sprintf("empty-%d", n), from.Add(validation))
@@ -89,14 +82,7 @@ func watchThemGo(ctx context.Context, s settings, p *plane, running *controller,
 	if err := <-looked; err != nil {
 		return err
 	}
-	err = await(ctx, 10*time.Minute, "nodes to go", func() error {
-		left, err := p.nodes(ctx)
-		if err == nil && len(left) > 0 {
-			err = fmt.Errorf("%d are left", len(left))
-		}
-		return err
-	})
-	if err != nil {
+	if err := p.awaitNoNodes(ctx, 10*time.Minute); err != nil {
 		return err
 	}
 	all := time.Since(from).Seconds()

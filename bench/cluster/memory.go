@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -63,11 +62,11 @@ func measureMemory(ctx context.Context, s settings) (err error) {
 
 // fill grows the cluster from one number of nodes to another, with their NodeClaims and pods.
 func (p *plane) fill(ctx context.Context, from, to int) error {
-	owner := &v1.NodePool{}
-	if err := p.Get(ctx, client.ObjectKey{Name: poolName}, owner); err != nil {
-		return fmt.Errorf("reading the NodePool: %w", err)
+	owner, err := p.readPool(ctx)
+	if err != nil {
+		return err
 	}
-	err := each(ctx, to-from, func(ctx context.Context, i int) error { return p.createNode(ctx, owner, from+i) })
+	err = each(ctx, to-from, func(ctx context.Context, i int) error { return p.createNode(ctx, owner, from+i) })
 	if err != nil {
 		return err
 	}

@@ -67,6 +67,29 @@ func (p *plane) createPool(ctx context.Context, want *v1.NodePool) error {
 	})
 }
 
+// readPool reads the NodePool.
+func (p *plane) readPool(ctx context.Context) (*v1.NodePool, error) {
+	now := &v1.NodePool{}
+	if err := p.Get(ctx, client.ObjectKey{Name: poolName}, now); err != nil {
+		return nil, fmt.Errorf("reading the NodePool: %w", err)
+	}
+	return now, nil
+}
+
+// consolidateAtOnce lets the controller remove nodes that are empty.
+func (p *plane) consolidateAtOnce(ctx context.Context) error {
+	now, err := p.readPool(ctx)
+	if err != nil {
+		return err
+	}
+	stored := now.DeepCopy()
+	now.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0)
+	if err := p.Patch(ctx, now, client.MergeFrom(stored)); err != nil {
+		return fmt.Errorf("changing the NodePool: %w", err)
+	}
+	return nil
+}
+
 // createHost writes the Node on which a controller would run. No other pod may run on it. Without any node kube-scheduler retries every
 // pod continuously, which does not happen in a cluster with a controller in it.
 func (p *plane) createHost(ctx context.Context) error {
@@ -132,9 +155,9 @@ func requests(cpu, memory string) corev1.ResourceRequirements {
 
 // createClaims writes NodeClaims from..to-1 as a controller would, without pods that they are for.
 func (p *plane) createClaims(ctx context.Context, from, to int, options ...client.CreateOption) error {
-	owner := &v1.NodePool{}
-	if err := p.Get(ctx, client.ObjectKey{Name: poolName}, owner); err != nil {
-		return fmt.Errorf("reading the NodePool: %w", err)
+	owner, err := p.readPool(ctx)
+	if err != nil {
+		return err
 	}
 	return each(ctx, to-from, func(ctx context.Context, i int) error {
 		return p.Create(ctx, newClaim(owner, from+i), options...)
@@ -186,4 +209,16 @@ func (p *plane) awaitNodes(ctx context.Context, n int) (names []string, err erro
 		return nil
 	})
 	return names, err
+}
+
+// awaitNoNodes waits until no node of the NodePool is left.
+func (p *plane) awaitNoNodes(ctx context.Context, limit time.Duration) error {
+	return await(ctx, limit, "nodes to go", func() error {
+		var left corev1.NodeList
+		err := p.List(ctx, &left, client.HasLabels{v1.NodePoolLabelKey})
+		if err == nil && len(left.Items) > 0 {
+			err = fmt.Errorf("%d are left", len(left.Items))
+		}
+		return err
+	})
 }

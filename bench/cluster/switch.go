@@ -60,7 +60,7 @@ func switchThrough(ctx context.Context, s settings, order []side) (err error) {
 		}
 	}
 	_, _ = fmt.Fprintf(s.out, "%s: %d nodes kept through each switch, none drifted, all removed by %s in the end\n",
-		names(order), w.total, order[len(order)-1].name)
+		names(order), len(w.known), order[len(order)-1].name)
 	return nil
 }
 
@@ -75,16 +75,19 @@ func names(order []side) string {
 // takeover is a cluster that several controllers manage in turn.
 type takeover struct {
 	*plane
-	// known are the NodeClaims that exist, total all that ever did.
+	// known are the names of the NodeClaims of the turns so far.
 	known []string
-	total int
 }
 
 // turn starts a controller in the cluster, lets it launch nodes for further pods, and checks that the nodes of the controllers before it
 // are as they were.
 func (w *takeover) turn(ctx context.Context, s settings, x side, turn int, last bool) (err error) {
 	if x.name == "ours" {
-		if err := w.install(ctx, ourCRDs); err != nil {
+		definitions, err := kwokcrds.Definitions()
+		if err != nil {
+			return err
+		}
+		if err := w.install(ctx, definitions); err != nil {
 			return err
 		}
 	}
@@ -94,7 +97,7 @@ func (w *takeover) turn(ctx context.Context, s settings, x side, turn int, last 
 	}
 	defer func() { err = errors.Join(err, running.stop()) }()
 	if x.name == "upstream" {
-		if err := w.install(ctx, upstreamCRDs); err != nil {
+		if err := w.install(ctx, slices.Concat(upstreamapis.CRDs, kwokapis.CRDs)); err != nil {
 			return err
 		}
 	}
@@ -103,12 +106,12 @@ func (w *takeover) turn(ctx context.Context, s settings, x side, turn int, last 
 			return err
 		}
 	}
-	for i := range switchPods {
-		if err := w.Create(ctx, pendingPod(fmt.Sprintf("turn-%d-%d", turn, i), "3")); err != nil {
-			return fmt.Errorf("creating a pod: %w", err)
-		}
+	if err := each(ctx, switchPods, func(ctx context.Context, i int) error {
+		return w.Create(ctx, pendingPod(fmt.Sprintf("turn-%d-%d", turn, i), "3"))
+	}); err != nil {
+		return fmt.Errorf("creating pods: %w", err)
 	}
-	if err := await(ctx, binding, "pods to be bound", w.allBound); err != nil {
+	if err := await(ctx, binding, "pods to be bound", func() error { return w.allBound(ctx) }); err != nil {
 		return err
 	}
 	if err := pauseUntil(ctx, time.Now().Add(driftWait)); err != nil {
@@ -121,9 +124,9 @@ func (w *takeover) turn(ctx context.Context, s settings, x side, turn int, last 
 }
 
 // allBound returns an error while a pod has no node.
-func (w *takeover) allBound() error {
+func (w *takeover) allBound(ctx context.Context) error {
 	var pods corev1.PodList
-	if err := w.List(context.Background(), &pods, client.InNamespace(corev1.NamespaceDefault)); err != nil {
+	if err := w.List(ctx, &pods, client.InNamespace(corev1.NamespaceDefault)); err != nil {
 		return err
 	}
 	for i := range pods.Items {
@@ -136,9 +139,9 @@ func (w *takeover) allBound() error {
 
 // check returns an error if a NodeClaim of an earlier turn is gone, or if one has drifted, is being deleted, or lacks the present hashes.
 func (w *takeover) check(ctx context.Context) error {
-	var pool v1.NodePool
-	if err := w.Get(ctx, client.ObjectKey{Name: poolName}, &pool); err != nil {
-		return fmt.Errorf("reading the NodePool: %w", err)
+	pool, err := w.readPool(ctx)
+	if err != nil {
+		return err
 	}
 	var list v1.NodeClaimList
 	if err := w.List(ctx, &list); err != nil {
@@ -167,43 +170,24 @@ func (w *takeover) check(ctx context.Context) error {
 			return fmt.Errorf("nodeclaim %s is gone", name)
 		}
 	}
-	w.known, w.total = now, len(now)
+	w.known = now
 	return nil
 }
 
 // clear deletes all pods, and waits until the controller has removed all nodes.
 func (w *takeover) clear(ctx context.Context) error {
-	var pool v1.NodePool
-	if err := w.Get(ctx, client.ObjectKey{Name: poolName}, &pool); err != nil {
-		return fmt.Errorf("reading the NodePool: %w", err)
-	}
-	stored := pool.DeepCopy()
-	pool.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0)
-	if err := w.Patch(ctx, &pool, client.MergeFrom(stored)); err != nil {
-		return fmt.Errorf("changing the NodePool: %w", err)
+	if err := w.consolidateAtOnce(ctx); err != nil {
+		return err
 	}
 	if err := w.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(corev1.NamespaceDefault), client.GracePeriodSeconds(0)); err != nil {
 		return fmt.Errorf("deleting pods: %w", err)
 	}
-	return await(ctx, removal, "nodes to be removed", func() error {
-		var nodes corev1.NodeList
-		if err := w.List(ctx, &nodes, client.HasLabels{v1.NodePoolLabelKey}); err != nil {
-			return err
-		}
-		if len(nodes.Items) > 0 {
-			return fmt.Errorf("%d are left", len(nodes.Items))
-		}
-		return nil
-	})
+	return w.awaitNoNodes(ctx, removal)
 }
 
 // install creates CRDs, or replaces their specifications, as the chart for CRDs does.
-func (w *takeover) install(ctx context.Context, definitions func() ([]*apiextensionsv1.CustomResourceDefinition, error)) error {
-	all, err := definitions()
-	if err != nil {
-		return err
-	}
-	for _, crd := range all {
+func (w *takeover) install(ctx context.Context, definitions []*apiextensionsv1.CustomResourceDefinition) error {
+	for _, crd := range definitions {
 		now := &apiextensionsv1.CustomResourceDefinition{}
 		now.Name = crd.Name
 		if _, err := controllerutil.CreateOrUpdate(ctx, w, now, func() error { now.Spec = crd.Spec; return nil }); err != nil {
@@ -211,10 +195,4 @@ func (w *takeover) install(ctx context.Context, definitions func() ([]*apiextens
 		}
 	}
 	return nil
-}
-
-func ourCRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) { return kwokcrds.Definitions() }
-
-func upstreamCRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	return slices.Concat(upstreamapis.CRDs, kwokapis.CRDs), nil
 }
