@@ -1,4 +1,5 @@
-// Package ecosystem holds tests of the configuration that the examples have for other tools: scripts run, and name only fields of Karpenter's kinds.
+// Package ecosystem holds tests of other tools: scripts of the examples run and name only fields of Karpenter's kinds, and
+// clients of other tools see what the controller does.
 //
-// It is a separate module because the interpreter of the scripts is of no use to the product.
+// It is a separate module because what other tools depend on is of no use to the product, and has versions of its own.
 package ecosystem
