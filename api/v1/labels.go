@@ -28,6 +28,9 @@ const (
 	NodePoolHashAnnotationKey = Group + "/nodepool-hash"
 	// NodePoolHashVersionAnnotationKey holds the version of the hash; hashes of different versions are not compared.
 	NodePoolHashVersionAnnotationKey = Group + "/nodepool-hash-version"
+	// NodePoolSnapshotHashAnnotationKey is in snapshots only: the hash of a template without the fields that the snapshot does not have. While it
+	// is that of the template, NodePoolHashAnnotationKey has the hash of the whole template.
+	NodePoolSnapshotHashAnnotationKey = Group + "/nodepool-snapshot-hash"
 	// NodeClaimTerminationTimestampAnnotationKey holds the time, in RFC 3339, at which draining ends by force.
 	NodeClaimTerminationTimestampAnnotationKey = Group + "/nodeclaim-termination-timestamp"
 	// NodeClaimMinValuesRelaxedAnnotationKey tells whether minValues was relaxed for the claim, "true" or "false".

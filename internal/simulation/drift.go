@@ -43,9 +43,13 @@ func (w *clusterObjects) drifted() (claims int, pools []DriftedPool) {
 	return claims, pools
 }
 
-// withHash is the pool with the hash of its template, as its controller annotates it.
+// withHash is the pool with the hash of its template, as its controller annotates it. A snapshot has that hash, because it has not all of the
+// template; an edit of the template makes it void.
 func withHash(pool *v1.NodePool) *v1.NodePool {
-	out := *pool
-	out.Annotations = map[string]string{v1.NodePoolHashAnnotationKey: pool.Hash(), v1.NodePoolHashVersionAnnotationKey: v1.NodePoolHashVersion}
+	out, hash := *pool, pool.Hash()
+	if whole := pool.Annotations[v1.NodePoolHashAnnotationKey]; whole != "" && pool.Annotations[v1.NodePoolSnapshotHashAnnotationKey] == hash {
+		hash = whole
+	}
+	out.Annotations = map[string]string{v1.NodePoolHashAnnotationKey: hash, v1.NodePoolHashVersionAnnotationKey: v1.NodePoolHashVersion}
 	return &out
 }

@@ -16,7 +16,7 @@ func (s Snapshot) poolHashes(r *redaction) (poolHashes, error) {
 	out := poolHashes{}
 	for _, e := range s.entries {
 		kind := s.format.kinds[e.kind]
-		if kind.gvk.Group != v1.Group || kind.gvk.Kind != "NodePool" {
+		if !kind.isNodePool() {
 			continue
 		}
 		plain, err := e.content()
@@ -35,6 +35,30 @@ func (s Snapshot) poolHashes(r *redaction) (poolHashes, error) {
 	return out, nil
 }
 
+func (k kind) isNodePool() bool { return k.gvk.Group == v1.Group && k.gvk.Kind == "NodePool" }
+
+// keepHash annotates what a snapshot has of a NodePool with the hash of its whole template, if they differ: annotations of the template are not
+// in the snapshot, and all NodeClaims would seem to have drifted.
+func keepHash(kept, whole map[string]any) error {
+	hash, err := poolHash(whole)
+	if err != nil {
+		return err
+	}
+	without, err := poolHash(kept)
+	if err != nil || hash == without {
+		return err
+	}
+	metadata, _ := kept["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if annotations == nil {
+		annotations = map[string]any{}
+		metadata["annotations"] = annotations
+	}
+	annotations[v1.NodePoolHashAnnotationKey], annotations[v1.NodePoolHashVersionAnnotationKey] = hash, v1.NodePoolHashVersion
+	annotations[v1.NodePoolSnapshotHashAnnotationKey] = without
+	return nil
+}
+
 func poolHash(content map[string]any) (string, error) {
 	text, err := json.Marshal(content)
 	pool := &v1.NodePool{}
@@ -51,8 +75,10 @@ func poolHash(content map[string]any) (string, error) {
 func (h poolHashes) replace(content map[string]any) {
 	metadata, _ := content["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
-	hash, _ := annotations[v1.NodePoolHashAnnotationKey].(string)
-	if after, ok := h[hash]; ok {
-		annotations[v1.NodePoolHashAnnotationKey] = after
+	for _, key := range []string{v1.NodePoolHashAnnotationKey, v1.NodePoolSnapshotHashAnnotationKey} {
+		hash, _ := annotations[key].(string)
+		if after, ok := h[hash]; ok {
+			annotations[key] = after
+		}
 	}
 }

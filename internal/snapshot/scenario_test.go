@@ -116,7 +116,7 @@ kind: NodePool
 metadata: {name: batch}
 spec:
   template:
-    metadata: {labels: {team: secret}}
+    metadata: {labels: {team: secret}, annotations: {example.com/owner: someone}}
     spec:
       expireAfter: 48h
       taints: [{key: team, value: secret, effect: NoSchedule}]
@@ -154,9 +154,9 @@ status: {providerID: "kwok://%[1]s"}
 		t.Fatal("the first object is no NodePool")
 	}
 	objects := read(pool + fmt.Sprintf(claim, live.Hash(), v1.NodePoolHashVersion) + fmt.Sprintf(claim, "1234", v1.NodePoolHashVersion))
-	drifted := func(s Snapshot) []simulation.DriftedPool {
+	drifted := func(objects []client.Object) []simulation.DriftedPool {
 		t.Helper()
-		result, err := simulation.Run(context.Background(), written(t, reader, s), c, simulation.Options{})
+		result, err := simulation.Run(context.Background(), objects, c, simulation.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,10 +174,18 @@ status: {providerID: "kwok://%[1]s"}
 		t.Fatal(err)
 	}
 	want := []simulation.DriftedPool{{Drifted: 1, NodeClaims: 2}}
-	for name, s := range map[string]Snapshot{"plain": s, "redacted": redacted} {
-		if diff := cmp.Diff(want, drifted(s)); diff != "" {
-			t.Errorf("drift in the %s snapshot (-want +got)\n%s", name, diff)
+	plain := written(t, reader, s)
+	for name, objects := range map[string][]client.Object{
+		"plain": plain, "redacted": written(t, reader, redacted), "plain, with the same NodePool": simulation.Apply(plain, read(pool)),
+	} {
+		if diff := cmp.Diff(want, drifted(objects)); diff != "" {
+			t.Errorf("drift in the snapshot, %s (-want +got)\n%s", name, diff)
 		}
+	}
+	want[0].Drifted = 2
+	edited := strings.Replace(pool, "48h", "24h", 1)
+	if diff := cmp.Diff(want, drifted(simulation.Apply(plain, read(edited)))); diff != "" {
+		t.Errorf("drift after an edit (-want +got)\n%s", diff)
 	}
 }
 

@@ -70,6 +70,11 @@ func (s *Snapshot) add(kind int, content map[string]any) error {
 	k := s.format.kinds[kind]
 	kept, _ := k.root.keep(content).(map[string]any)
 	kept["apiVersion"], kept["kind"] = k.gvk.ToAPIVersionAndKind()
+	if k.isNodePool() {
+		if err := keepHash(kept, content); err != nil {
+			return err
+		}
+	}
 	text, err := json.Marshal(kept)
 	if err != nil {
 		return fmt.Errorf("capturing a %s: %w", k.gvk.Kind, err)
