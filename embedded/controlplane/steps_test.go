@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -191,6 +192,59 @@ func TestRollout(t *testing.T) {
 	if sets := list[appsv1.ReplicaSet](w); len(sets) != 2 {
 		t.Errorf("%d ReplicaSets", len(sets))
 	}
+}
+
+// revisions are the revision, the earlier revisions and the change cause of each ReplicaSet, by image.
+func revisions(w *world) map[string][3]string {
+	w.Helper()
+	out := map[string][3]string{}
+	for _, s := range list[appsv1.ReplicaSet](w) {
+		out[s.Spec.Template.Spec.Containers[0].Image] = [3]string{
+			s.Annotations["deployment.kubernetes.io/revision"], s.Annotations["deployment.kubernetes.io/revision-history"], s.Annotations["kubernetes.io/change-cause"],
+		}
+	}
+	return out
+}
+
+// TestRevisions: kubectl rollout history and undo find the templates of a Deployment by the revisions of its ReplicaSets. What undo does is
+// to put back the template of an earlier one.
+func TestRevisions(t *testing.T) {
+	w := newWorld(t)
+	first := deployment(2)
+	first.Annotations = map[string]string{"kubernetes.io/change-cause": "first", corev1.LastAppliedConfigAnnotation: "{}"}
+	first.Spec.RevisionHistoryLimit = ptr.To[int32](1)
+	w.create(node("one", "10"), first)
+	rollOut := func(image, cause string) {
+		t.Helper()
+		change(w, func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].Image, d.Annotations["kubernetes.io/change-cause"] = image, cause
+		})
+	}
+	want := func(revision string, sets map[string][3]string) {
+		t.Helper()
+		if got := revisions(w); !maps.Equal(got, sets) {
+			t.Errorf("ReplicaSets %q, want %q", got, sets)
+		}
+		if got := list[appsv1.Deployment](w)[0].Annotations["deployment.kubernetes.io/revision"]; got != revision {
+			t.Errorf("the Deployment is at revision %q, want %q", got, revision)
+		}
+	}
+	want("1", map[string][3]string{"i": {"1", "", "first"}})
+	rollOut("j", "second")
+	want("2", map[string][3]string{"i": {"1", "", "first"}, "j": {"2", "", "second"}})
+	rollOut("i", "undo")
+	want("3", map[string][3]string{"i": {"3", "1", "undo"}, "j": {"2", "", "second"}})
+	w.want("one", "one")
+	// The limit keeps one ReplicaSet besides the current one: that of the highest revision, although it is not the newest.
+	rollOut("k", "third")
+	want("4", map[string][3]string{"i": {"3", "1", "undo"}, "k": {"4", "", "third"}})
+	for _, s := range list[appsv1.ReplicaSet](w) {
+		if _, copied := s.Annotations[corev1.LastAppliedConfigAnnotation]; copied {
+			t.Errorf("ReplicaSet %s has the applied configuration of the Deployment", s.Name)
+		}
+	}
+	change(w, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](3) })
+	want("4", map[string][3]string{"i": {"3", "1", "undo"}, "k": {"4", "", "third"}})
 }
 
 // TestStatefulSet: pods come in their order and keep their names.

@@ -46,9 +46,12 @@ func deployments(v *view.View) error {
 func deployment(v *view.View, d *appsv1.Deployment, sets []*appsv1.ReplicaSet) error {
 	at := slices.IndexFunc(sets, func(s *appsv1.ReplicaSet) bool { return sameTemplate(s, d) })
 	if at < 0 {
-		return newReplicaSet(v, d)
+		return newReplicaSet(v, d, sets)
 	}
 	current, old := sets[at], slices.Delete(slices.Clone(sets), at, at+1)
+	if written, err := revise(v, d, current, old); written || err != nil {
+		return err // the next step has the objects as they are now
+	}
 	if err := dropHistory(v, d, old); err != nil {
 		return err
 	}
@@ -82,7 +85,7 @@ func sameTemplate(s *appsv1.ReplicaSet, d *appsv1.Deployment) bool {
 	return equality.Semantic.DeepEqual(template, want)
 }
 
-func newReplicaSet(v *view.View, d *appsv1.Deployment) error {
+func newReplicaSet(v *view.View, d *appsv1.Deployment, old []*appsv1.ReplicaSet) error {
 	hash, err := templateHash(&d.Spec.Template)
 	if err != nil {
 		return err
@@ -93,7 +96,7 @@ func newReplicaSet(v *view.View, d *appsv1.Deployment) error {
 	selector.MatchLabels = with(selector.MatchLabels, appsv1.DefaultDeploymentUniqueLabelKey, hash)
 	return v.Create(&appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: d.Namespace, Name: d.Name + "-" + hash, Labels: template.Labels,
+			Namespace: d.Namespace, Name: d.Name + "-" + hash, Labels: template.Labels, Annotations: currentAnnotations(d, nil, old),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
 		},
 		Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](0), Selector: selector, Template: *template},
@@ -109,7 +112,7 @@ func with(labels map[string]string, key, value string) map[string]string {
 	return out
 }
 
-// dropHistory deletes ReplicaSets without pods that are more than the Deployment keeps, the oldest first.
+// dropHistory deletes ReplicaSets without pods that are more than the Deployment keeps, the earliest revisions first.
 func dropHistory(v *view.View, d *appsv1.Deployment, old []*appsv1.ReplicaSet) error {
 	var empty []*appsv1.ReplicaSet
 	for _, s := range old {
@@ -117,7 +120,7 @@ func dropHistory(v *view.View, d *appsv1.Deployment, old []*appsv1.ReplicaSet) e
 			empty = append(empty, s)
 		}
 	}
-	slices.SortStableFunc(empty, func(a, b *appsv1.ReplicaSet) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	slices.SortStableFunc(empty, byRevision)
 	for _, s := range empty[:max(0, len(empty)-int(ptr.Deref(d.Spec.RevisionHistoryLimit, 10)))] {
 		if err := v.Delete(s, nil); err != nil {
 			return err
