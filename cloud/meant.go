@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/spelling"
@@ -16,6 +17,17 @@ func (c Cloud) MeantKey(key string) (meant string, ok bool) {
 		return "", false
 	}
 	return spelling.Suggest(key, slices.Collect(maps.Keys(c.Labels.WellKnown)))
+}
+
+// MeantClass returns the node class kind of this cloud, as kind.group, that a user may have meant by a reference to another one: that of the same
+// group, or that of the same name in another group. Kinds that only resemble one are those of other clouds.
+func (c Cloud) MeantClass(ref *v1.NodeClassReference) (meant string, ok bool) {
+	for _, class := range c.NodeClasses {
+		if gvk := class.GVK; gvk.Group == ref.Group || strings.EqualFold(gvk.Kind, ref.Kind) {
+			return gvk.Kind + "." + gvk.Group, true
+		}
+	}
+	return "", false
 }
 
 // ValidatePool checks what the API server cannot about a NodePool, and suggests the labels that may have been meant by restricted ones.

@@ -66,11 +66,15 @@ func UnknownRequirementKey(pool *v1.NodePool, key, meant string) Event {
 	), string(pool.UID), key).within(time.Hour)
 }
 
-// UnsupportedNodeClass reports a NodePool whose NodeClass no controller in the cluster seems to know.
-func UnsupportedNodeClass(pool *v1.NodePool, kind string, known []string) Event {
-	return WarningEvent(pool, "UnsupportedNodeClass", fmt.Sprintf(
-		"The NodeClass is a %s; this controller supports %s, and no other controller has set a condition: nothing is launched",
-		kind, strings.Join(known, ", ")), string(pool.UID)).within(time.Hour)
+// UnsupportedNodeClass reports a NodePool whose NodeClass no controller in the cluster seems to know; meant is the kind that was probably meant,
+// or empty.
+func UnsupportedNodeClass(pool *v1.NodePool, kind string, known []string, meant string) Event {
+	message := fmt.Sprintf(
+		"The NodeClass is a %s; this controller supports %s, and no other controller has set a condition: nothing is launched", kind, strings.Join(known, ", "))
+	if meant != "" {
+		message += fmt.Sprintf("; did you mean %s? Group and kind of nodeClassRef are immutable: delete the NodePool and create it again", meant)
+	}
+	return WarningEvent(pool, "UnsupportedNodeClass", message, string(pool.UID)).within(time.Hour)
 }
 
 // DaemonSetTooLarge reports that nodes are launched without capacity for the pods of a DaemonSet, because no instance type of some NodePools

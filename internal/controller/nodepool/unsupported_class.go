@@ -49,6 +49,7 @@ func (u *UnsupportedClass) Reconcile(ctx context.Context, request reconcile.Requ
 	for _, class := range u.Cloud.NodeClasses {
 		known = append(known, class.GVK.Kind+"."+class.GVK.Group)
 	}
-	u.Recorder.Publish(observe.UnsupportedNodeClass(pool, ref.Kind+"."+ref.Group, known))
+	meant, _ := u.Cloud.MeantClass(ref)
+	u.Recorder.Publish(observe.UnsupportedNodeClass(pool, ref.Kind+"."+ref.Group, known, meant))
 	return reconcile.Result{RequeueAfter: time.Hour}, nil
 }
