@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -132,17 +133,16 @@ func obstacle(err error) string {
 // await polls until look returns ""; any other text names the obstacle.
 func (w *installed) await(what string, look func() (obstacle string)) {
 	w.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+	var seen string
+	err := wait.PollUntilContextTimeout(w.t.Context(), 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		if w.controller != nil && w.controller.Ended() {
-			w.t.Fatalf("the controller ended before this: %s: %s", what, w.controller.State())
+			return false, fmt.Errorf("the controller ended: %s", w.controller.State())
 		}
-		seen := look()
-		if seen == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			w.t.Fatalf("waited %s for this: %s; last seen: %s; refused: %q", patience, what, seen, w.recorder.refused())
-		}
+		seen = look()
+		return seen == "", nil
+	})
+	if err != nil {
+		w.t.Fatalf("waited up to %s for this: %s: %v; last seen: %s; refused: %q", patience, what, err, seen, w.recorder.refused())
 	}
 }
 
