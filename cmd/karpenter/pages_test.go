@@ -186,7 +186,7 @@ func TestPagesNameFlagsThatExist(t *testing.T) {
 		}
 		for _, code := range regexp.MustCompile("`[^`\n]+`").FindAllString(string(text), -1) {
 			words := strings.Fields(strings.Trim(code, "`"))
-			if len(words) == 0 || slices.Contains([]string{"aws", "kubectl", "helm", "go"}, words[0]) {
+			if len(words) == 0 || slices.Contains([]string{"aws", "kubectl", "helm", "go", "eks-node-viewer"}, words[0]) {
 				continue
 			}
 			for _, word := range words {

@@ -64,8 +64,8 @@ func newNodePoolMetrics(b *MetricBuilder) NodePoolMetrics {
 		CostTrackerErrors: b.Counters("karpenter_nodepools_cost_tracker_errors_total",
 			"Failures to compute the cost of a NodePool.", "nodepool"),
 		AllowedDisruptions: b.Gauges("karpenter_nodepools_allowed_disruptions",
-			"Nodes that budgets allow to disrupt, including those that are being disrupted.", "nodepool", "reason"),
+			"Nodes that budgets allow to disrupt, including those that are being disrupted; reason as in budgets, such as Empty.", "nodepool", "reason"),
 		NodesConsumingBudgets: b.Gauges("karpenter_nodepools_nodes_consuming_budgets",
-			"Nodes that count against budgets: not ready or deleting.", "nodepool", "reason"),
+			"Nodes that count against budgets: not ready or deleting; reason as in budgets, such as Empty.", "nodepool", "reason"),
 	}
 }
