@@ -3,7 +3,6 @@ package workloads
 import (
 	"cmp"
 	"maps"
-	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,8 +17,10 @@ const (
 	revisionHistoryKey = "deployment.kubernetes.io/revision-history"
 )
 
-// notCopied are annotations of a Deployment that its ReplicaSets do not get.
-var notCopied = []string{revisionKey, revisionHistoryKey, appsv1.DeprecatedRollbackTo, corev1.LastAppliedConfigAnnotation}
+// copied: the ReplicaSets of a Deployment get this annotation of it.
+func copied(key string) bool {
+	return key != revisionKey && key != revisionHistoryKey && key != appsv1.DeprecatedRollbackTo && key != corev1.LastAppliedConfigAnnotation
+}
 
 // revisionOf is the number of a revision; 0 without one.
 func revisionOf(annotations map[string]string) int {
@@ -38,7 +39,7 @@ func currentAnnotations(d *appsv1.Deployment, present map[string]string, old []*
 	out := map[string]string{}
 	maps.Copy(out, present)
 	for key, value := range d.Annotations {
-		if !slices.Contains(notCopied, key) {
+		if copied(key) {
 			out[key] = value
 		}
 	}

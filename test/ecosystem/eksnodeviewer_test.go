@@ -143,7 +143,7 @@ func apply(t *testing.T, cluster *kubernetes.Clientset, path, file string) {
 }
 
 // demo starts a cluster in memory with the controller, and returns the kubeconfig. It is not part of this module: the dependencies of
-// other tools have versions of their own.
+// other tools have different versions.
 func demo(t *testing.T) (kubeconfig string) {
 	t.Helper()
 	program := os.Getenv("KARPENTER_BIN")
