@@ -46,6 +46,17 @@ type comparison struct {
 
 // compare prints the prices of both sides for every scenario of a folder.
 func compare(ctx context.Context, folder string, out io.Writer) error {
+	return eachScenario(folder, out, func(s scenariofile.Scenario, reader *manifest.Reader, vendor cloud.Cloud) any {
+		c := comparison{Name: s.Name}
+		if err := c.answer(ctx, s, reader, vendor); err != nil {
+			c.Error = err.Error()
+		}
+		return c
+	})
+}
+
+// eachScenario prints the answer to every scenario of a folder as a line of JSON.
+func eachScenario(folder string, out io.Writer, answer func(scenariofile.Scenario, *manifest.Reader, cloud.Cloud) any) error {
 	log.SetLogger(logr.Discard())
 	paths, err := filepath.Glob(filepath.Join(folder, "*.txtar"))
 	if err != nil {
@@ -73,33 +84,40 @@ func compare(ctx context.Context, folder string, out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		c := comparison{Name: s.Name}
-		if err := c.answer(ctx, s, reader, vendor); err != nil {
-			c.Error = err.Error()
-		}
-		if err := lines.Encode(c); err != nil {
+		if err := lines.Encode(answer(s, reader, vendor)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// answer asks both sides. Preferences are ignored: a plan that meets more of them may cost more.
-func (c *comparison) answer(ctx context.Context, s scenariofile.Scenario, reader *manifest.Reader, vendor cloud.Cloud) (err error) {
-	defer func() {
-		if r := recover(); r != nil { // upstream's fake client refuses some objects so
-			err = fmt.Errorf("panic: %v", r)
-		}
-	}()
+// recovered makes an error of a panic: upstream's fake client refuses some objects so.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("panic: %v", r)
+	}
+}
+
+// objectsOf are the objects that the files of a scenario have.
+func objectsOf(s scenariofile.Scenario, reader *manifest.Reader) ([]client.Object, error) {
 	var objects []client.Object
 	for _, input := range s.Inputs {
 		m, err := reader.Read(input.Name, bytes.NewReader(input.YAML))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		objects = append(objects, m.Objects...)
 	}
-	objects = manifest.Expand(objects)
+	return manifest.Expand(objects), nil
+}
+
+// answer asks both sides. Preferences are ignored: a plan that meets more of them may cost more.
+func (c *comparison) answer(ctx context.Context, s scenariofile.Scenario, reader *manifest.Reader, vendor cloud.Cloud) (err error) {
+	defer recovered(&err)
+	objects, err := objectsOf(s, reader)
+	if err != nil {
+		return err
+	}
 	result, err := simulation.Run(ctx, objects, vendor, simulation.Options{IgnorePreferences: true, BestEffortMinValues: s.Options.BestEffortMinValues})
 	if err != nil {
 		return err
@@ -175,7 +193,9 @@ func initialized(node *corev1.Node) *corev1.Node {
 	if node.Spec.ProviderID == "" {
 		node.Spec.ProviderID = "kwok://" + node.Name
 	}
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	if len(node.Status.Conditions) == 0 {
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	}
 	return node
 }
 

@@ -53,8 +53,12 @@ func main() {
 	flag.IntVar(&s.effort.Runs, "runs", 15, "repeat each measurement up to this often and report the median")
 	flag.DurationVar(&s.effort.Budget, "budget", 2*time.Second, "do not start another repetition after this much measured time")
 	scenarios := flag.String("compare", "", "a folder of scenarios: print the prices of both sides for each as JSON, and nothing else")
+	clusters := flag.String("consolidate", "", "a folder of scenarios with running clusters: print the command of upstream's multi-node consolidation for each as JSON, and nothing else")
 	flag.Parse()
 	start := run
+	if *clusters != "" {
+		start = func(ctx context.Context, _ settings) error { return consolidate(ctx, *clusters, os.Stdout) }
+	}
 	if *scenarios != "" {
 		start = func(ctx context.Context, _ settings) error { return compare(ctx, *scenarios, os.Stdout) }
 	}

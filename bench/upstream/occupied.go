@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -120,21 +121,34 @@ func getAnywhere(ctx context.Context, c client.WithWatch, key client.ObjectKey, 
 // occupied is upstream's state of a cluster.
 func occupied(ctx context.Context, c client.Client, objects []client.Object) (*state.Cluster, error) {
 	cluster := state.NewCluster(clock.RealClock{}, c, noCloud{})
+	return cluster, fill(ctx, cluster, nil, objects)
+}
+
+// fill adds the objects of a cluster to upstream's state of it.
+func fill(ctx context.Context, cluster *state.Cluster, claims []*upstreamv1.NodeClaim, objects []client.Object) error {
+	for _, claim := range claims {
+		cluster.UpdateNodeClaim(claim)
+	}
 	for _, o := range objects {
 		if node, ok := o.(*corev1.Node); ok {
 			if err := cluster.UpdateNode(ctx, node.DeepCopy()); err != nil {
-				return nil, fmt.Errorf("updating upstream with node %q: %w", node.Name, err)
+				return fmt.Errorf("updating upstream with node %q: %w", node.Name, err)
 			}
 		}
 	}
 	for _, o := range objects {
-		if pod, ok := o.(*corev1.Pod); ok {
-			if err := cluster.UpdatePod(ctx, pod.DeepCopy()); err != nil {
-				return nil, fmt.Errorf("updating upstream with pod %q: %w", pod.Name, err)
-			}
+		var err error
+		switch o := o.(type) {
+		case *corev1.Pod:
+			err = cluster.UpdatePod(ctx, o.DeepCopy())
+		case *appsv1.DaemonSet:
+			err = cluster.UpdateDaemonSet(ctx, o.DeepCopy())
+		}
+		if err != nil {
+			return fmt.Errorf("updating upstream with %T %q: %w", o, o.GetName(), err)
 		}
 	}
-	return cluster, nil
+	return nil
 }
 
 // translated are the pools in upstream's order, and their instance types in upstream's types.

@@ -69,7 +69,16 @@ func run(ctx context.Context, n numbers, u upstreamPrices, out string) error {
 				return err
 			}
 		}
-		closing += ", " + prices.String()
+		savings, less, err := u.savings(ctx, n)
+		if err != nil {
+			return err
+		}
+		for _, w := range less {
+			if err := w.report(ctx, out); err != nil {
+				return err
+			}
+		}
+		closing += ", " + prices.String() + ", " + savings.String()
 	}
 	fmt.Println(closing)
 	if len(wrong) > 0 {

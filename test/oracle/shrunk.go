@@ -47,12 +47,12 @@ func newClusters(ctx context.Context) (*generator.Clusters, error) {
 // scenario is a small problem whose answer is wrong in the same way as the first failure, with the plan of today.
 func (w wrongAnswer) scenario(j *judge.Judge) ([]byte, error) {
 	small := w.problem
-	if w.failures[0].Kind == judge.MoreExpensive { // the judge does not know: it is left as it is
+	if kind := w.failures[0].Kind; kind == judge.MoreExpensive || kind == judge.SavesLess { // the judge does not know: it is left as it is
 		plan, err := j.Plan(small)
 		if err != nil {
 			return nil, err
 		}
-		return small.Scenario("More expensive than upstream's plan: "+w.failures[0].Text, plan)
+		return small.Scenario("Upstream's answer is better ("+string(kind)+"): "+w.failures[0].Text, plan)
 	}
 	small.Documents = shrink.Documents(small.Documents, maxTries, func(documents []map[string]any) bool {
 		tried := small

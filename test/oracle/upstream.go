@@ -126,23 +126,33 @@ func judgeOther(j *judge.Judge, p judge.Problem, plan judge.OtherPlan) (verdict,
 }
 
 // ask has bench answer the scenarios of a folder.
-func (u upstreamPrices) ask(ctx context.Context, folder string) ([]answer, error) {
-	command := exec.CommandContext(ctx, u.program, "-compare", folder) //nolint:gosec // the program is an argument
+func (u upstreamPrices) ask(ctx context.Context, folder string) (answers []answer, err error) {
+	err = u.lines(ctx, "-compare", folder, func(lines *json.Decoder) error {
+		var a answer
+		err := lines.Decode(&a)
+		if err == nil {
+			answers = append(answers, a)
+		}
+		return err
+	})
+	return answers, err
+}
+
+// lines has bench answer the scenarios of a folder, and reads the lines of its output one by one.
+func (u upstreamPrices) lines(ctx context.Context, flag, folder string, read func(*json.Decoder) error) error {
+	command := exec.CommandContext(ctx, u.program, flag, folder) //nolint:gosec // the program is an argument
 	command.Stderr = os.Stderr
 	out, err := command.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", u.program, err)
+		return fmt.Errorf("%s: %w", u.program, err)
 	}
-	var answers []answer
 	for lines := json.NewDecoder(bytes.NewReader(out)); ; {
-		var a answer
-		switch err := lines.Decode(&a); {
+		switch err := read(lines); {
 		case errors.Is(err, io.EOF):
-			return answers, nil
+			return nil
 		case err != nil:
-			return nil, fmt.Errorf("reading the answers of %s: %w", u.program, err)
+			return fmt.Errorf("reading the answers of %s: %w", u.program, err)
 		}
-		answers = append(answers, a)
 	}
 }
 

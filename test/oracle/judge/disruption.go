@@ -75,7 +75,7 @@ func (j *Judge) decide(p Problem, objects []client.Object, round int) (*question
 	var all []decision
 	var underway []disrupt.Command
 	for range roundPasses {
-		found, err := pass(view, p.settings(), underway)
+		found, err := pass(view, p.settings(), underway, disrupt.Methods())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -93,7 +93,7 @@ func (j *Judge) decide(p Problem, objects []client.Object, round int) (*question
 }
 
 // pass tries one method after the other until one composes commands.
-func pass(view simulation.DisruptionView, settings simulation.Options, underway []disrupt.Command) ([]decision, error) {
+func pass(view simulation.DisruptionView, settings simulation.Options, underway []disrupt.Command, methods []disrupt.Method) ([]decision, error) {
 	busy := map[string]bool{}
 	for _, c := range underway {
 		for _, id := range c.IDs() {
@@ -125,7 +125,7 @@ func pass(view simulation.DisruptionView, settings simulation.Options, underway 
 	}
 	usages := disrupt.Usages(view.Snapshot, busy)
 	simulators := map[disrupt.Simulation]*disrupt.Simulator{}
-	for _, m := range disrupt.Methods() {
+	for _, m := range methods {
 		taken, _ := m.FilterNodes(candidates)
 		fit, _ := m.FilterPods(taken, obstacles)
 		if len(fit) == 0 {

@@ -101,6 +101,7 @@ const (
 	Forgotten     Kind = "forgotten"      // a pod is in no answer, or in two
 	Apart         Kind = "apart"          // commands hold one after the other, and not together
 	MoreExpensive Kind = "more expensive" // upstream's plan for the same pods costs less
+	SavesLess     Kind = "saves less"     // upstream's multi-node consolidation saves more
 	Protected     Kind = "protected"      // a command disrupts a node that must be left alone
 )
 

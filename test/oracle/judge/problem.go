@@ -98,6 +98,19 @@ func (p Problem) Scenario(comment, plan string) ([]byte, error) {
 			archive.Files = append(archive.Files, txtar.File{Name: name, Data: []byte(text)})
 		}
 	}
+	add("options", p.options())
+	add("input.yaml", string(text))
+	if p.Disrupts() {
+		add("nodes", p.nodeLines())
+		add("disrupt", plan)
+	} else {
+		add("plan", plan)
+	}
+	return txtar.Format(archive), nil
+}
+
+// options are the settings of the problem as the options of a scenario.
+func (p Problem) options() string {
 	options := ""
 	if p.BestEffort {
 		options += "min-values-policy: BestEffort\n"
@@ -108,15 +121,7 @@ func (p Problem) Scenario(comment, plan string) ([]byte, error) {
 	if p.Disrupts() {
 		options += "spot-to-spot: true\nnow: " + now().Format(time.RFC3339) + "\n"
 	}
-	add("options", options)
-	add("input.yaml", string(text))
-	if p.Disrupts() {
-		add("nodes", p.nodeLines())
-		add("disrupt", plan)
-	} else {
-		add("plan", plan)
-	}
-	return txtar.Format(archive), nil
+	return options
 }
 
 func (p Problem) random() *rand.Rand { return rand.New(rand.NewPCG(p.Seed, uint64(len(p.Documents)))) }
