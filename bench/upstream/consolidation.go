@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning"                      //nolint:depguard // it is what we compare with
 	"sigs.k8s.io/karpenter/pkg/controllers/state"                             //nolint:depguard // it is what we compare with
 	"sigs.k8s.io/karpenter/pkg/operator/options"                              //nolint:depguard // it is what we compare with
+	"sigs.k8s.io/karpenter/pkg/state/cost"                                    //nolint:depguard // it is what we compare with
 	"sigs.k8s.io/karpenter/pkg/state/virtualpods"                             //nolint:depguard // it is what we compare with
 	"sigs.k8s.io/karpenter/pkg/test/v1alpha1"                                 //nolint:depguard // it is what we compare with
 
@@ -67,10 +68,16 @@ func Consolidate(r Running) (Command, error) {
 	if err := fill(ctx, cluster, claims, r.Objects); err != nil {
 		return Command{}, err
 	}
+	costs := cost.NewClusterCost(ctx, provider, c)
+	for _, claim := range claims {
+		if err := costs.UpdateNodeClaim(ctx, claim); err != nil {
+			return Command{}, fmt.Errorf("pricing nodeclaim %q: %w", claim.Name, err)
+		}
+	}
 	provisioner := provisioning.NewProvisioner(c, noEvents{}, provider, cluster, clk, deviceallocation.NewController(c), virtualpods.NewVirtualPodCache(c))
 	queue := disruption.NewQueue(c, noEvents{}, cluster, clk, provisioner)
 	method := disruption.NewMultiNodeConsolidation(disruption.MakeConsolidation(clk, cluster, c, provisioner, provider, noEvents{}, queue), disruption.WithValidator(valid{}))
-	candidates, totals, err := disruption.GetCandidatesWithTotals(ctx, cluster, c, noEvents{}, clk, provider, method.ShouldDisrupt, method.Class(), queue, nil)
+	candidates, totals, err := disruption.GetCandidatesWithTotals(ctx, cluster, c, noEvents{}, clk, provider, method.ShouldDisrupt, method.Class(), queue, costs)
 	if err != nil {
 		return Command{}, fmt.Errorf("finding candidates: %w", err)
 	}

@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -20,7 +21,7 @@ const (
 //
 // Problem: of all sets of candidates within the budgets find the one whose removal, with at most one new node, saves
 // most. Approach: four kinds of sets compete. Prefixes of all candidates, best savings ratio first, found by bisection, and
-// the same for each pool. As many nodes as can be deleted together, found by adding one after the other. And sets that one new
+// the same for each pool; where budgets are short also without nodes that cost nothing to disrupt, and by price. As many nodes as can be deleted together, found by adding one after the other. And sets that one new
 // node can replace, on top of these, found by growing small windows. Invariant: every set was evaluated as a
 // whole, and no result saves less than the first kind does. Cost: a few hundred evaluations, each linear in the pods of its
 // set.
@@ -72,6 +73,9 @@ func decideMulti(s Session, fit []Candidate) Decision {
 				own := slices.DeleteFunc(slices.Clone(prefix), func(c Candidate) bool { return c.Node.Pool != pool })
 				m.bisect(own)
 			}
+		}
+		if len(prefix) < len(m.order) {
+			m.spendBudgets()
 		}
 		m.grow()
 	}
@@ -154,6 +158,15 @@ func (m *search) bisect(list []Candidate) {
 			high = mid - 1
 		}
 	}
+}
+
+// spendBudgets bisects other prefixes where budgets allow fewer nodes than there are: a node whose pods cost nothing to evict has a high
+// ratio and may be cheap. Upstream leaves such nodes to emptiness.
+func (m *search) spendBudgets() {
+	costly := slices.DeleteFunc(slices.Clone(m.order), func(c Candidate) bool { return c.DisruptionCost <= baseCost })
+	m.bisect(m.within(costly))
+	slices.SortStableFunc(costly, func(a, b Candidate) int { return cmp.Compare(b.Price, a.Price) })
+	m.bisect(m.within(costly))
 }
 
 // grow adds nodes to a set for as long as all of them can be deleted, many at a time where possible, and then searches for

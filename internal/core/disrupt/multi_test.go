@@ -53,6 +53,14 @@ func TestMulti(t *testing.T) {
 			t.Error("the budget held a node back, and nothing says so")
 		}
 	})
+	t.Run("a short budget is not spent on cheap nodes whose pods cost nothing to evict", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		f.node("a", onDemand, "x4", 100).Pods[0].EvictionCost = 0
+		f.node("b", onDemand, "x6", 100)
+		f.node("c", onDemand, "x6", 100)
+		f.node("d", onDemand, "x8", 1000, 200).Disruption.Consolidatable = false
+		f.want(f.decide(multiNode(), 2), "delete b+c")
+	})
 	t.Run("at least two nodes are needed", func(t *testing.T) {
 		t.Attr("covers", "C430")
 		f := newFleet(t, sizes(3, onDemand))
