@@ -28,6 +28,8 @@ type Command struct {
 	// Replacements are launched first. Static is set when one NodeClaim from the template of a static pool is.
 	Replacements []solve.NodeClaim
 	Static       bool
+	// First are the UIDs of pods that the simulation tried before all others.
+	First map[string]bool
 	// Placements are the places of pods on existing nodes.
 	Placements []solve.Placement
 }

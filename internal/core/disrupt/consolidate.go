@@ -18,8 +18,13 @@ const minSpotToSpotTypes = 15
 //
 // Source: disruption specification, evaluating one candidate set.
 func (sim *Simulator) Consolidate(set []Candidate, kind string) (Command, *Obstacle) {
-	t := sim.Simulate(set)
-	command := Command{Reason: Underutilized, Type: kind, Candidates: set}
+	return sim.consolidate(set, kind, nil)
+}
+
+// consolidate is Consolidate with pods, by UID, that are tried before all others.
+func (sim *Simulator) consolidate(set []Candidate, kind string, first map[string]bool) (Command, *Obstacle) {
+	t := sim.simulate(set, solve.Choices{First: first})
+	command := Command{Reason: Underutilized, Type: kind, Candidates: set, First: first}
 	if len(t.Failed) > 0 {
 		return Command{}, &Obstacle{Code: NoOtherPlace, Node: set[0].Node, Detail: describeUnplaced(t.Failed)}
 	}

@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -15,6 +16,7 @@ const (
 	firstChunk     = 8
 	windowStarts   = 24
 	maxEvaluations = 300
+	maxRetries     = 100
 )
 
 // multiNode replaces several nodes by one, or by none.
@@ -50,8 +52,8 @@ type search struct {
 	best  evaluation
 	// rejected is the last set that only its score ruled out.
 	rejected evaluation
-	// merges is how many merges were tried.
-	merges int
+	// merges is how many merges were tried, retries how many sets were simulated again in another order.
+	merges, retries int
 }
 
 func decideMulti(s Session, fit []Candidate) Decision {
@@ -120,7 +122,7 @@ func (m *search) within(list []Candidate) []Candidate {
 // try evaluates a set as a whole, remembers it if it is the best so far, and reports whether it works.
 func (m *search) try(set []Candidate) bool {
 	v := evaluation{done: true}
-	v.command, v.obstacle = m.sim.Consolidate(set, "multi")
+	v.command, v.obstacle = m.consolidate(set)
 	if v.obstacle != nil {
 		return false
 	}
@@ -132,6 +134,24 @@ func (m *search) try(set []Candidate) bool {
 		m.best = v
 	}
 	return true
+}
+
+// consolidate decides about a set. First fit gives a place to a pod that has others, and then a pod with fewer choices finds none. The pods
+// that found no place on an existing node are tried again before all others.
+func (m *search) consolidate(set []Candidate) (Command, *Obstacle) {
+	best, o := m.sim.Consolidate(set, "multi")
+	first := map[string]bool{}
+	for o != nil || len(best.Replacements) > 0 {
+		if m.retries >= maxRetries || m.Expired() || !m.sim.unplaced(first) {
+			break
+		}
+		m.retries++
+		command, again := m.sim.consolidate(set, "multi", maps.Clone(first))
+		if again == nil && (o != nil || command.Savings() > best.Savings()) {
+			best, o = command, nil
+		}
+	}
+	return best, o
 }
 
 // better prefers the result with higher savings, then the one with less disruption.
@@ -202,7 +222,7 @@ func (m *search) deletes(set []Candidate) bool {
 	if len(m.within(set)) < len(set) {
 		return false
 	}
-	command, o := m.sim.Consolidate(set, "multi")
+	command, o := m.consolidate(set)
 	return o == nil && len(command.Replacements) == 0 && m.sim.Score(command).Approved
 }
 

@@ -61,6 +61,25 @@ func TestMulti(t *testing.T) {
 		f.node("d", onDemand, "x8", 1000, 200).Disruption.Consolidatable = false
 		f.want(f.decide(multiNode(), 2), "delete b+c")
 	})
+	t.Run("a pod with choices leaves a place to one without", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		f.node("a", onDemand, "x2", 1500)
+		only := f.node("b", onDemand, "x2", 1200).Pods[0]
+		only.Shape.Selector = requirement.NewSet(requirement.New("kubernetes.io/hostname", requirement.In, "first"))
+		f.node("first", onDemand, "x2", 100).Disruption.Consolidatable = false
+		f.node("second", onDemand, "x2", 100).Disruption.Consolidatable = false
+		d := f.decide(multiNode(), 9)
+		f.want(d, "delete a+b")
+		if len(d.Commands) != 1 {
+			return
+		}
+		list := f.candidates()
+		fit, _ := multiNode().FilterNodes(list)
+		v := f.input.Simulator(list, ForConsolidation).Validate(d.Commands[0], fit, nil, Budgets{"default": 9})
+		if len(v.Dropped) > 0 || len(v.Command.Candidates) != 2 || len(v.Command.Placements) != 2 || !v.Command.First[only.UID] {
+			t.Errorf("validation gives %s and drops %v", v.Command.Text("x"), v.Dropped)
+		}
+	})
 	t.Run("at least two nodes are needed", func(t *testing.T) {
 		t.Attr("covers", "C430")
 		f := newFleet(t, sizes(3, onDemand))

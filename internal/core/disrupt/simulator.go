@@ -139,10 +139,10 @@ type UnplacedPod struct {
 }
 
 // Simulate returns the outcome without the candidates.
-func (sim *Simulator) Simulate(set []Candidate) Outcome { return sim.simulate(set, nil) }
+func (sim *Simulator) Simulate(set []Candidate) Outcome { return sim.simulate(set, solve.Choices{}) }
 
-// simulate is Simulate with the only places for some pods, by UID.
-func (sim *Simulator) simulate(set []Candidate, destinations map[string]string) Outcome {
+// simulate is Simulate with choices for some pods.
+func (sim *Simulator) simulate(set []Candidate, choices solve.Choices) Outcome {
 	var nodes []*model.Node
 	var pods []*model.Pod
 	var t Outcome
@@ -155,7 +155,7 @@ func (sim *Simulator) simulate(set []Candidate, destinations map[string]string) 
 			}
 		}
 	}
-	t.Plan = sim.base.SolveTo(nodes, pods, destinations)
+	t.Plan = sim.base.SolveTo(nodes, pods, choices)
 	sim.last.set, sim.last.plan = set, t.Plan
 	t.Failed = append(append(t.Failed, sim.withUnmetAffinity(set, t.Plan)...), sim.withUndecidedSpread(set)...)
 	for _, r := range t.Plan.Unschedulable {
@@ -187,6 +187,29 @@ func (sim *Simulator) simulate(set []Candidate, destinations map[string]string) 
 	return t
 }
 
+// unplaced adds those pods of the candidates that the last simulation placed on no existing node to a set of UIDs. It reports false if
+// there are none, or no others.
+func (sim *Simulator) unplaced(into map[string]bool) bool {
+	before, placed := len(into), 0
+	for _, at := range sim.last.plan.Placements {
+		placed += len(at.Pods)
+	}
+	add := func(list []*model.Pod) {
+		for _, p := range list {
+			if p.Node != "" && !sim.leaving[p.UID] {
+				into[p.UID] = true
+			}
+		}
+	}
+	for _, claim := range sim.last.plan.NodeClaims {
+		add(claim.Pods)
+	}
+	for _, u := range sim.last.plan.Unschedulable {
+		add(u.Pods)
+	}
+	return len(into) > before && placed > 0
+}
+
 // Keep makes later simulations assume the outcome of the last one; false where that is not possible.
 func (sim *Simulator) Keep() bool {
 	if !sim.base.Commit() {
@@ -207,9 +230,9 @@ func (sim *Simulator) Reset() {
 func (sim *Simulator) assumeUnderway() {
 	for _, c := range sim.input.Underway {
 		to := c.destinations()
-		t := sim.simulate(c.Candidates, to)
+		t := sim.simulate(c.Candidates, solve.Choices{Destinations: to, First: c.First})
 		if slices.ContainsFunc(t.Failed, func(p UnplacedPod) bool { _, ok := to[p.Pod.UID]; return ok }) {
-			sim.Simulate(c.Candidates) // something has changed: kube-scheduler will find other places
+			sim.simulate(c.Candidates, solve.Choices{First: c.First}) // something has changed: kube-scheduler will find other places
 		}
 		if !sim.Keep() {
 			break

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
 // Failure is the class of a failed validation, for metrics and events.
@@ -93,7 +94,7 @@ func (sim *Simulator) Validate(c Command, fit []Candidate, obstacles []Obstacle,
 		v.Command.Candidates = nil
 		return v
 	}
-	t := sim.Simulate(v.Command.Candidates)
+	t := sim.simulate(v.Command.Candidates, solve.Choices{First: c.First})
 	drop := func(o Obstacle) Validation {
 		o.Node = c.Candidates[0].Node
 		return Validation{Command: Command{Reason: c.Reason, Type: c.Type}, Dropped: []Obstacle{o}}
@@ -110,7 +111,7 @@ func (sim *Simulator) Validate(c Command, fit []Candidate, obstacles []Obstacle,
 			return drop(Obstacle{Code: OtherResult, Count: len(t.Plan.NodeClaims)})
 		}
 	}
-	v.Command.Replacements, v.Command.Placements = c.Replacements, sim.placements(t)
+	v.Command.Replacements, v.Command.Placements, v.Command.First = c.Replacements, sim.placements(t), c.First
 	return v
 }
 

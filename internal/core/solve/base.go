@@ -28,13 +28,19 @@ func NewBase(p Problem, movable []*model.Pod) *Base { return &Base{compile.NewBa
 // Solve places pods, which run on the nodes without, as if these nodes did not exist. Pods that stay on them count for
 // topology only.
 func (b *Base) Solve(without []*model.Node, pods []*model.Pod) Plan {
-	return b.SolveTo(without, pods, nil)
+	return b.SolveTo(without, pods, Choices{})
 }
 
-// SolveTo is Solve with Destinations of some of the pods.
-func (b *Base) SolveTo(without []*model.Node, pods []*model.Pod, destinations map[string]string) Plan {
+// Choices restrict the choices of a what-if, see Problem.
+type Choices struct {
+	Destinations map[string]string
+	First        map[string]bool
+}
+
+// SolveTo is Solve with choices for some of the pods.
+func (b *Base) SolveTo(without []*model.Node, pods []*model.Pod, choices Choices) Plan {
 	p := b.base.Problem
-	p.Destinations = destinations
+	p.Destinations, p.First = choices.Destinations, choices.First
 	p.Pods = slices.Concat(p.Pods, pods)
 	p.ExcludedNodes = slices.Concat(p.ExcludedNodes, without)
 	if p.Devices != nil {

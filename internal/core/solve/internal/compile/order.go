@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// InOrder is the pods of the problem in order of trial: existing pods before virtual ones, which stand for headroom; where limits may
+// InOrder is the pods of the problem in order of trial: those of First before all others; existing pods before virtual ones, which stand for headroom; where limits may
 // leave some without a node, by priority; those that request extended resources before others use up the nodes that have them; those that
 // volumes bind to a few zones before pods of the same spread that have a choice take the skew of these zones; then large before small, and
 // old before young.
@@ -20,16 +20,23 @@ import (
 func (p *Problem) InOrder() []*model.Pod {
 	places, shapes := p.shapes()
 	ranks, many := p.ranks(shapes)
-	ends := make([]int, 2*many+1)
+	buckets, shift := 2*many, 0
+	if len(p.First) > 0 {
+		buckets, shift = 3*many, many
+	}
+	ends := make([]int, buckets+1)
 	for i, pod := range p.Pods {
 		at := ranks[places[i]]
+		if !p.First[pod.UID] {
+			at += shift
+		}
 		if pod.Virtual {
 			at += many
 		}
 		places[i] = int32(at) //nolint:gosec // there are not more ranks than pods
 		ends[at+1]++
 	}
-	for i := range 2 * many {
+	for i := range buckets {
 		ends[i+1] += ends[i]
 	}
 	pods := make([]*model.Pod, len(p.Pods))
@@ -38,7 +45,7 @@ func (p *Problem) InOrder() []*model.Pod {
 		ends[places[i]]++
 	}
 	start := 0
-	for _, end := range ends[:2*many] {
+	for _, end := range ends[:buckets] {
 		if same := pods[start:end]; !slices.IsSortedFunc(same, older) {
 			slices.SortFunc(same, older)
 		}

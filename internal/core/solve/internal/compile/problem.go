@@ -26,6 +26,8 @@ type Problem struct {
 	Cordoned, CordonExempt map[string]bool
 	// Destinations are the only places for some pods, by UID: the ID of a node, cordoned or not, or NewNode.
 	Destinations map[string]string
+	// First are the UIDs of pods that are tried before all others.
+	First map[string]bool
 	// Namespaces are the labels of the namespaces, by name, for terms that select namespaces by label.
 	Namespaces map[string]map[string]string
 	// Pools may launch, in any order; weight and name decide.
