@@ -56,7 +56,7 @@ func (u upstreamPrices) savings(ctx context.Context, n numbers) (t savingsTally,
 	}
 	problems := map[string]judge.Problem{}
 	for s := n.seed; s < n.seed+n.count; s++ {
-		if !n.disrupts(s) {
+		if !n.disrupts(s) || s/n.every%u.every != 0 {
 			continue
 		}
 		p, err := clusters.Problem(s, n.nodes)

@@ -28,7 +28,7 @@ func main() {
 	out := flag.String("out", "", "folder for the scenarios of wrong answers; empty for none")
 	var u upstreamPrices
 	flag.StringVar(&u.program, "bench", "", "path of the program bench, which compares prices with upstream's; empty for no comparison")
-	flag.Uint64Var(&u.every, "compare", 5, "compare the prices of one of so many problems")
+	flag.Uint64Var(&u.every, "compare", 5, "compare the prices of one of so many problems, and consolidation in one of so many clusters")
 	flag.Parse()
 	if err := run(context.Background(), n, u, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "oracle:", err)

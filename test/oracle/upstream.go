@@ -17,7 +17,7 @@ import (
 
 // upstreamPrices compares the prices of plans with those of upstream's plans, which the program bench computes.
 type upstreamPrices struct {
-	// program is the path of bench; empty for no comparison. One of so many problems is compared.
+	// program is the path of bench; empty for no comparison. One of so many problems is compared, and one of so many clusters.
 	program string
 	every   uint64
 }
