@@ -62,6 +62,15 @@ func (c Command) Cost() float64 {
 	return sum
 }
 
+// disruptionCost is the sum of the disruption costs of the nodes.
+func (c Command) disruptionCost() float64 {
+	sum := 0.0
+	for _, candidate := range c.Candidates {
+		sum += candidate.DisruptionCost
+	}
+	return sum
+}
+
 // Savings are the savings of the command in dollars per hour, if every launch is as cheap as possible.
 func (c Command) Savings() float64 {
 	sum := c.Cost()

@@ -137,7 +137,7 @@ func (m *search) try(set []Candidate) bool {
 }
 
 // consolidate decides about a set. First fit gives a place to a pod that has others, and then a pod with fewer choices finds none. The pods
-// that found no place on an existing node are tried again before all others.
+// that found no place on an existing node are retried before all others.
 func (m *search) consolidate(set []Candidate) (Command, *Obstacle) {
 	best, o := m.sim.Consolidate(set, "multi")
 	first := map[string]bool{}
@@ -161,6 +161,9 @@ func better(a, b Command) bool {
 	if gain := a.Savings() - b.Savings(); gain > noise || gain < -noise {
 		return gain > 0
 	}
+	if x, y := a.disruptionCost(), b.disruptionCost(); x < y-noise || x > y+noise {
+		return x < y
+	}
 	if x, y := a.Pods(), b.Pods(); x != y {
 		return x < y
 	}
@@ -181,10 +184,18 @@ func (m *search) bisect(list []Candidate) {
 }
 
 // spendBudgets bisects other prefixes where budgets allow fewer nodes than there are: a node whose pods cost nothing to evict has a high
-// ratio and may be cheap. Upstream leaves such nodes to emptiness.
+// ratio and may be cheap. Upstream leaves such nodes to emptiness. One node that cannot be moved must not spoil all sets either: each of the
+// first nodes is also combined with those of the best ratio.
 func (m *search) spendBudgets() {
 	costly := slices.DeleteFunc(slices.Clone(m.order), func(c Candidate) bool { return c.DisruptionCost <= baseCost })
 	m.bisect(m.within(costly))
+	for i, c := range costly[:min(len(costly), windowStarts)] {
+		set := m.within(slices.Concat([]Candidate{c}, costly[:i], costly[i+1:]))
+		if m.Expired() || len(set) > maxNodesPerCommand {
+			break
+		}
+		m.try(set)
+	}
 	slices.SortStableFunc(costly, func(a, b Candidate) int { return cmp.Compare(b.Price, a.Price) })
 	m.bisect(m.within(costly))
 }

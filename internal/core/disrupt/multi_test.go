@@ -8,6 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
 func TestMulti(t *testing.T) {
@@ -60,6 +61,15 @@ func TestMulti(t *testing.T) {
 		f.node("c", onDemand, "x6", 100)
 		f.node("d", onDemand, "x8", 1000, 200).Disruption.Consolidatable = false
 		f.want(f.decide(multiNode(), 2), "delete b+c")
+	})
+	t.Run("a short budget is not spent on a node that cannot be removed", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		f.node("a", onDemand, "x6", 100)
+		f.node("b", onDemand, "x6", 5900)
+		f.node("c", onDemand, "x6", 150)
+		f.node("d", onDemand, "x8", 1000, 200).Disruption.Consolidatable = false
+		f.nodes[1].Pods[0].Shape.Requests = f.nodes[1].Pods[0].Shape.Requests.Set(resource.CPU, 7000)
+		f.want(f.decide(multiNode(), 2), "delete a+c")
 	})
 	t.Run("a pod with choices leaves a place to one without", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
