@@ -82,7 +82,7 @@ attacks: build local ## Run hostile tenants beside honest pods, and check that t
 	@go build -o $(BIN)/attacks ./test/attacks
 	@$(BIN)/attacks -launcher=$(BIN)/local -controller=$(BIN)/karpenter -attack='$(ATTACK)'
 
-oracle: ## Have kube-scheduler judge plans and disruption for random problems, and compare prices with upstream's; bin/oracle-failures gets scenarios: COUNT=10000 SEED=1
+oracle: ## Have kube-scheduler judge plans and disruption for random problems, and compare prices and consolidation with upstream's; bin/oracle-failures gets scenarios: COUNT=10000 SEED=1
 	@go build -C test/oracle -o $(BIN)/oracle . && go build -C bench -o $(BIN)/bench .
 	@$(BIN)/oracle -count='$(COUNT)' -seed='$(SEED)' -out=$(BIN)/oracle-failures -bench=$(BIN)/bench
 
