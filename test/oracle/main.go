@@ -154,7 +154,7 @@ func (w wrongAnswer) report(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	text, err := w.scenario(j)
+	text, err := w.scenario(ctx, j)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"time"
 
 	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -13,8 +14,12 @@ import (
 	"github.com/karpenter-anew/karpenter/test/oracle/shrink"
 )
 
-// maxTries is how many smaller problems are tried for a failure: some seconds of work, or a minute for a large cluster.
-const maxTries = 1500
+const (
+	// maxTries is how many smaller problems are tried for a failure: some seconds of work, but hours for a large cluster.
+	maxTries = 1500
+	// maxShrinking is when the attempts for a failure end.
+	maxShrinking = 3 * time.Minute
+)
 
 // newJudge builds a judge for the simulated cloud with its generic catalog, which scenarios use, too.
 func newJudge(ctx context.Context) (*judge.Judge, error) {
@@ -45,7 +50,7 @@ func newClusters(ctx context.Context) (*generator.Clusters, error) {
 }
 
 // scenario is a small problem whose answer is wrong in the same way as the first failure, with the plan of today.
-func (w wrongAnswer) scenario(j *judge.Judge) ([]byte, error) {
+func (w wrongAnswer) scenario(ctx context.Context, j *judge.Judge) ([]byte, error) {
 	small := w.problem
 	if kind := w.failures[0].Kind; kind == judge.MoreExpensive || kind == judge.SavesLess { // the judge does not know: it is left as it is
 		plan, err := j.Plan(small)
@@ -54,14 +59,16 @@ func (w wrongAnswer) scenario(j *judge.Judge) ([]byte, error) {
 		}
 		return small.Scenario("Upstream's answer is better ("+string(kind)+"): "+w.failures[0].Text, plan)
 	}
-	small.Documents = shrink.Documents(small.Documents, maxTries, func(documents []map[string]any) bool {
+	ctx, cancel := context.WithTimeout(ctx, maxShrinking)
+	defer cancel()
+	small.Documents = shrink.Documents(ctx, small.Documents, maxTries, func(documents []map[string]any) bool {
 		tried := small
 		tried.Documents = documents
 		return slices.ContainsFunc(j.Judge(tried), w.failures[0].Same)
 	})
 	text := w.failures[0].Text
 	for _, f := range j.Judge(small) {
-		if f.Same(w.failures[0]) {
+		if w.failures[0].Same(f) {
 			text = f.Text
 		}
 	}

@@ -321,13 +321,13 @@ func (j *Judge) prepare(q *question, l launch) error {
 
 // unbound describes the pods that wait.
 func (l launch) unbound(waiting []arrival, whys []string) *Failure {
-	texts := make([]string, len(waiting))
+	texts, workloads := make([]string, len(waiting)), make([]string, len(waiting))
 	for i, a := range waiting {
 		name := l.names[a.node]
 		if name == "" {
 			name = a.node
 		}
-		texts[i] = fmt.Sprintf("pod %s on %s: %s", a.pod.Name, name, whys[i])
+		texts[i], workloads[i] = fmt.Sprintf("pod %s on %s: %s", a.pod.Name, name, whys[i]), workloadOf(a.pod)
 	}
 	slices.Sort(texts)
 	plugins := make([]string, len(whys))
@@ -335,5 +335,6 @@ func (l launch) unbound(waiting []arrival, whys []string) *Failure {
 		plugins[i], _, _ = strings.Cut(why, ":")
 	}
 	slices.Sort(plugins)
-	return &Failure{Kind: Unbound, Text: strings.Join(texts, "; "), Plugins: slices.Compact(plugins)}
+	slices.Sort(workloads)
+	return &Failure{Kind: Unbound, Text: strings.Join(texts, "; "), Plugins: slices.Compact(plugins), Workloads: slices.Compact(workloads)}
 }

@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
 
 func TestFailuresHaveAllReasons(t *testing.T) {
@@ -20,5 +23,42 @@ func TestFailuresHaveAllReasons(t *testing.T) {
 	}
 	if !mixed.Same(known) || known.Same(mixed) || mixed.Same(Failure{Kind: Unbound}) || (Failure{Kind: Unbound}).Same(known) {
 		t.Error("a failure is the same as one with other reasons")
+	}
+}
+
+func TestFailuresOfOtherCausesDiffer(t *testing.T) {
+	f := Failure{Kind: Refused, Reasons: []unschedulable.Code{unschedulable.NoInstanceType, unschedulable.TopologyUnsatisfiable}, Workloads: []string{"default/ReplicaSet a"}}
+	with := func(change func(*Failure)) Failure {
+		other := f
+		change(&other)
+		return other
+	}
+	if !f.Same(with(func(o *Failure) { o.Text, o.Reasons = "other pods", o.Reasons[1:] })) {
+		t.Error("a failure with fewer reasons is not the same")
+	}
+	for name, other := range map[string]Failure{
+		"kind":       with(func(o *Failure) { o.Kind = Unbound }),
+		"reasons":    with(func(o *Failure) { o.Reasons = []unschedulable.Code{unschedulable.NoPools} }),
+		"no reasons": with(func(o *Failure) { o.Reasons = nil }),
+		"workloads":  with(func(o *Failure) { o.Workloads = []string{"default/ReplicaSet b"} }),
+	} {
+		if f.Same(other) {
+			t.Errorf("a failure with other %s is the same", name)
+		}
+	}
+}
+
+func TestWorkloadOfReplicas(t *testing.T) {
+	is := true
+	pod := func(name string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: name, OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "work", Controller: &is}},
+		}}
+	}
+	if a, b := workloadOf(pod("work-0")), workloadOf(pod("work-1")); a != b {
+		t.Errorf("replicas belong to %q and %q", a, b)
+	}
+	if a, b := workloadOf(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}), workloadOf(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "b"}}); a == b {
+		t.Errorf("pods without a workload both belong to %q", a)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/test/oracle/kubescheduler"
@@ -72,12 +73,30 @@ type Failure struct {
 	Text string
 	// Plugins are those of kube-scheduler that refuse pods, sorted; none for other failures.
 	Plugins []string
+	// Reasons are those for which the engine refuses a pod, sorted; none for other failures.
+	Reasons []unschedulable.Code
+	// Workloads are those of the pods, sorted; none for failures that are not about pods.
+	Workloads []string
 }
 
-// Same reports whether another failure is of the same sort, with no more plugins.
+// Same reports whether another failure has the same cause, as far as it shows: it is of the same sort, with no other plugins, reasons and
+// workloads. It may have fewer.
 func (f Failure) Same(other Failure) bool {
-	return f.Kind == other.Kind && (len(f.Plugins) == 0) == (len(other.Plugins) == 0) &&
-		!slices.ContainsFunc(other.Plugins, func(plugin string) bool { return !slices.Contains(f.Plugins, plugin) })
+	return f.Kind == other.Kind && some(f.Plugins, other.Plugins) && some(f.Reasons, other.Reasons) && some(f.Workloads, other.Workloads)
+}
+
+// some reports whether all values of part are in whole, and there are some if whole has any.
+func some[T comparable](whole, part []T) bool {
+	return (len(whole) == 0) == (len(part) == 0) && !slices.ContainsFunc(part, func(value T) bool { return !slices.Contains(whole, value) })
+}
+
+// workloadOf is what a pod belongs to: the pods of a smaller problem may have other names.
+func workloadOf(pod *corev1.Pod) string {
+	name := pod.Name
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		name = owner.Kind + " " + owner.Name
+	}
+	return pod.Namespace + "/" + name
 }
 
 // only reports whether one plugin refuses all pods.

@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 	"github.com/karpenter-anew/karpenter/test/scenario/check"
 )
 
@@ -21,12 +22,23 @@ const perGroup = 3
 type refusedPods struct {
 	pod     *corev1.Pod
 	options []option
+	reasons []unschedulable.Code
 }
 
 // option is a new node that a refused pod may be tried on.
 type option struct {
 	node *corev1.Node
 	text string
+}
+
+// codes are what the engine says about refused pods, without the pools.
+func codes(reasons []unschedulable.Reason) []unschedulable.Code {
+	out := make([]unschedulable.Code, len(reasons))
+	for i := range reasons {
+		out[i] = reasons[i].Code
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 func (q *question) refused() (out []refusedPods) {
@@ -38,7 +50,7 @@ func (q *question) refused() (out []refusedPods) {
 				continue
 			}
 			seen[key] = true
-			out = append(out, refusedPods{pod: pod, options: q.options(pod)})
+			out = append(out, refusedPods{pod: pod, options: q.options(pod), reasons: codes(u.Reasons)})
 		}
 	}
 	return out
@@ -60,6 +72,7 @@ func (j *Judge) refusals(q *question) (failures []Failure) {
 		if len(places) > 0 {
 			failures = append(failures, Failure{
 				Kind: Refused, Text: fmt.Sprintf("pod %s is refused and could run on %s", g.pod.Name, strings.Join(places[:min(len(places), 4)], ", ")),
+				Reasons: g.reasons, Workloads: []string{workloadOf(g.pod)},
 			})
 		}
 	}

@@ -5,6 +5,7 @@
 package shrink
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,10 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Documents returns documents from which nothing can be removed without losing the failure, or what is left after a number of tries.
-func Documents(documents []map[string]any, tries int, fails func([]map[string]any) bool) []map[string]any {
-	s := &shrinker{fails: fails, left: tries, documents: documents}
-	for changed := true; changed && s.left > 0; {
+// Documents returns documents from which nothing can be removed without losing the failure, or what is left after a number of tries, or
+// when ctx ends.
+func Documents(ctx context.Context, documents []map[string]any, tries int, fails func([]map[string]any) bool) []map[string]any {
+	s := &shrinker{fails: fails, left: tries, ends: ctx.Done(), documents: documents}
+	for changed := true; changed && !s.over(); {
 		changed = s.dropDocuments()
 		for i := range s.documents {
 			changed = s.dropFields(i) || changed
@@ -27,12 +29,26 @@ func Documents(documents []map[string]any, tries int, fails func([]map[string]an
 type shrinker struct {
 	fails     func([]map[string]any) bool
 	left      int
+	ends      <-chan struct{}
 	documents []map[string]any
+}
+
+// over reports whether no tries are left, or no time.
+func (s *shrinker) over() bool {
+	select {
+	case <-s.ends:
+		return true
+	default:
+		return s.left <= 0
+	}
 }
 
 // try keeps a candidate that still fails.
 func (s *shrinker) try(candidate []map[string]any) bool {
-	if s.left--; s.left < 0 || !s.fails(candidate) {
+	if s.over() {
+		return false
+	}
+	if s.left--; !s.fails(candidate) {
 		return false
 	}
 	s.documents = candidate
