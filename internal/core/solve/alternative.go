@@ -4,13 +4,16 @@ import (
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
 )
 
 // Problem: first fit decides pod by pod, and constraints on other pods fix what it decides: repacking leaves pods in their domains and
 // their pools. Which of the open nodes takes a pod, and which of equal domains is opened, is arbitrary, and what follows may cost more
 // than another choice. Approach: small problems with such constraints are solved again with other strategies, and the cheapest plan counts.
-// Invariant: no pod loses its place or a preference. Cost: a multiple of that of a small problem.
+// The problem is compiled once: a strategy costs what placing and repacking cost. The first strategies prefer other open nodes, the next ones
+// put one run of pods before the others, and the rest permute the queue and the domains that are equally full.
+// Invariant: no pod loses its place or a preference. Cost: a multiple of placing the pods of a small problem.
 
 const (
 	// maxAlternativePods is how many pods a problem may have to be solved with several strategies.
@@ -18,30 +21,99 @@ const (
 	// minNodeSaving is the part of the price that a plan has to save for each node that it has more than another one: a failure is more
 	// likely with more nodes.
 	minNodeSaving = 0.01
+	// maxTries is how many strategies a problem is solved with besides the first, whatIfTries the same for a what-if, which is one of many.
+	maxTries, whatIfTries = 40, 3
+	// maxPlaced is how many pods all strategies together may place, maxVisited how many existing nodes they may look at, as long as there are as
+	// many strategies as for a what-if.
+	maxPlaced, maxVisited = 512, 1 << 13
+	// maxFirst is how many of them put one run of pods before the others.
+	maxFirst = 6
 )
 
-// cheapest solves a problem with the strategies that may matter, and returns the cheapest plan. The first of the strategies is the one
-// of the plan, the last is the one that was solved last.
-func cheapest(p Problem, solve func(place.Strategy) Plan) (best Plan, strategies [2]place.Strategy) {
-	best = solve(place.FirstFit)
-	if !hasAlternatives(p, best) {
-		return best, strategies
-	}
-	for _, strategy := range []place.Strategy{place.EmptiestFit, place.LastDomain} {
-		other := solve(strategy)
-		strategies[1] = strategy
-		if other.cheaperThan(best) {
-			best, strategies[0] = other, strategy
-		}
-	}
-	return best, strategies
+// search is the strategies for one problem.
+type search struct {
+	// run is the compiled problem, on which nothing is placed yet; restart makes it so again, nil where that is not needed.
+	run     *compile.Run
+	restart func() *compile.Run
+	// tries is how many strategies are tried besides the first.
+	tries int
+	// rejected are pods that could not be considered.
+	rejected []UnschedulablePods
+	// best is the strategy of the cheapest plan, last the one that the run was filled with last.
+	best, last place.Strategy
 }
 
-// hasAlternatives reports whether another strategy may lead to a cheaper plan that meets no fewer preferences. A plan with one NodeClaim at
-// most is left alone: most what-ifs have such plans.
-func hasAlternatives(p Problem, plan Plan) bool {
+// triesFor is how many strategies the problem is solved with besides the first: the more pods and nodes there are, the more a strategy costs.
+func triesFor(p Problem) int {
+	return max(whatIfTries, min(maxTries, maxPlaced/(len(p.Pods)+1), maxVisited/(len(p.Nodes)+1)))
+}
+
+// cheapest solves a problem with the strategies that may matter, and returns the cheapest plan. The search counts its steps, so that it is the
+// same whenever and wherever it runs.
+func (w *search) cheapest() Plan {
+	first := solve(w.run, w.best, w.rejected)
+	if w.restart == nil || !mayHaveAlternatives(w.run.Problem) || !hasAlternatives(first) {
+		return first
+	}
+	best := outcomeOf(first)
+	for k := range w.tries {
+		w.last = variation(k)
+		s := place.NewPlacer(w.restart(), w.last)
+		if s.Stopped() {
+			break
+		}
+		fill(s)
+		if other := outcomeOn(s); other.cheaperThan(best) {
+			best, w.best = other, w.last
+		}
+	}
+	if w.best == (place.Strategy{}) {
+		return first
+	}
+	w.last = w.best
+	s := place.NewPlacer(w.restart(), w.best)
+	unschedulable := diagnosed(s)
+	plan := complete(s, first.Zones, append(unschedulable, w.rejected...))
+	if !outcomeOf(plan).cheaperThan(outcomeOf(first)) { // minValues are judged for the whole plan only
+		w.best = place.Strategy{}
+		return first
+	}
+	return plan
+}
+
+// replay fills the run as the best strategy does.
+func (w *search) replay() {
+	if w.last == w.best {
+		return
+	}
+	s := place.NewPlacer(w.restart(), w.best)
+	fill(s)
+	newPlan(s) // takes what is left of reservations
+	w.last = w.best
+}
+
+// variation is the k-th strategy after the first.
+func variation(k int) place.Strategy {
+	first := []place.Strategy{{Fit: place.EmptiestFit}, {Domains: place.LastName}, {Fit: place.CheapestFit}}
+	if k < len(first) {
+		return first[k]
+	}
+	if k -= len(first); k < maxFirst {
+		return place.Strategy{Order: k + 1, Fit: []place.Fit{place.FirstFit, place.CheapestFit}[k%2]}
+	}
+	return place.Strategy{Order: -k, Fit: place.Fit(k % 3), Domains: place.Permuted + place.DomainOrder(k)}
+}
+
+// hasAlternatives reports whether the problem may have a cheaper plan. A plan with one NodeClaim at most is left alone: most what-ifs have such
+// plans.
+func hasAlternatives(plan Plan) bool {
+	return len(plan.NodeClaims) > 1 && len(plan.Undecided)+len(plan.Deferred) == 0
+}
+
+// mayHaveAlternatives reports whether another strategy may lead to a cheaper plan that meets no fewer preferences.
+func mayHaveAlternatives(p Problem) bool {
 	o := p.Options
-	if len(plan.NodeClaims) < 2 || len(p.Pods) > maxAlternativePods || len(plan.Undecided)+len(plan.Deferred) > 0 || o.DisableRepacking || p.Devices != nil {
+	if len(p.Pods) > maxAlternativePods || o.DisableRepacking || p.Devices != nil {
 		return false
 	}
 	if slices.ContainsFunc(p.Pools, func(pool *model.Pool) bool { return slices.ContainsFunc(pool.Taints, soft) }) ||
@@ -60,19 +132,50 @@ func hasAlternatives(p Problem, plan Plan) bool {
 
 func soft(t model.Taint) bool { return t.Effect == model.PreferNoSchedule }
 
-// cheaperThan reports whether the plan costs less than another one, and places all pods that the other plan places.
-func (p Plan) cheaperThan(other Plan) bool {
-	more := max(len(p.NodeClaims)-len(other.NodeClaims), 0)
-	if len(p.Undecided)+len(p.Deferred) > 0 || p.Price() >= other.Price()*(1-minNodeSaving*float64(max(more, 1))) {
-		return false
-	}
-	refused := map[string]bool{}
-	for _, u := range other.Unschedulable {
+// outcome is what counts of a plan.
+type outcome struct {
+	price      float64
+	nodeClaims int
+	// refused are the pods without a place, by UID.
+	refused map[string]bool
+	// open is set when some pods were not decided.
+	open bool
+}
+
+func outcomeOf(p Plan) outcome {
+	o := outcome{price: p.Price(), nodeClaims: len(p.NodeClaims), refused: map[string]bool{}, open: len(p.Undecided)+len(p.Deferred) > 0}
+	for _, u := range p.Unschedulable {
 		for _, pod := range u.Pods {
-			refused[pod.UID] = true
+			o.refused[pod.UID] = true
 		}
 	}
-	return !slices.ContainsFunc(p.Unschedulable, func(u UnschedulablePods) bool {
-		return slices.ContainsFunc(u.Pods, func(pod *model.Pod) bool { return !refused[pod.UID] })
-	})
+	return o
+}
+
+// outcomeOn is the outcome of a run that is filled, before its plan is complete.
+func outcomeOn(s *place.Placer) outcome {
+	o := outcome{nodeClaims: len(s.Open), refused: map[string]bool{}, open: len(s.Undecided)+len(s.Deferred) > 0}
+	for _, on := range s.Open {
+		o.price += on.Price()
+	}
+	for _, r := range s.Unschedulable {
+		for _, pod := range r.Pods {
+			o.refused[pod.UID] = true
+		}
+	}
+	return o
+}
+
+// cheaperThan reports whether a plan costs less than another one, and places all pods that the other plan places.
+func (o outcome) cheaperThan(other outcome) bool {
+	more := max(o.nodeClaims-other.nodeClaims, 0)
+	if o.open || o.price >= other.price*(1-minNodeSaving*float64(max(more, 1))) {
+		return false
+	}
+	for uid := range o.refused { // the order does not matter
+		if !other.refused[uid] {
+			return false
+		}
+	}
+	return true
 }

@@ -1,7 +1,11 @@
 package solve
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
@@ -16,15 +20,6 @@ func unshared() Problem {
 		s.Affinities = []topology.Affinity{far(hostnameKey, "web")}
 		return pods(2, s)
 	}(), "web"), pool("default", instanceType("m", 4, 16, 1)))
-}
-
-// solved is the strategies that a problem was solved with, where each plan is what plan returns.
-func solved(p Problem, plan func(place.Strategy) Plan) (tried []place.Strategy, best Plan) {
-	best, _ = cheapest(p, func(strategy place.Strategy) Plan {
-		tried = append(tried, strategy)
-		return plan(strategy)
-	})
-	return tried, best
 }
 
 func TestAlternativesAreForSmallProblemsWithConstraintsBetweenPods(t *testing.T) {
@@ -48,8 +43,12 @@ func TestAlternativesAreForSmallProblemsWithConstraintsBetweenPods(t *testing.T)
 	} {
 		p := unshared()
 		c.change(&p)
-		if tried, _ := solved(p, func(strategy place.Strategy) Plan { return solveWith(p, strategy) }); len(tried) != c.want {
-			t.Errorf("%s: solved with %v, want %d strategies", name, tried, c.want)
+		r := compile.NewRun(p)
+		r.Seed()
+		base, tried := compile.BaseOf(r), 1
+		w := &search{run: r, tries: 2, restart: func() *compile.Run { tried++; return base.Restart() }}
+		if w.cheapest(); tried != c.want {
+			t.Errorf("%s: solved with %d strategies, want %d", name, tried, c.want)
 		}
 	}
 }
@@ -74,14 +73,7 @@ func TestAnAlternativeMustSaveAndPlaceTheSamePods(t *testing.T) {
 		"cheaper, without one of the pods":    {Plan{NodeClaims: claims(4), Unschedulable: refused}, false},
 		"cheaper, with a pod undecided":       {Plan{NodeClaims: claims(4), Undecided: p.Pods[:1]}, false},
 	} {
-		c.other.Zones = []ZoneCount{{Zone: "other"}}
-		_, best := solved(p, func(strategy place.Strategy) Plan {
-			if strategy == place.FirstFit {
-				return Plan{NodeClaims: claims(5, 5)}
-			}
-			return c.other
-		})
-		if taken := len(best.Zones) > 0; taken != c.taken {
+		if taken := outcomeOf(c.other).cheaperThan(outcomeOf(Plan{NodeClaims: claims(5, 5)})); taken != c.taken {
 			t.Errorf("%s: the alternative is taken: %v, want %v", name, taken, c.taken)
 		}
 	}
@@ -93,7 +85,7 @@ func TestWhatIfsUseAlternatives(t *testing.T) {
 	spreading.Spreads = []topology.Spread{spreadOver(zoneKey, 1, "web")}
 	p := problem(append(labelled(pods(2, spreading), "web"), named(pods(5, filling), "filler")...),
 		pool("default", instanceType("low", 4, 8, 1), instanceType("middle", 4, 16, 1.1), instanceType("high", 4, 32, 1.5)))
-	first, want := solveWith(p, place.FirstFit), Solve(p)
+	first, want := solveWith(p, place.Strategy{}), Solve(p)
 	if want.Price() >= first.Price() {
 		t.Fatalf("the plan costs %v, first fit %v: no alternative is cheaper", want.Price(), first.Price())
 	}
@@ -109,6 +101,70 @@ func solveWith(p Problem, strategy place.Strategy) Plan {
 	return solve(r, strategy, nil)
 }
 
+// TestOneDomainMayBeCheaperForAll: two pods of a spread that allows both in one domain. First fit puts the first where a node for it costs
+// least; a node for both costs less than two.
+func TestOneDomainMayBeCheaperForAll(t *testing.T) {
+	s := shape(1900, gi)
+	s.Spreads = []topology.Spread{spreadOver(zoneKey, 100, "web")}
+	p := problem(labelled(pods(2, s), "web"), pool("default", offeredIn(1, instanceType("small", 2, 8, 0.25)), offeredIn(2, instanceType("medium", 4, 16, 0.4))))
+	if first := solveWith(p, place.Strategy{}); len(first.NodeClaims) != 2 {
+		t.Fatalf("first fit needs %d nodes, want 2", len(first.NodeClaims))
+	}
+	if plan := Solve(p); len(plan.NodeClaims) != 1 || plan.Price() != 0.4 {
+		t.Errorf("got %v, want one node with both pods", look(plan))
+	}
+}
+
+// TestPodsThatOthersCountStayBeforeThem: the pods of "worker" have no constraint, and those of "web" spread beside them. The larger workers are
+// placed first, and no strategy places them on nodes of "web": kube-scheduler would have to bind "web" before them.
+func TestPodsThatOthersCountStayBeforeThem(t *testing.T) {
+	web := shape(100, gi/4)
+	web.Spreads = []topology.Spread{spreadOver(zoneKey, 1, "web")}
+	p := problem(append(labelled(pods(3, shape(900, gi/4)), "web"), labelled(named(pods(2, web), "web"), "web")...),
+		pool("default", instanceType("small", 1, 2, 0.1), instanceType("medium", 2, 4, 0.2)))
+	for _, c := range Solve(p).NodeClaims {
+		kinds := map[*model.Shape]bool{}
+		for _, pod := range c.Pods {
+			kinds[pod.Shape] = true
+		}
+		if len(kinds) > 1 {
+			t.Errorf("a node has pods of both workloads: %v", look(Solve(p)))
+		}
+	}
+}
+
+// TestReplayedWhatIfsAreCommitted: a commit is of the cheapest plan, not of the strategy that was tried last.
+func TestReplayedWhatIfsAreCommitted(t *testing.T) {
+	p := fleet(6, 8, true, rand.New(rand.NewPCG(5, 3))) //nolint:gosec // a test
+	p.Nodes = p.Nodes[:3]
+	base := NewBase(p, all(p))
+	gone, next := p.Nodes[:2], p.Nodes[2]
+	for _, strategy := range []place.Strategy{{}, {Fit: place.EmptiestFit}, {Domains: place.Permuted + 1, Order: -1}} {
+		pods := slices.Concat(gone[0].Pods, gone[1].Pods)
+		base.Solve(gone, pods)
+		base.last.best, base.last.last = strategy, place.Strategy{Fit: place.CheapestFit}
+		base.Commit()
+		want := look(base.Solve([]*model.Node{next}, next.Pods))
+		base.Reset()
+		base.last = nil
+		newPlan(filled(base, gone, pods, strategy))
+		base.Commit()
+		if diff := cmp.Diff(want, look(base.Solve([]*model.Node{next}, next.Pods))); diff != "" {
+			t.Errorf("%v: %s", strategy, diff)
+		}
+		base.Reset()
+	}
+}
+
+func filled(b *Base, without []*model.Node, pods []*model.Pod, strategy place.Strategy) *place.Placer {
+	p := b.base.Problem
+	p.Pods = slices.Concat(p.Pods, pods)
+	p.ExcludedNodes = slices.Concat(p.ExcludedNodes, without)
+	s := place.NewPlacer(b.base.Fork(p, without, pods), strategy)
+	fill(s)
+	return s
+}
+
 // BenchmarkAlternatives compares first fit alone with all strategies, for as many pods as are solved with several.
 func BenchmarkAlternatives(b *testing.B) {
 	p := mixedProblem(0, 800, 1)
@@ -118,7 +174,7 @@ func BenchmarkAlternatives(b *testing.B) {
 		p.Pods = append(p.Pods, labelled(named(pods(maxAlternativePods/8, s), app), app)...)
 	}
 	for name, run := range map[string]func() Plan{
-		"first fit":      func() Plan { return solveWith(p, place.FirstFit) },
+		"first fit":      func() Plan { return solveWith(p, place.Strategy{}) },
 		"all strategies": func() Plan { return Solve(p) },
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
-	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
 )
 
 // Base is a problem compiled once, for many what-ifs: what if these nodes did not exist, and the pods on them had to be placed
@@ -14,16 +13,18 @@ import (
 // Problem: evaluating every node of a cluster solves thousands of problems that differ in one node and its few pods, and
 // compiling a problem costs far more than solving it. Approach: what follows from labels is compiled for all pods that a
 // what-if may move, and all pods are counted where they are. A what-if starts from copies of what placing changes, and takes
-// the pods of its nodes out of the counts. Invariant: the plan is the one that Solve returns for the same problem. Cost:
-// copying the nodes, and the counts that the what-if before has changed.
+// the pods of its nodes out of the counts. Invariant: the plan is the one that Solve returns for the same problem, unless one of the
+// strategies that only Solve tries is cheaper. Cost: copying the nodes, and the counts that the what-if before has changed.
 //
 // A Base is not safe for concurrent use: compile one for each goroutine.
 type Base struct {
 	base *compile.Base
+	// last is how the last what-if was solved.
+	last *search
 }
 
 // NewBase compiles p. Its pods are pending in every what-if; movable are all others that a what-if may move.
-func NewBase(p Problem, movable []*model.Pod) *Base { return &Base{compile.NewBase(p, movable)} }
+func NewBase(p Problem, movable []*model.Pod) *Base { return &Base{base: compile.NewBase(p, movable)} }
 
 // Solve places pods, which run on the nodes without, as if these nodes did not exist. Pods that stay on them count for
 // topology only.
@@ -49,18 +50,20 @@ func (b *Base) SolveTo(without []*model.Node, pods []*model.Pod, choices Choices
 		})
 	}
 	p, rejected := rejectDeviceless(p)
-	run := func(strategy place.Strategy) Plan { return solve(b.base.Fork(p, without, pods), strategy, rejected) }
-	plan, strategies := cheapest(p, run)
-	if last := len(strategies) - 1; strategies[last] != strategies[0] {
-		return run(strategies[0]) // Commit takes the last one
-	}
-	return plan
+	b.last = &search{run: b.base.Fork(p, without, pods), restart: b.base.Restart, tries: whatIfTries, rejected: rejected}
+	return b.last.cheapest()
 }
 
 // Commit makes the last what-if the starting point of later ones: its nodes are gone, its pods, the pending ones included, have
 // their places, and its NodeClaims are requested and take no further pods. It reports false, and does nothing, where devices
 // are allocated: their allocation is known only when it happens.
-func (b *Base) Commit() bool { return b.base.Commit() }
+func (b *Base) Commit() bool {
+	if b.last != nil {
+		b.last.replay()
+		b.last = nil
+	}
+	return b.base.Commit()
+}
 
 // Reset undoes every Commit.
 func (b *Base) Reset() { b.base.Reset() }

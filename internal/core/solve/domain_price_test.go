@@ -6,6 +6,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
@@ -37,7 +38,7 @@ func TestTheDomainOfASpreadIsTheCheapestForItsPods(t *testing.T) {
 				offeredIn(0, instanceType("large", 32, 128, 2.00)),
 				offeredIn(1, instanceType("small", 2, 8, 0.25)),
 				offeredIn(2, instanceType("medium", 4, 16, 0.60))))
-			if got := Solve(in).Price(); math.Abs(got-tt.price) > 1e-9 {
+			if got := solveWith(in, place.Strategy{}).Price(); math.Abs(got-tt.price) > 1e-9 {
 				t.Errorf("$%.2f/h, want $%.2f/h", got, tt.price)
 			}
 		})

@@ -36,7 +36,7 @@ func TestQueueOrder(t *testing.T) {
 	} {
 		p := pool("default", instanceType("m", 16, 64, 1))
 		p.Limits = c.limits
-		s := place.NewPlacer(compile.NewRun(problem(list, p)), place.FirstFit)
+		s := place.NewPlacer(compile.NewRun(problem(list, p)), place.Strategy{})
 		i := 0
 		for _, r := range s.Queue() {
 			for _, got := range r.Pods {

@@ -10,36 +10,62 @@ import (
 // Solve places the pods of the problem.
 func Solve(p Problem) Plan {
 	p, rejected := rejectDeviceless(p)
-	plan, _ := cheapest(p, func(strategy place.Strategy) Plan {
-		r := compile.NewRun(p)
-		r.Seed()
-		return solve(r, strategy, rejected)
-	})
-	return plan
+	r := compile.NewRun(p)
+	r.Seed()
+	w := &search{run: r, tries: triesFor(p), rejected: rejected}
+	if mayHaveAlternatives(p) {
+		w.restart = compile.BaseOf(r).Restart
+	}
+	return w.cheapest()
 }
 
 // solve places the pods of a compiled problem; rejected are those that could not be considered.
 func solve(r *compile.Run, strategy place.Strategy, rejected []UnschedulablePods) Plan {
 	s := place.NewPlacer(r, strategy)
 	zones := s.Zones()
+	unschedulable := diagnosed(s)
+	return complete(s, zones, append(unschedulable, rejected...))
+}
+
+// diagnosed fills a run, and returns the pods that fit nowhere with the reasons.
+func diagnosed(s *place.Placer) []UnschedulablePods {
+	repacked := placeAll(s)
+	out := diagnose.DiagnoseAll(s)
+	if !repacked && repacks(s.Run) {
+		repack.RightSize(s)
+	}
+	return out
+}
+
+// fill is diagnosed without the reasons.
+func fill(s *place.Placer) {
+	if !placeAll(s) && repacks(s.Run) {
+		repack.RightSize(s)
+	}
+}
+
+// placeAll places the pods of a run. It reports whether open nodes are final: where pods were placed beside those of DaemonSets.
+func placeAll(s *place.Placer) (final bool) {
 	queue, concerned := place.SplitConcerned(s.Queue())
 	s.PlaceAll(queue)
 	s.Tighten()
 	s.FillHosts()
-	if len(concerned) > 0 {
-		if repacks(r) && r.Problem.Devices == nil {
-			repack.RightSize(s)
-			place.Reopen(s)
-		}
-		place.PlaceConcerned(s, concerned)
+	if len(concerned) == 0 {
+		return false
 	}
-	diagnosed := diagnose.DiagnoseAll(s)
-	if len(concerned) == 0 && repacks(r) {
+	if repacks(s.Run) && s.Problem.Devices == nil {
 		repack.RightSize(s)
+		place.Reopen(s)
 	}
+	place.PlaceConcerned(s, concerned)
+	return true
+}
+
+// complete is the plan of a run that is filled.
+func complete(s *place.Placer, zones []ZoneCount, unschedulable []UnschedulablePods) Plan {
 	plan := newPlan(s)
-	plan.Unschedulable = append(plan.Unschedulable, append(diagnosed, rejected...)...)
-	plan.Unlaunchable, plan.Zones, plan.OmittedDaemons = unlaunchablePools(r), zones, r.OmittedDaemons()
+	plan.Unschedulable = append(plan.Unschedulable, unschedulable...)
+	plan.Unlaunchable, plan.Zones, plan.OmittedDaemons = unlaunchablePools(s.Run), zones, s.OmittedDaemons()
 	return plan
 }
 

@@ -22,12 +22,14 @@ type Base struct {
 	origin *Base
 	// expected are the pods of DaemonSets that may start on the nodes, by group.
 	expected []expected
-	// forked is memory for the run of one what-if.
+	// forked is memory for the run of one what-if, without and pods are what the what-if is about.
 	forked struct {
 		run     Run
 		classes Classes
 		targets Targets
 		counts  Counts
+		without []*model.Node
+		pods    []*model.Pod
 	}
 }
 
@@ -42,17 +44,26 @@ const maxStates = 4096
 
 // NewBase compiles a problem for what-ifs; movable are the pods that the what-ifs may move.
 func NewBase(p Problem, movable []*model.Pod) *Base {
-	b := &Base{Problem: p, number: map[string]int{}}
+	problem := p
 	p.Pods = slices.Concat(p.Pods, movable)
-	b.Compiled = NewRun(p)
-	b.Compiled.Problem = b.Problem
-	b.Compiled.Seed()
-	list := b.Compiled.Targets.List
-	b.pristine, b.working = make([]Target, len(list)), make([]Target, len(list))
+	r := NewRun(p)
+	r.Problem = problem
+	r.Seed()
+	b := BaseOf(r)
+	b.number = make(map[string]int, len(b.pristine))
+	for i := range b.pristine {
+		b.number[b.pristine[i].Node.ID] = i
+	}
+	return b
+}
+
+// BaseOf is a Base for Restart only, from a run on which nothing has been placed yet. The run may be placed before the first Restart.
+func BaseOf(r *Run) *Base {
+	list := r.Targets.List
+	b := &Base{Problem: r.Problem, Compiled: r, pristine: make([]Target, len(list)), working: make([]Target, len(list))}
 	for i, t := range list {
 		b.pristine[i] = *t
 		b.pristine[i].Ports = slices.Clip(t.Ports)
-		b.number[t.Node.ID] = i
 	}
 	b.counts = make([]topology.Group, len(b.Compiled.Groups.list))
 	for i, g := range b.Compiled.Groups.list {
@@ -72,10 +83,32 @@ func NewBase(p Problem, movable []*model.Pod) *Base {
 // fork.
 func (b *Base) Fork(p Problem, without []*model.Node, pods []*model.Pod) *Run {
 	r := b.renew(p)
-	b.renewTargets(r, without)
-	b.renewTemplates(without)
-	b.renewCounts(r, without, pods)
+	b.forked.without, b.forked.pods = without, pods
+	b.empty(r)
 	return r
+}
+
+// Restart is the last fork once more, before anything was placed, or the compiled run where there was no fork. Its classes are those of the
+// fork, which ends.
+func (b *Base) Restart() *Run {
+	r := &b.forked.run
+	if r.Classes == nil {
+		*r = *b.Compiled
+		r.Targets, r.Counts = &b.forked.targets, &b.forked.counts
+	}
+	r.Open = nil
+	for _, c := range r.Classes.ByKey { // the order does not matter
+		c.Retry()
+	}
+	b.empty(r)
+	return r
+}
+
+// empty makes r the run of the last fork, before anything is placed.
+func (b *Base) empty(r *Run) {
+	b.renewTargets(r, b.forked.without)
+	b.renewTemplates(b.forked.without)
+	b.renewCounts(r, b.forked.without, b.forked.pods)
 }
 
 // renew is a run of another problem with the same nodes, pools and daemons, on the compiled problem.

@@ -56,6 +56,13 @@ func (c *Class) constrains(key int) bool {
 	return slices.ContainsFunc(c.Owns.Part(PartRequired), func(g *Group) bool { return g.Key == key && g.countsLate() })
 }
 
+// CountedOnlyBy reports whether a required constraint of the owner counts pods of c over a label on which c has no constraint.
+func (c *Class) CountedOnlyBy(owner *Class) bool {
+	return owner != c && slices.ContainsFunc(owner.Owns.Part(PartRequired), func(g *Group) bool {
+		return g.countsLate() && slices.Contains(c.members, g) && !c.constrains(g.Key)
+	})
+}
+
 // countsOpenly reports whether a required constraint of c counts pods of another class over a label of which these have no domain, or is
 // affinity to them on one host.
 func (c *Class) countsOpenly(other *Class) bool {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
@@ -24,6 +25,10 @@ type launch struct {
 // sortDomains sorts choices of one domain each: the emptiest first, of these the cheapest.
 func sortDomains(s *Placer, choices []domainChoice, c *compile.Class, lv *compile.Level, key int) {
 	v := s.Counts.Domains.Of(key)
+	if s.strategy.Domains >= Permuted {
+		permuteDomains(s, choices, v)
+		return
+	}
 	share := demandedCPU(s) / float64(len(choices))
 	few := share < maxCPU(s)
 	slices.SortFunc(choices, func(a, b domainChoice) int {
@@ -38,11 +43,22 @@ func sortDomains(s *Placer, choices []domainChoice, c *compile.Class, lv *compil
 			}
 		}
 		byName := cmp.Compare(v.Names[a.domains[0]], v.Names[b.domains[0]])
-		if s.strategy == LastDomain {
+		if s.strategy.Domains == LastName {
 			byName = -byName
 		}
 		return cmp.Or(cmp.Compare(x, y), byName)
 	})
+}
+
+// permuteDomains sorts choices of one domain each: the emptiest first, those that are equally full in the order of the strategy.
+func permuteDomains(s *Placer, choices []domainChoice, v *compile.Values) {
+	slices.SortFunc(choices, func(a, b domainChoice) int { return strings.Compare(v.Names[a.domains[0]], v.Names[b.domains[0]]) })
+	order := int(s.strategy.Domains)
+	for i := len(choices) - 1; i > 0; i-- {
+		j := int(mix(order, i) % uint64(i+1)) //nolint:gosec // less than the length
+		choices[i], choices[j] = choices[j], choices[i]
+	}
+	slices.SortStableFunc(choices, func(a, b domainChoice) int { return cmp.Compare(a.count, b.count) })
 }
 
 // demandedCPU is what all pods of the run request, in the unit of the vectors, at least 1.

@@ -35,7 +35,7 @@ func hostSpreads(c *compile.Class) []*compile.Group {
 // fillHosts places the pods of a run on existing nodes, as long as the emptiest of these gets more pods, and returns the others.
 func fillHosts(s *Placer, r PodRun, groups []*compile.Group) []*model.Pod {
 	pods := r.Pods
-	for len(pods) > 0 && !s.stopped() {
+	for len(pods) > 0 && !s.Stopped() {
 		if !s.MeasureHosts(groups) {
 			break
 		}

@@ -56,7 +56,7 @@ func (s *Placer) PlaceAll(queue []PodRun) {
 		var again []PodRun
 		progress := false
 		for i, r := range queue {
-			if s.stopped() {
+			if s.Stopped() {
 				s.stop(queue[i:], again)
 				return
 			}
@@ -87,8 +87,8 @@ func (s *Placer) PlaceAll(queue []PodRun) {
 	}
 }
 
-// stopped asks whether the run is to end.
-func (s *Placer) stopped() bool {
+// Stopped asks whether the run is to end.
+func (s *Placer) Stopped() bool {
 	s.halted = s.halted || s.Classes.Exhausted() || s.Problem.Options.Stop != nil && s.Problem.Options.Stop()
 	return s.halted
 }
@@ -99,7 +99,7 @@ const ticksPerStop = 64
 // tick is called for every step of placing, and reports whether the run is to end.
 func (s *Placer) tick() bool {
 	if s.ticks++; s.ticks%ticksPerStop == 0 {
-		return s.stopped()
+		return s.Stopped()
 	}
 	return s.halted
 }
@@ -158,8 +158,8 @@ func (s *Placer) placeOnExisting(c *compile.Class, pods []*model.Pod) []*model.P
 				}
 			}
 		}
-		if s.strategy == EmptiestFit {
-			if rest := placeOnEmptiest(s, c, st, options, pods); len(rest) < len(pods) {
+		if s.strategy.Fit != FirstFit {
+			if rest := placeOnBest(s, c, st, options, pods); len(rest) < len(pods) {
 				return rest
 			}
 			continue

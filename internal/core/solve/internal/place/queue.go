@@ -8,7 +8,7 @@ import (
 )
 
 // Queue is the pods in order of trial, cut into runs of one class.
-func (s *Placer) Queue() []PodRun { return s.runs(s.Problem.Pods) }
+func (s *Placer) Queue() []PodRun { return permute(s, s.runs(s.Problem.Pods)) }
 
 // runs cuts the queue.
 func (s *Placer) runs(pods []*model.Pod) []PodRun {

@@ -8,21 +8,98 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
 
-// Strategy is how a run chooses among open nodes that take a pod, and among domains that are equally good.
-type Strategy int
+// Strategy is how a run chooses among what is equally good. The zero value is that of plans which are solved once.
+type Strategy struct {
+	Fit     Fit
+	Domains DomainOrder
+	// Order is the order of the queue: 0 for that of trial, n for the same with the n-th run first, and negative numbers for permutations.
+	Order int
+}
+
+// Fit is how a run chooses among open nodes that take a pod.
+type Fit int
 
 const (
-	// FirstFit fills the open node that was opened first, and opens domains in the order of their names.
-	FirstFit Strategy = iota
+	// FirstFit fills the open node that was opened first.
+	FirstFit Fit = iota
 	// EmptiestFit gives each pod to the open node with the fewest pods: pods that limit how many of them share a node, or a domain, spread over
 	// the nodes that others need. A pod does not join a node that gets more expensive by more than a node for the pod costs.
 	EmptiestFit
-	// LastDomain is FirstFit with domains in the opposite order.
-	LastDomain
+	// CheapestFit gives each pod to the open node that gets more expensive by the least, on the same condition.
+	CheapestFit
 )
 
-// placeOnEmptiest puts a pod on the open node with the fewest pods that takes it, and returns the rest.
-func placeOnEmptiest(s *Placer, c *compile.Class, lv *compile.Level, options []Option, pods []*model.Pod) []*model.Pod {
+// DomainOrder is the order of domains that are equally full.
+type DomainOrder int
+
+const (
+	// CheapestFirst tries the cheapest domain first, by name where they cost the same.
+	CheapestFirst DomainOrder = iota
+	// LastName is CheapestFirst with the names in the opposite order.
+	LastName
+	// Permuted is the first of many permutations, whatever the domains cost.
+	Permuted
+)
+
+// mix is a number that depends on two others in no simple way. Source: Steele, Lea, Flood, Fast Splittable Pseudorandom Number Generators, 2014.
+func mix(a, b int) uint64 {
+	z := uint64(a)*0x9E3779B97F4A7C15 + uint64(b)*0xD1B54A32D192ED03 //nolint:gosec // bits, not amounts
+	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
+	z = (z ^ z>>27) * 0x94D049BB133111EB
+	return z ^ z>>31
+}
+
+// permute sorts the runs of a queue as the strategy asks for. Pods that go first because of their priority stay before the others. The queue
+// stays as it is where pods would follow others whose constraints count them: these would have to be bound first.
+func permute(s *Placer, queue []PodRun) []PodRun {
+	order := s.strategy.Order
+	if order == 0 || len(queue) < 2 {
+		return queue
+	}
+	limited := slices.ContainsFunc(s.Templates, func(t *compile.Template) bool { return !t.Limits.Unlimited() })
+	same := func(a, b PodRun) bool {
+		return a.Pods[0].Virtual == b.Pods[0].Virtual && (!limited || a.Class.Shape.Priority == b.Class.Shape.Priority)
+	}
+	out := slices.Clone(queue)
+	for start := 0; start < len(out); {
+		end := start + 1
+		for end < len(out) && same(out[start], out[end]) {
+			end++
+		}
+		part := out[start:end]
+		switch at := order - start; {
+		case order < 0:
+			for i := len(part) - 1; i > 0; i-- {
+				j := int(mix(order, start+i) % uint64(i+1)) //nolint:gosec // less than the length
+				part[i], part[j] = part[j], part[i]
+			}
+		case at > 0 && at < len(part):
+			first := part[at]
+			copy(part[1:], part[:at])
+			part[0] = first
+		}
+		start = end
+	}
+	for i, counted := range queue {
+		for _, owner := range queue[i+1:] {
+			if counted.Class.CountedOnlyBy(owner.Class) && positionIn(out, owner) < positionIn(out, counted) {
+				return queue
+			}
+		}
+	}
+	return out
+}
+
+// positionIn is the number of a run in a queue.
+func positionIn(queue []PodRun, r PodRun) int {
+	return slices.IndexFunc(queue, func(o PodRun) bool { return o.Pods[0] == r.Pods[0] })
+}
+
+// placeOnBest puts a pod on the open node that the strategy prefers, and returns the rest.
+func placeOnBest(s *Placer, c *compile.Class, lv *compile.Level, options []Option, pods []*model.Pod) []*model.Pod {
+	if s.strategy.Fit == CheapestFit {
+		return placeOnCheapest(s, c, lv, options, pods)
+	}
 	counts, order := make([]int, len(s.Open)), make([]int, len(s.Open))
 	for i, on := range s.Open {
 		order[i] = i
@@ -32,23 +109,54 @@ func placeOnEmptiest(s *Placer, c *compile.Class, lv *compile.Level, options []O
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return counts[a] - counts[b] })
 	for _, number := range order {
-		on := s.Open[number]
 		for _, o := range options {
 			if s.tick() {
 				return pods
 			}
-			b := s.OpenBin(number, on)
-			if o.Cursor(lv, on.Template).Rejects || !c.MayFit(on.Slack) || c.ForeignHostCapacity(lv, b) == 0 {
-				continue
-			}
-			s.Fit(&s.Offer, b, c, lv, o.Forms, pods[:1])
-			if s.Offer.Pods > 0 && on.PriceWith(&s.Offer)-on.Price() <= priceAlone(s, c) {
+			b := s.OpenBin(number, s.Open[number])
+			if _, ok := costOn(s, b, c, lv, o, pods[:1]); ok {
 				s.Take(&s.Offer, b, c, lv, pods[:1])
 				return pods[1:]
 			}
 		}
 	}
 	return pods
+}
+
+// placeOnCheapest puts a pod on the open node that gets more expensive by the least, in the first domain that has one, and returns the rest.
+func placeOnCheapest(s *Placer, c *compile.Class, lv *compile.Level, options []Option, pods []*model.Pod) []*model.Pod {
+	for _, o := range options {
+		best, least := -1, math.Inf(1)
+		for number, on := range s.Open {
+			if s.tick() {
+				return pods
+			}
+			if cost, ok := costOn(s, s.OpenBin(number, on), c, lv, o, pods[:1]); ok && cost < least {
+				best, least = number, cost
+			}
+		}
+		if best >= 0 {
+			b := s.OpenBin(best, s.Open[best])
+			s.Fit(&s.Offer, b, c, lv, o.Forms, pods[:1])
+			s.Take(&s.Offer, b, c, lv, pods[:1])
+			return pods[1:]
+		}
+	}
+	return pods
+}
+
+// costOn is by how much an open node gets more expensive with a pod, which it is offered; not ok if it does not take the pod, or costs more
+// than a node for the pod alone.
+func costOn(s *Placer, b compile.Bin, c *compile.Class, lv *compile.Level, o Option, pod []*model.Pod) (cost float64, ok bool) {
+	on := b.Open
+	if o.Cursor(lv, on.Template).Rejects || !c.MayFit(on.Slack) || c.ForeignHostCapacity(lv, b) == 0 {
+		return 0, false
+	}
+	if s.Fit(&s.Offer, b, c, lv, o.Forms, pod); s.Offer.Pods == 0 {
+		return 0, false
+	}
+	cost = on.PriceWith(&s.Offer) - on.Price()
+	return cost, cost <= priceAlone(s, c)
 }
 
 // priceAlone is the lowest price of a new node for a pod of the class, in dollars per hour, whatever is counted where; infinite if there is
