@@ -49,8 +49,8 @@ func mix(a, b int) uint64 {
 	return z ^ z>>31
 }
 
-// permute sorts the runs of a queue as the strategy asks for. Pods that go first because of their priority stay before the others. The queue
-// stays as it is where pods would follow others whose constraints count them: these would have to be bound first.
+// permute sorts the runs of a queue as the strategy asks for. Pods that go first because of their priority stay before the others, and
+// pods that the constraints of others count before these, which would have to be bound first otherwise.
 func permute(s *Placer, queue []PodRun) []PodRun {
 	order := s.strategy.Order
 	if order == 0 || len(queue) < 2 {
@@ -80,19 +80,32 @@ func permute(s *Placer, queue []PodRun) []PodRun {
 		}
 		start = end
 	}
-	for i, counted := range queue {
-		for _, owner := range queue[i+1:] {
-			if counted.Class.CountedOnlyBy(owner.Class) && positionIn(out, owner) < positionIn(out, counted) {
-				return queue
+	return countedFirst(queue, out)
+}
+
+// countedFirst is a permutation of a queue in which pods stay before those later ones whose constraints count them.
+func countedFirst(queue, permuted []PodRun) []PodRun {
+	out := make([]PodRun, 0, len(queue))
+	waits := func(r PodRun) bool {
+		for _, before := range queue {
+			if before.Pods[0] == r.Pods[0] {
+				return false
+			}
+			if before.Class.CountedOnlyBy(r.Class) && !contains(out, before) {
+				return true
 			}
 		}
+		return false
+	}
+	for len(out) < len(queue) {
+		// The first run of the queue that is left waits for none.
+		out = append(out, permuted[slices.IndexFunc(permuted, func(r PodRun) bool { return !contains(out, r) && !waits(r) })])
 	}
 	return out
 }
 
-// positionIn is the number of a run in a queue.
-func positionIn(queue []PodRun, r PodRun) int {
-	return slices.IndexFunc(queue, func(o PodRun) bool { return o.Pods[0] == r.Pods[0] })
+func contains(queue []PodRun, r PodRun) bool {
+	return slices.ContainsFunc(queue, func(o PodRun) bool { return o.Pods[0] == r.Pods[0] })
 }
 
 // placeOnBest puts a pod on the open node that the strategy prefers, and returns the rest.
