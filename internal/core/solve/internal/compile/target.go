@@ -94,28 +94,30 @@ func (t *Target) put(have index.Term) {
 func (ts *Targets) reserveDaemons(daemons []expectedDaemon) {
 	ts.arriving = make([][]*Class, len(ts.List))
 	for i, t := range ts.List {
-		var expected resource.Vector
+		var expected, instead resource.Vector
 		for _, d := range daemons {
 			if !ts.hosts(i, d.Class) {
 				continue
 			}
-			// A pod that the node cannot hold beside those before it stays pending, and takes nothing.
 			total := expected.Add(d.Shape.Requests)
 			fits := !t.Node.Launched || total.Fits(t.Node.Allocatable)
 			if fits || !t.Node.Initialized {
 				t.daemons = append(t.daemons, d.Class)
 			}
-			if !fits {
-				continue
-			}
-			ts.arriving[i] = append(ts.arriving[i], d.Class)
-			if t.Node.Launched {
-				expected = total
-				t.Ports = append(t.Ports, d.Shape.HostPorts...)
+			switch {
+			case !fits && d.Shape.Requests.Fits(t.Free):
+				// Whichever pod arrives first takes its share, and the other stays pending.
+				instead = instead.Max(d.Shape.Requests)
+			case fits:
+				ts.arriving[i] = append(ts.arriving[i], d.Class)
+				if t.Node.Launched {
+					expected = total
+					t.Ports = append(t.Ports, d.Shape.HostPorts...)
+				}
 			}
 		}
 		if t.Node.Launched {
-			t.Free = t.Free.Sub(expected.Sub(t.Node.UsedByDaemons).Floor(0))
+			t.Free = t.Free.Sub(expected.Max(instead).Sub(t.Node.UsedByDaemons).Floor(0))
 		}
 	}
 }
