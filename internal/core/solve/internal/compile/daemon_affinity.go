@@ -3,6 +3,7 @@ package compile
 import (
 	"slices"
 
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
@@ -50,17 +51,41 @@ func (cs *Classes) addBeside(c *Class, lv *Level) {
 	}
 }
 
-// Runs reports whether the pod of a DaemonSet, whose labels the bin has, runs on the bin.
+// Runs reports whether the pod of a DaemonSet, whose labels the bin has, is certain to run on the bin: no other DaemonSet may take its place.
 func (ts *Targets) Runs(d *Class, b Bin) bool {
-	if b.Target != nil {
-		return slices.Contains(ts.arriving[b.Host], d)
+	if b.Open != nil {
+		return runsOn(b.Open.Template, d)
 	}
-	return runsOn(b.Open.Template, d)
+	return slices.Contains(ts.arriving[b.Host], d) && !slices.ContainsFunc(b.Target.daemons, func(o *Class) bool {
+		return d.mayYieldTo(o) || d != o && !slices.Contains(ts.arriving[b.Host], o) && o.Shape.Priority >= d.Shape.Priority
+	})
 }
 
-// runsOn reports whether the pods of a DaemonSet are certain to run on the nodes of the template that it selects: no other DaemonSet may take
-// their place.
-func runsOn(t *Template, d *Class) bool {
-	return slices.ContainsFunc(t.daemons, func(o templateDaemon) bool { return o.Class == d }) &&
-		!slices.ContainsFunc(t.possibleDaemons, func(r possibleDaemon) bool { return r.Shape.Priority >= d.Shape.Priority })
+// runsOn reports whether the pods of a DaemonSet are certain to run on the nodes of the template that it selects.
+func runsOn(t *Template, d *Class) (runs bool) {
+	for _, own := range t.daemons {
+		if own.Class != d {
+			continue
+		}
+		runs = true
+		if slices.ContainsFunc(t.daemons, func(o templateDaemon) bool { return d.mayYieldTo(o.Class) && own.mayMeet(o) }) {
+			return false
+		}
+	}
+	return runs && !slices.ContainsFunc(t.possibleDaemons, func(o possibleDaemon) bool { return o.Shape.Priority >= d.Shape.Priority })
+}
+
+// mayMeet reports whether two DaemonSets may run on the same node.
+func (d templateDaemon) mayMeet(o templateDaemon) bool {
+	apart := slices.ContainsFunc(d.alternative.Set, func(r requirement.Requirement) bool {
+		i, ok := o.alternative.Set.Find(r.Key)
+		return ok && !r.HasIntersection(o.alternative.Set[i])
+	})
+	return !apart && d.columns.Intersects(o.columns)
+}
+
+// mayYieldTo reports whether pods of another DaemonSet keep those of this one away by their host ports, if they arrive first.
+func (c *Class) mayYieldTo(o *Class) bool {
+	_, conflict := model.FirstConflict(c.Shape.HostPorts, o.Shape.HostPorts)
+	return conflict && c != o && o.Shape.Priority >= c.Shape.Priority
 }
