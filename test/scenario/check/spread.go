@@ -145,26 +145,30 @@ func (j *judge) minCount(s spread, at *plannedNode, count map[string]int) int {
 	if s.MinDomains != nil && len(j.allDomains(s.TopologyKey)) < int(*s.MinDomains) {
 		return 0
 	}
-	for domain := range j.reachableDomains(s, at) {
-		least = min(least, count[domain])
+	for domain, daemons := range j.reachableDomains(s, at) {
+		least = min(least, count[domain]+daemons)
 	}
 	return least
 }
 
-// reachableDomains are the domains that count for the spread: those of nodes that do, of candidates of pools, and that of the site.
-func (j *judge) reachableDomains(s spread, at *plannedNode) map[string]bool {
-	out, known := map[string]bool{}, j.domains(s.TopologyKey, func(n *corev1.Node) bool { return n.DeletionTimestamp == nil })
+// reachableDomains are the domains that count for the spread: those of nodes that do, of candidates of pools, and that of the site. A domain
+// that only a new node opens has the DaemonSet pods of that node: the result is how many of these count, and 0 for other domains.
+func (j *judge) reachableDomains(s spread, at *plannedNode) map[string]int {
+	out, known := map[string]int{}, j.domains(s.TopologyKey, func(n *corev1.Node) bool { return n.DeletionTimestamp == nil })
 	for _, value := range at.values(s.TopologyKey) {
-		out[value] = true
+		out[value] = 0
 	}
-	take := func(labels map[string]string, taints []corev1.Taint) {
+	take := func(labels map[string]string, taints []corev1.Taint, daemons int) {
 		if value, ok := labels[s.TopologyKey]; ok && known[value] && s.countsNode(labels, taints) {
-			out[value] = true
+			if fewest, ok := out[value]; ok {
+				daemons = min(fewest, daemons)
+			}
+			out[value] = daemons
 		}
 	}
 	for _, other := range j.sites {
 		if node, claim := j.find(other.name, ""); node != nil && !deleting(node, claim) {
-			take(other.options[0], other.taints)
+			take(other.options[0], other.taints, 0)
 		}
 	}
 	for name, types := range j.Types {
@@ -172,7 +176,8 @@ func (j *judge) reachableDomains(s spread, at *plannedNode) map[string]bool {
 		combinations := j.customLabels(s.owner, pool)
 		for _, t := range types {
 			for _, m := range j.candidatesOf(t, pool, combinations) {
-				take(m.Node.Labels, m.Node.Spec.Taints)
+				daemons := j.daemonsOn(m.Node, m.Allocatable)
+				take(m.Node.Labels, m.Node.Spec.Taints, len(slices.DeleteFunc(daemons, func(d *corev1.Pod) bool { return !s.counts(d) })))
 			}
 		}
 	}

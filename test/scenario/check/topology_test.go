@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -138,6 +139,13 @@ func TestJudgeChecksTopology(t *testing.T) {
 		{"affinity by a label that may be missing", func(s *Subject) { withAffinity(podOf(s, "a"), term("rack", "app", "a")) }, "may have no label rack"},
 		{"spread evenly", func(s *Subject) { spreadAll(s, zone) }, ""},
 		{"spread unevenly", func(s *Subject) { spreadAll(s, zone); inZone(s, 1, "a") }, "2 pods in topology.kubernetes.io/zone a, 0 in another"},
+		{"spread unevenly, where a node in the other zone would have a pod of a DaemonSet that counts", func(s *Subject) {
+			spreadAll(s, zone)
+			inZone(s, 1, "a")
+			set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: podOf(s, "a").Namespace}}
+			set.Spec.Template.Labels = map[string]string{"all": "yes"}
+			s.Objects = append(s.Objects, set)
+		}, ""},
 		{"spread as evenly as the pool allows", func(s *Subject) {
 			spreadAll(s, zone)
 			inZone(s, 1, "a")
