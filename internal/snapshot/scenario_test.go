@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -205,6 +206,15 @@ func (p *pseudonyms) undo(text string) string {
 	})
 }
 
-// withoutDefault normalizes references to the namespace default: plans omit it, and a
-// redacted plan cannot identify it.
-func withoutDefault(text string) string { return strings.ReplaceAll(text, "default/", "") }
+// withoutDefault normalizes references to the namespace default: plans omit it, and a redacted plan cannot identify it. Plans list workloads
+// by namespace, so that those of the same nodes are sorted again.
+func withoutDefault(text string) string {
+	return workloads.ReplaceAllStringFunc(strings.ReplaceAll(text, "default/", ""), func(list string) string {
+		names := strings.Split(list, ", ")
+		slices.Sort(names)
+		return strings.Join(names, ", ")
+	})
+}
+
+// workloads is a list of workloads with their numbers of pods.
+var workloads = regexp.MustCompile(`\S+ \(\d+\)(, \S+ \(\d+\))+`)
