@@ -29,6 +29,10 @@ K8S ?=
 ifneq ($(K8S),)
 export LOCAL_KUBERNETES := $(K8S)
 endif
+# Upstream's minor version for `make bench-cluster`, one of bench/releases; empty for that of bench/go.mod. It may need a newer Go.
+UPSTREAM ?=
+UPSTREAM_MOD = $(if $(UPSTREAM),-modfile=releases/$(UPSTREAM).mod)
+UPSTREAM_GO = $(if $(UPSTREAM),GOTOOLCHAIN=$$(awk '$$1 == "go" {print $$1 $$2}' bench/releases/$(UPSTREAM).mod)) go
 # Tests that `make e2e` runs: a regular expression; all by default.
 RUN ?=
 # Architecture of the image that `make image` builds, and version of images, releases and the site.
@@ -119,8 +123,9 @@ bench: ## Benchmark the engine against upstream Karpenter: QUICK=1 CASE=name TRA
 	  go test -C bench -run '^$$' -bench . ./fleet | grep ^Benchmark; \
 	  go test -run '^$$' -bench 'Single|Multi|Drift' -benchtime 3x ./internal/core/disrupt | grep ^Benchmark; }
 
-bench-cluster: build local ## Benchmark the running controller against upstream Karpenter: CASE=launch,empty,memory,trickle,switch ONLY=ours
-	@go build -C bench -o $(BIN)/bench-cluster ./cluster && go build -C bench -o $(BIN)/bench-upstream sigs.k8s.io/karpenter/kwok
+bench-cluster: build local ## Benchmark the running controller against upstream Karpenter: CASE=launch,empty,memory,trickle,switch ONLY=ours UPSTREAM=1.15
+	@$(UPSTREAM_GO) build -C bench $(UPSTREAM_MOD) -o $(BIN)/bench-cluster ./cluster
+	@$(UPSTREAM_GO) build -C bench $(UPSTREAM_MOD) -o $(BIN)/bench-upstream sigs.k8s.io/karpenter/kwok
 	@eval "$$($(BIN)/local env)"; $(BIN)/bench-cluster -launcher=$(BIN)/local -ours=$(BIN)/karpenter -upstream=$(BIN)/bench-upstream -case='$(CASE)' -only='$(ONLY)'
 
 lint: prose ## Check prose, style, architecture, and that generated files are up to date
