@@ -87,6 +87,23 @@ func (w *harness) scale(d *appsv1.Deployment, replicas int32) {
 	change(w, d, func(d *appsv1.Deployment) { d.Spec.Replicas = &replicas })
 }
 
+// unschedulable is how many pods kube-scheduler has tried in vain.
+func (w *harness) unschedulable() (n int) {
+	w.t.Helper()
+	for _, pod := range w.pods() {
+		if unschedulable(&pod) {
+			n++
+		}
+	}
+	return n
+}
+
+func unschedulable(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
+	})
+}
+
 // awaitRunning waits until this many pods run, and no other exists.
 func (w *harness) awaitRunning(pods int) {
 	w.t.Helper()

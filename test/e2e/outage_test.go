@@ -19,8 +19,9 @@ func TestAPIServerRestart(t *testing.T) {
 		moment  string
 		reached func(w *harness) string
 	}{
+		// Before kube-scheduler has tried a pod, it is not pending for the controller: some of the pods would get nodes before the others.
 		{"pods are pending", func(w *harness) string {
-			if n := len(w.pods()); n < pods {
+			if n := w.unschedulable(); n < pods {
 				return fmt.Sprintf("%d pods", n)
 			}
 			return ""

@@ -313,10 +313,7 @@ func (w *harness) unseen(plan plan) string {
 	want := plan.pods()
 	for _, pod := range w.plannedPods(plan) {
 		want[simulation.Workload(&pod)]--
-		seen := pod.Spec.NodeName != "" || slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
-		})
-		if !seen {
+		if pod.Spec.NodeName == "" && !unschedulable(&pod) {
 			return fmt.Sprintf("kube-scheduler has not tried pod %q", pod.Name)
 		}
 	}
