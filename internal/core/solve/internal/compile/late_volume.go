@@ -178,7 +178,7 @@ func (r *Run) mayRun(c *Class, more requirement.Set) bool {
 // mayHold reports whether some existing node that satisfies the form, or some new one, has capacity for a pod of the class.
 func (r *Run) mayHold(c *Class, form *Conjunction) bool {
 	for i := range r.Targets.Satisfying(form).All() {
-		if c.Count(r.Targets.List[i].Free, nil, 1) > 0 {
+		if t := r.Targets.List[i]; c.Count(t.Free, nil, 1) > 0 && t.Accepts(c, c.Final) {
 			return true
 		}
 	}
