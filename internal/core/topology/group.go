@@ -80,15 +80,20 @@ func (g *Group) AddDomain(d int) {
 	g.known[d], g.changed = true, true
 }
 
-// Restrict leaves the known domains that keep accepts, or all if it accepts none.
-func (g *Group) Restrict(keep DomainFilter) {
+// Restrict leaves the known domains that keep accepts, or all if it accepts none. It returns those that it removed.
+func (g *Group) Restrict(keep DomainFilter) (removed []int) {
 	left := make([]bool, len(g.known))
 	for d, known := range g.known {
 		left[d] = known && keep(d)
+		if known && !left[d] {
+			removed = append(removed, d)
+		}
 	}
-	if slices.Contains(left, true) {
-		g.known, g.changed = left, true
+	if !slices.Contains(left, true) {
+		return nil
 	}
+	g.known, g.changed = left, true
+	return removed
 }
 
 // Add counts n more pods in d.

@@ -24,6 +24,8 @@ type Group struct {
 	HostFloor int
 	// late is set for a volume that the first of its pods places; the group counts the pods that share it, and not by their labels.
 	late bool
+	// excluded are the domains of such a volume that some of its pods may not use.
+	excluded []int
 	// required is set when some pods require the constraint.
 	required bool
 	// trial is set while pods on bins of a trial are counted.

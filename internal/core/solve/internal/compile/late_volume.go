@@ -93,7 +93,7 @@ func (c *Class) bindLate(groups []*Group) {
 }
 
 // restrictLate keeps as domains of each volume those that all its pods may use, if there are any: the first of them is not to choose a zone
-// that others cannot use. Pods that can run in no zone do not matter.
+// that others cannot use. Pods that can run in no zone do not matter. What pods may use is an estimate: see WidenLate.
 func (r *Run) restrictLate() {
 	if len(r.Groups.late) == 0 {
 		return
@@ -121,10 +121,24 @@ func (r *Run) restrictLate() {
 		if len(usable) == 0 {
 			continue
 		}
-		g.Restrict(func(d int) bool {
+		g.excluded = g.Restrict(func(d int) bool {
 			return !slices.ContainsFunc(usable, func(domains map[int]bool) bool { return !domains[d] })
 		})
 	}
+}
+
+// WidenLate adds the domains again that restrictLate removed from the volumes of the class which no pod has placed yet, and reports whether
+// there are any: none of the pods found a node in the domains that all of them may use.
+func (c *Class) WidenLate() (widened bool) {
+	for _, g := range c.late {
+		for _, d := range g.excluded {
+			if g.Empty() && !g.Known(d) {
+				g.AddDomain(d)
+				widened = true
+			}
+		}
+	}
+	return widened
 }
 
 // someKnown reports whether one of the domains is known to the group.

@@ -50,7 +50,7 @@ func NewPlacer(r *compile.Run, strategy Strategy) *Placer {
 }
 
 // PlaceAll places the queue, and then repeats, as long as that helps, for the pods that were not placed and may depend on
-// others. It ends early when the run is stopped.
+// others or on volumes that may be elsewhere. It ends early when the run is stopped.
 func (s *Placer) PlaceAll(queue []PodRun) {
 	for len(queue) > 0 {
 		var again []PodRun
@@ -79,12 +79,20 @@ func (s *Placer) PlaceAll(queue []PodRun) {
 				s.Unschedulable = append(s.Unschedulable, PodRun{r.Class, rest})
 			}
 		}
-		if !progress {
+		if !progress && !widenLate(again) {
 			s.Unschedulable = append(s.Unschedulable, again...)
 			return
 		}
 		queue = again
 	}
+}
+
+// widenLate gives the volumes of pods that were not placed more domains, and reports whether any has more.
+func widenLate(runs []PodRun) (widened bool) {
+	for _, r := range runs {
+		widened = r.Class.WidenLate() || widened
+	}
+	return widened
 }
 
 // Stopped asks whether the run is to end.
