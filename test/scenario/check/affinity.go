@@ -208,7 +208,7 @@ func (j *judge) noOtherDomain(pod *corev1.Pod, value, key string) {
 	}
 }
 
-// keptAway reports whether required anti-affinity of a running pod keeps a DaemonSet pod off a new node.
+// keptAway reports whether required anti-affinity of a running pod keeps a DaemonSet pod off a node where it does not run yet.
 func (j *judge) keptAway(d *corev1.Pod, on *corev1.Node) bool {
 	for _, o := range j.Objects {
 		node, ok := o.(*corev1.Node)

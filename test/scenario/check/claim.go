@@ -122,7 +122,8 @@ func (j *judge) launched(name string, c Claim, t *cloud.InstanceType) (price flo
 			tooSmall = "too small: " + what
 			continue
 		}
-		if what, clash := samePort(append(j.daemonsOn(m.Node, m.Allocatable), pods...)); clash {
+		beside := slices.DeleteFunc(j.daemonsOn(m.Node, m.Allocatable), func(d *corev1.Pod) bool { return j.keptAway(d, m.Node) })
+		if what, clash := samePort(append(slices.Clip(beside), pods...)); clash {
 			j.fail("%s as %s: %s", name, t.Name, what)
 		}
 		price = min(price, m.Price)
@@ -138,10 +139,7 @@ func (j *judge) launched(name string, c Claim, t *cloud.InstanceType) (price flo
 				j.fail("%s as %s in %s: pod %s cannot use its volumes there", name, t.Name, m.Node.Labels[corev1.LabelTopologyZone], pod.Name)
 			}
 			at := &plannedNode{name: name, options: []map[string]string{m.Node.Labels}}
-			for _, d := range j.daemonsOn(m.Node, m.Allocatable) {
-				if j.keptAway(d, m.Node) {
-					continue
-				}
+			for _, d := range beside {
 				if j.mayViolate(pod, at, d, at) {
 					j.fail("%s as %s: pod %s and DaemonSet %s violate anti-affinity", name, t.Name, pod.Name, d.Name)
 				}

@@ -158,7 +158,7 @@ func (j *judge) missingDaemons(nodeName string, node *corev1.Node) []*corev1.Pod
 				return o.Kind == "DaemonSet" && o.Name == d.Name && pod.Namespace == d.Namespace
 			})
 		})
-		if !runs {
+		if !runs && !j.keptAway(d, node) {
 			out = append(out, d)
 		}
 	}

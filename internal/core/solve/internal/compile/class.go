@@ -39,7 +39,7 @@ type Class struct {
 	Zone int32
 	// daemonConflicts are the DaemonSets that the class shares no node with.
 	daemonConflicts []daemonConflict
-	// daemonExclusions are the ways to keep nodes free of these DaemonSets, and of those that use its host ports.
+	// daemonExclusions are the ways to keep nodes free of these DaemonSets.
 	daemonExclusions [][]requirement.Requirement
 	// Pinned is set when what the class may do depends on where other pods are, in a way that may become more permissive.
 	Pinned bool
@@ -193,8 +193,8 @@ func (cs *Classes) Of(p *model.Pod) *Class {
 	c.Pinned = len(c.Avoid) > 0
 	c.findConcerned()
 	c.Pinned = c.Pinned || c.concerned
-	c.findDaemonConflicts()
-	c.daemonExclusions, c.decisions = cs.daemonExclusions(c), c.findDecisions()
+	c.findDaemonConflicts(cs.daemonList)
+	c.daemonExclusions, c.decisions = c.findDaemonExclusions(), c.findDecisions()
 	if keys := unselectiveKeys(p.Shape); len(keys) > 0 {
 		c.Alternatives = slices.Clone(c.Alternatives)
 		for i, alternative := range c.Alternatives {

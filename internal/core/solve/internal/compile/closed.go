@@ -17,7 +17,7 @@ type closedDomains struct {
 	names   []string
 }
 
-// findClosed finds the domains that are closed to DaemonSets, and removes these from what existing nodes there expect.
+// findClosed finds the domains that are closed to DaemonSets, and releases what existing nodes there reserve for them.
 func (r *Run) findClosed() {
 	for _, d := range r.Classes.daemonList {
 		if d.labels == nil {
@@ -41,11 +41,12 @@ func (r *Run) findClosed() {
 		return
 	}
 	for i, t := range r.Targets.List {
+		b := r.ExistingBin(i)
+		if !slices.ContainsFunc(t.daemons, func(d *Class) bool { return d.closedTo(r.Counts, b) }) {
+			continue
+		}
 		used := make([]bool, len(t.Node.Pods))
-		gone := func(d *Class) bool { return d.closedTo(r.Counts, r.ExistingBin(i)) && !running(d, t.Node, used) }
-		t.daemons = slices.DeleteFunc(slices.Clone(t.daemons), gone)
-		clear(used)
-		r.Targets.arriving[i] = slices.DeleteFunc(slices.Clone(r.Targets.arriving[i]), gone)
+		r.Targets.reserve(i, func(d *Class) bool { return d.closedTo(r.Counts, b) && !running(d, t.Node, used) })
 	}
 }
 

@@ -34,7 +34,8 @@ func (cs *Classes) daemon(d *model.DaemonSet) *Class {
 	return c
 }
 
-// daemonConflict is a DaemonSet whose pods share no node with those of a class, by required anti-affinity of either.
+// daemonConflict is a DaemonSet whose pods share no node with those of a class: by required anti-affinity of either, which is a group, or by
+// a host port.
 type daemonConflict struct {
 	daemon *Class
 	group  *Group
@@ -57,9 +58,14 @@ func (cs *Classes) fileDaemons() {
 	}
 }
 
-// findDaemonConflicts lists the DaemonSets whose pods the class never shares a node with, in their order: where one of them runs on a node, it
-// is in every domain of the node.
-func (c *Class) findDaemonConflicts() {
+// findDaemonConflicts lists those of the DaemonSets whose pods the class never shares a node with, in their order: where one of them runs on a
+// node, it is in every domain of the node.
+func (c *Class) findDaemonConflicts(daemons []*Class) {
+	for _, d := range daemons {
+		if _, taken := model.FirstConflict(c.Shape.HostPorts, d.Shape.HostPorts); taken {
+			c.conflict([]*Class{d}, nil)
+		}
+	}
 	for _, g := range c.Owns.Part(PartRequired) {
 		if g.Kind == topology.KindAnti {
 			c.conflict(g.daemons, g)
@@ -82,22 +88,22 @@ func (c *Class) conflict(daemons []*Class, by *Group) {
 // AwayFromDaemons removes the columns from candidates on which a DaemonSet leaves no place for the class, whatever their capacity, on
 // nodes in a state: because of a host port, or of anti-affinity. It returns the group of the last such anti-affinity.
 func (t *Template) AwayFromDaemons(candidates bitset.Set, st *State, c *Class) (by *Group) {
-	if len(c.Shape.HostPorts)+len(c.daemonConflicts) == 0 {
+	if len(c.daemonConflicts) == 0 {
 		return nil
 	}
 	capacity := t.CapacityIn(st)
-	if len(c.Shape.HostPorts) > 0 {
-		candidates.Intersect(candidates, capacity.PortsFree(c))
-	}
 	for _, conflict := range c.daemonConflicts {
-		if !conflict.group.Host && t.lacks(st, conflict.group.Key) {
+		g := conflict.group
+		if g != nil && !g.Host && t.lacks(st, g.Key) || conflict.daemon.closedIn(t, st) {
 			continue
 		}
 		for _, d := range capacity.daemons {
-			if d.Class != conflict.daemon || !d.columns.Intersects(candidates) || d.closedIn(t, st) {
+			if d.Class != conflict.daemon || !d.columns.Intersects(candidates) {
 				continue
 			}
-			by = conflict.group
+			if g != nil {
+				by = g
+			}
 			for column := range d.columns.All() {
 				candidates.Remove(column)
 			}
@@ -109,7 +115,7 @@ func (t *Template) AwayFromDaemons(candidates bitset.Set, st *State, c *Class) (
 // repelledByDaemons reports whether anti-affinity keeps the class apart from a DaemonSet whose pod will run on the node.
 func (t *Target) repelledByDaemons(c *Class) bool {
 	return slices.ContainsFunc(c.daemonConflicts, func(conflict daemonConflict) bool {
-		g := conflict.group
-		return slices.Contains(t.daemons, conflict.daemon) && (g.Host || !nodeLacks(t.Node, g.u.Keys[g.Key]))
+		g := conflict.group // ports are among those of the node
+		return g != nil && slices.Contains(t.daemons, conflict.daemon) && (g.Host || !nodeLacks(t.Node, g.u.Keys[g.Key]))
 	})
 }

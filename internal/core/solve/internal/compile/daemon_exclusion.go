@@ -3,7 +3,6 @@ package compile
 import (
 	"slices"
 
-	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
@@ -19,20 +18,15 @@ import (
 // maxForms bounds the forms of a variant.
 const maxForms = 16
 
-// daemonExclusions are the ways to keep nodes free of the DaemonSets that the class shares no node with: for each of these, and each
+// findDaemonExclusions lists the ways to keep nodes free of the DaemonSets that the class shares no node with: for each of these, and each
 // alternative of its node affinity, the requirements of which one is enough.
-func (cs *Classes) daemonExclusions(c *Class) [][]requirement.Requirement {
-	if len(cs.daemonList) == 0 || len(c.daemonConflicts)+len(c.Shape.HostPorts) == 0 {
-		return nil
-	}
+func (c *Class) findDaemonExclusions() [][]requirement.Requirement {
 	var out [][]requirement.Requirement
-	for _, d := range cs.daemonList {
-		_, conflict := model.FirstConflict(c.Shape.HostPorts, d.Shape.HostPorts)
-		conflict = conflict || slices.ContainsFunc(c.daemonConflicts, func(o daemonConflict) bool { return o.daemon == d })
-		if !conflict {
+	for i, conflict := range c.daemonConflicts {
+		if i > 0 && c.daemonConflicts[i-1].daemon == conflict.daemon {
 			continue
 		}
-		for _, alternative := range d.Alternatives {
+		for _, alternative := range conflict.daemon.Alternatives {
 			var ways []requirement.Requirement
 			for _, r := range alternative.Set {
 				if without, ok := excluding(r); ok {

@@ -270,18 +270,27 @@ func (nc *NodeCapacity) index(r int) *index.CapacityIndex {
 	return (*indexes)[r]
 }
 
-// PortsFree is the columns on which no daemon uses a port of the class.
-func (nc *NodeCapacity) PortsFree(c *Class) bitset.Set {
-	if nc.DaemonPorts == nil {
-		return bitset.Full(nc.columns.Len())
-	}
-	free := bitset.New(nc.columns.Len())
-	for column, taken := range nc.DaemonPorts {
-		if _, clash := model.FirstConflict(c.Shape.HostPorts, taken); !clash {
-			free.Add(column)
+// portsFree is the columns on which no daemon uses a port of the class, apart from those that are kept away.
+func (nc *NodeCapacity) portsFree(c *Class, away func(*Class) bool) bitset.Set {
+	free := bitset.Full(nc.columns.Len())
+	for _, d := range nc.daemons {
+		if _, clash := model.FirstConflict(c.Shape.HostPorts, d.Shape.HostPorts); clash && !away(d.Class) {
+			for column := range d.columns.All() {
+				free.Remove(column)
+			}
 		}
 	}
 	return free
+}
+
+// PortsFreeIn is the columns on which no daemon uses a port of the class on nodes in a state.
+func (t *Template) PortsFreeIn(st *State, c *Class) bitset.Set {
+	return t.CapacityIn(st).portsFree(c, func(d *Class) bool { return d.closedIn(t, st) })
+}
+
+// PortsEverFree is the columns on which the ports of the class may be free in some state.
+func (t *Template) PortsEverFree(c *Class) bitset.Set {
+	return t.Most.portsFree(c, func(d *Class) bool { return len(d.closed) > 0 })
 }
 
 // DaemonRange is the least and the most that daemons take of each resource on the candidates.

@@ -23,8 +23,8 @@ func (r *Run) Seed() {
 		ct.addNode(n, notPlaceable, r.Problem.DrainTaints, moving)
 	}
 	ct.addNoZone(r.Templates)
-	r.restrictLate()
 	r.findClosed()
+	r.restrictLate()
 	r.seedDaemons()
 }
 

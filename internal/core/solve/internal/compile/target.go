@@ -36,6 +36,8 @@ type Targets struct {
 	labelled map[int]bitset.Set
 	// arriving are the DaemonSets of each target whose pods it can hold. They are not part of the targets, which what-ifs copy, because few pods ask for them.
 	arriving [][]*Class
+	// expected are the DaemonSets of the cluster.
+	expected []expectedDaemon
 }
 
 func newTargets(nodes []*model.Node, u *index.Universe) *Targets {
@@ -51,10 +53,7 @@ func newTargets(nodes []*model.Node, u *index.Universe) *Targets {
 	})
 	ts := &Targets{u: u, labelled: map[int]bitset.Set{}}
 	for _, n := range sorted {
-		t := &Target{Node: n, Free: n.Allocatable.Sub(n.Used), Volumes: Attachments{Node: n}}
-		for _, p := range n.Pods {
-			t.Ports = append(t.Ports, p.Shape.HostPorts...)
-		}
+		t := &Target{Node: n, Volumes: Attachments{Node: n}}
 		for _, r := range n.Requirements {
 			// Keys that are not used need no number.
 			if k, ok := u.Index[r.Key]; ok {
@@ -92,33 +91,40 @@ func (t *Target) put(have index.Term) {
 // reserveDaemons reserves capacity for the daemons that match a node and do not run on it yet. A node that is not launched
 // has no labels to match; its capacity accounts for daemons already.
 func (ts *Targets) reserveDaemons(daemons []expectedDaemon) {
-	ts.arriving = make([][]*Class, len(ts.List))
-	for i, t := range ts.List {
-		var expected, instead resource.Vector
-		for _, d := range daemons {
-			if !ts.hosts(i, d.Class) {
-				continue
-			}
-			total := expected.Add(d.Shape.Requests)
-			fits := !t.Node.Launched || total.Fits(t.Node.Allocatable)
-			if fits || !t.Node.Initialized {
-				t.daemons = append(t.daemons, d.Class)
-			}
-			switch {
-			case !fits && d.Shape.Requests.Fits(t.Free):
-				// Whichever pod arrives first takes its share, and the other stays pending.
-				instead = instead.Max(d.Shape.Requests)
-			case fits:
-				ts.arriving[i] = append(ts.arriving[i], d.Class)
-				if t.Node.Launched {
-					expected = total
-					t.Ports = append(t.Ports, d.Shape.HostPorts...)
-				}
+	ts.expected, ts.arriving = daemons, make([][]*Class, len(ts.List))
+	for i := range ts.List {
+		ts.reserve(i, func(*Class) bool { return false })
+	}
+}
+
+// reserve reserves capacity of a target for the daemons that are not kept away from it, and none for others.
+func (ts *Targets) reserve(i int, away func(*Class) bool) {
+	t := ts.List[i]
+	t.Free, t.Ports, t.daemons, ts.arriving[i] = t.Node.Allocatable.Sub(t.Node.Used), portsOf(t.Node), nil, nil
+	var expected, instead resource.Vector
+	for _, d := range ts.expected {
+		if !ts.hosts(i, d.Class) || away(d.Class) {
+			continue
+		}
+		total := expected.Add(d.Shape.Requests)
+		fits := !t.Node.Launched || total.Fits(t.Node.Allocatable)
+		if fits || !t.Node.Initialized {
+			t.daemons = append(t.daemons, d.Class)
+		}
+		switch {
+		case !fits && d.Shape.Requests.Fits(t.Free):
+			// Whichever pod arrives first takes its share, and the other stays pending.
+			instead = instead.Max(d.Shape.Requests)
+		case fits:
+			ts.arriving[i] = append(ts.arriving[i], d.Class)
+			if t.Node.Launched {
+				expected = total
+				t.Ports = append(t.Ports, d.Shape.HostPorts...)
 			}
 		}
-		if t.Node.Launched {
-			t.Free = t.Free.Sub(expected.Max(instead).Sub(t.Node.UsedByDaemons).Floor(0))
-		}
+	}
+	if t.Node.Launched {
+		t.Free = t.Free.Sub(expected.Max(instead).Sub(t.Node.UsedByDaemons).Floor(0))
 	}
 }
 

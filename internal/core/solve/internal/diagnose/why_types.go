@@ -39,12 +39,13 @@ type poolFilter struct {
 // runTests runs the tests for nodes in the state next, once: for most pods an earlier reason needs none of them.
 func (s *poolFilter) runTests(next *compile.State) {
 	capacity := s.t.CapacityIn(next)
+	s.portFree = s.t.PortsFreeIn(next, s.c)
 	if s.capacity == capacity {
 		return
 	}
 	s.capacity = capacity
 	t, c, all := s.t, s.c, bitset.Full(s.t.Columns.Len())
-	s.portFree, s.attaching, s.fits = capacity.PortsFree(c), all, all.Clone()
+	s.attaching, s.fits = all, all.Clone()
 	if t.Attaches(c) {
 		s.attaching = (&compile.OpenNode{Template: t, Mask: all}).Attaching(s.pod)
 	}

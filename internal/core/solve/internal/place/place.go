@@ -141,7 +141,7 @@ func (s *Placer) place(r PodRun) (pods []*model.Pod, deferred bool) {
 			rest, deferred = s.openNew(r.Class, pods)
 		}
 		if len(rest) == len(pods) && !deferred {
-			rest, deferred = s.openRoomier(r.Class, pods)
+			rest, deferred = s.placeRoomier(r.Class, pods)
 		}
 		if len(rest) == len(pods) {
 			break
@@ -331,13 +331,11 @@ func (s *Placer) openFrom(t *compile.Template, c *compile.Class, st *compile.Lev
 	return pods, false
 }
 
-// openRoomier opens a node for pods that fit on none beside DaemonSets that only some nodes of a pool run, or that other pods keep away from
-// some nodes: without these.
-func (s *Placer) openRoomier(c *compile.Class, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
+// placeRoomier places pods that fit on no node beside DaemonSets that only some nodes of a pool run, or that other pods keep away from some
+// nodes: without these. It opens a node, or narrows an open one with pods that these have to join.
+func (s *Placer) placeRoomier(c *compile.Class, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
 	for _, st := range s.Classes.LevelsOf(c) {
-		if st.RequiresExisting() {
-			continue
-		}
+		hosts, affine := st.AffineHosts()
 		var options []Option
 		for _, t := range s.Templates {
 			if _, repelled := t.Repels(c, st); repelled {
@@ -362,6 +360,12 @@ func (s *Placer) openRoomier(c *compile.Class, pods []*model.Pod) (rest []*model
 					continue
 				}
 				o.DomainVariant = &roomier
+				if affine {
+					if n := s.joinOpen(t, hosts, c, st, o, pods); n > 0 {
+						return pods[n:], false
+					}
+					continue
+				}
 				if opened, later := s.tryOpen(t, c, st, o, pods[:min(len(pods), o.maxPods)]); later || opened > 0 {
 					return pods[opened:], later
 				}
@@ -369,6 +373,19 @@ func (s *Placer) openRoomier(c *compile.Class, pods []*model.Pod) (rest []*model
 		}
 	}
 	return pods, false
+}
+
+// joinOpen puts pods on the first of some hosts that is an open node of the template and takes any, and returns how many.
+func (s *Placer) joinOpen(t *compile.Template, hosts []int, c *compile.Class, st *compile.Level, o Option, pods []*model.Pod) int {
+	base := len(s.Targets.List)
+	for _, host := range slices.Sorted(slices.Values(hosts)) {
+		if host >= base && s.Open[host-base].Template == t {
+			if n := s.put(s.OpenBin(host-base, s.Open[host-base]), c, st, o, pods[:min(len(pods), o.maxPods)]); n > 0 {
+				return n
+			}
+		}
+	}
+	return 0
 }
 
 // tryOpen opens a node of a template for as many of the pods as it takes.
