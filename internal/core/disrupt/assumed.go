@@ -12,8 +12,9 @@ import (
 // Problem: simulations build on each other, and a pod that an assumed outcome placed is not placed again. A later simulation may move away
 // the pods that it has affinity to, and then it can no longer be bound where it was placed.
 // Approach: the nodes of assumed outcomes are remembered with their pods. When a simulation moves a pod that one of these has affinity to,
-// kube-scheduler must be able to bind that one nevertheless, once all pods have left their nodes; see arrivals. When it moves a pod whose spread counts pods on a node that is not
-// launched yet and may be in several domains, the pod has to wait: what the spread allows depends on the domain.
+// kube-scheduler must be able to bind that one nevertheless, once all pods have left their nodes; see arrivals. When it moves a pod whose
+// spread counts pods on a node that is not launched yet and may be in several domains, the pod has to wait: what the spread allows depends
+// on the domain.
 // Cost: nothing unless a placed pod has required affinity to a pod that moves, then one look at the pods of every node; and for each pod
 // that moves and has a required spread, one look at the pods of the nodes that assumed outcomes launch.
 
