@@ -234,7 +234,7 @@ func (b *marketBuilder) meeting(t *compile.Template, d constraintSet) map[int]bi
 	out := map[int]bitset.Set{}
 	free := bitset.Full(t.Columns.Len())
 	if len(d.shape.HostPorts) > 0 {
-		free = t.PortsEverFree(&compile.Class{Shape: d.shape})
+		free = compile.PortsEverFree(t, &compile.Class{Shape: d.shape})
 	}
 	for _, form := range d.forms {
 		to := t.Step(t.Root, form)

@@ -283,13 +283,13 @@ func (nc *NodeCapacity) portsFree(c *Class, away func(*Class) bool) bitset.Set {
 	return free
 }
 
-// PortsFreeIn is the columns on which no daemon uses a port of the class on nodes in a state.
-func (t *Template) PortsFreeIn(st *State, c *Class) bitset.Set {
+// PortsFreeIn is the columns of a template on which no daemon uses a port of the class on nodes in a state.
+func PortsFreeIn(t *Template, st *State, c *Class) bitset.Set {
 	return t.CapacityIn(st).portsFree(c, func(d *Class) bool { return d.closedIn(t, st) })
 }
 
-// PortsEverFree is the columns on which the ports of the class may be free in some state.
-func (t *Template) PortsEverFree(c *Class) bitset.Set {
+// PortsEverFree is the columns of a template on which the ports of the class may be free in some state.
+func PortsEverFree(t *Template, c *Class) bitset.Set {
 	return t.Most.portsFree(c, func(d *Class) bool { return len(d.closed) > 0 })
 }
 

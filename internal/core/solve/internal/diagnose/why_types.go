@@ -39,7 +39,7 @@ type poolFilter struct {
 // runTests runs the tests for nodes in the state next, once: for most pods an earlier reason needs none of them.
 func (s *poolFilter) runTests(next *compile.State) {
 	capacity := s.t.CapacityIn(next)
-	s.portFree = s.t.PortsFreeIn(next, s.c)
+	s.portFree = compile.PortsFreeIn(s.t, next, s.c)
 	if s.capacity == capacity {
 		return
 	}

@@ -361,7 +361,7 @@ func (s *Placer) placeRoomier(c *compile.Class, pods []*model.Pod) (rest []*mode
 				}
 				o.DomainVariant = &roomier
 				if affine {
-					if n := s.joinOpen(t, hosts, c, st, o, pods); n > 0 {
+					if n := joinOpen(s, t, hosts, c, st, o, pods); n > 0 {
 						return pods[n:], false
 					}
 					continue
@@ -376,7 +376,7 @@ func (s *Placer) placeRoomier(c *compile.Class, pods []*model.Pod) (rest []*mode
 }
 
 // joinOpen puts pods on the first of some hosts that is an open node of the template and takes any, and returns how many.
-func (s *Placer) joinOpen(t *compile.Template, hosts []int, c *compile.Class, st *compile.Level, o Option, pods []*model.Pod) int {
+func joinOpen(s *Placer, t *compile.Template, hosts []int, c *compile.Class, st *compile.Level, o Option, pods []*model.Pod) int {
 	base := len(s.Targets.List)
 	for _, host := range slices.Sorted(slices.Values(hosts)) {
 		if host >= base && s.Open[host-base].Template == t {
