@@ -102,7 +102,7 @@ func TestTheSnapshotOfAScenarioHasItsPlan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(withoutDefault(want), withoutDefault(names.undo(plan(written(t, reader, redacted))))); diff != "" {
+			if diff := cmp.Diff(normalized(want), normalized(names.undo(plan(written(t, reader, redacted))))); diff != "" {
 				t.Errorf("the plan for the redacted snapshot (-plain +redacted)\n%s", diff)
 			}
 		})
@@ -206,9 +206,9 @@ func (p *pseudonyms) undo(text string) string {
 	})
 }
 
-// withoutDefault normalizes references to the namespace default: plans omit it, and a redacted plan cannot identify it. Plans list workloads
+// normalized normalizes references to the namespace default: plans omit it, and a redacted plan cannot identify it. Plans list workloads
 // by namespace, so that those of the same nodes are sorted again.
-func withoutDefault(text string) string {
+func normalized(text string) string {
 	return workloads.ReplaceAllStringFunc(strings.ReplaceAll(text, "default/", ""), func(list string) string {
 		names := strings.Split(list, ", ")
 		slices.Sort(names)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
@@ -160,12 +162,13 @@ func (w *harness) runScenario(reader *manifest.Reader, s scenariofile.Scenario) 
 	w.must(w.shared.thaw())
 	types := w.prices(s.Options.Catalog, objects)
 	// The control plane and time are real: a test can only wait for the state of objects.
-	for deadline := time.Now().Add(scenarioPatience); time.Now().Before(deadline); time.Sleep(pollPeriod) {
-		if obstacle = w.differs(plan, types); obstacle == "" {
-			return "", ""
-		}
-	}
+	err = wait.PollUntilContextTimeout(w.ctx, pollPeriod, scenarioPatience, true, func(context.Context) (bool, error) {
+		obstacle = w.differs(plan, types)
+		return obstacle == "", nil
+	})
 	switch {
+	case err == nil:
+		return "", ""
 	case plan.compareClaims(w.firstClaims(), types) == "" && w.placedOtherwise(plan):
 		excuse = "kube-scheduler bound pods otherwise"
 	case w.shared.firstPassPods(w.shared.begin) < plan.toPlace():

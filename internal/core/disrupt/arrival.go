@@ -32,41 +32,42 @@ type domainOf struct {
 	key, domain string
 }
 
-// arrival is a pod with required affinity that moves to the node with an index.
-type arrival struct {
+// podWithAffinity is a pod with the required terms of its affinity.
+type podWithAffinity struct {
 	pod   *model.Pod
 	terms []topology.Affinity
-	at    int
+}
+
+// arrival is a pod with required affinity that moves to the node with an index.
+type arrival struct {
+	podWithAffinity
+	at int
 }
 
 // withUnmetAffinity are the pods that assumed outcomes have placed and whose required affinity is no longer met there if the pods of set
 // move as in the plan.
 func (sim *Simulator) withUnmetAffinity(set []Candidate, plan solve.Plan) []UnplacedPod {
-	var concerned, others []arrival
-	for i, at := range sim.assumed.nodes {
-		for _, pod := range at.withAffinity {
-			a := arrival{pod, requiredAffinity(pod), i}
-			if slices.ContainsFunc(set, func(c Candidate) bool { return sim.matchesAffinity(a, c.PodsToMove) }) {
-				concerned = append(concerned, a)
-			} else {
-				others = append(others, a)
-			}
-		}
+	followsSet := func(p podWithAffinity) bool {
+		return slices.ContainsFunc(set, func(c Candidate) bool { return sim.matchesAffinity(p, c.PodsToMove) })
 	}
-	if len(concerned) == 0 {
+	if !slices.ContainsFunc(sim.assumed.nodes, func(n plannedNode) bool { return slices.ContainsFunc(n.withAffinity, followsSet) }) {
 		return nil
 	}
-	moving := plannedNodes(plan)
-	for i, at := range moving {
-		for _, pod := range at.withAffinity {
-			others = append(others, arrival{pod, requiredAffinity(pod), len(sim.assumed.nodes) + i})
-		}
-	}
 	all := &arrivals{
-		sim: sim, nodes: slices.Concat(sim.assumed.nodes, moving), removed: map[string]bool{}, staying: map[domainOf]bool{},
+		sim: sim, nodes: slices.Concat(sim.assumed.nodes, plannedNodes(plan)), removed: map[string]bool{}, staying: map[domainOf]bool{},
 	}
 	for _, c := range set {
 		all.removed[c.Node.ID] = true
+	}
+	var concerned, others []arrival
+	for i, at := range all.nodes {
+		for _, p := range at.withAffinity {
+			if i < len(sim.assumed.nodes) && followsSet(p) {
+				concerned = append(concerned, arrival{p, i})
+			} else {
+				others = append(others, arrival{p, i})
+			}
+		}
 	}
 	return all.unmet(all.bind(concerned, others))
 }
@@ -85,17 +86,25 @@ func (a *arrivals) bind(concerned, others []arrival) []arrival {
 		if others = slices.DeleteFunc(others, a.bindNext); len(concerned)+len(others) < left {
 			continue
 		}
-		if i := slices.IndexFunc(concerned, a.isFirst); i >= 0 {
-			a.bound[concerned[i].at] = append(a.bound[concerned[i].at], concerned[i].pod)
-			concerned = slices.Delete(concerned, i, i+1)
-		} else if i := slices.IndexFunc(others, a.isFirst); i >= 0 {
-			a.bound[others[i].at] = append(a.bound[others[i].at], others[i].pod)
-			others = slices.Delete(others, i, i+1)
-		} else {
+		if !a.bindFirst(&concerned) && !a.bindFirst(&others) {
 			return concerned
 		}
 	}
 }
+
+// bindFirst binds one of the waiting pods for which no other has to be there, and reports whether there is any.
+func (a *arrivals) bindFirst(waiting *[]arrival) bool {
+	i := slices.IndexFunc(*waiting, a.isFirst)
+	if i < 0 {
+		return false
+	}
+	a.put((*waiting)[i])
+	*waiting = slices.Delete(*waiting, i, i+1)
+	return true
+}
+
+// put binds a pod.
+func (a *arrivals) put(next arrival) { a.bound[next.at] = append(a.bound[next.at], next.pod) }
 
 // bindNext binds a pod if its affinity is met.
 func (a *arrivals) bindNext(next arrival) bool {
@@ -104,14 +113,14 @@ func (a *arrivals) bindNext(next arrival) bool {
 			return false
 		}
 	}
-	a.bound[next.at] = append(a.bound[next.at], next.pod)
+	a.put(next)
 	return true
 }
 
 // isFirst reports whether a pod may be bound because it matches its own affinity and no other pod does.
 func (a *arrivals) isFirst(next arrival) bool {
-	matches := func(pods []*model.Pod) bool { return a.sim.matchesAffinity(next, pods) }
-	return a.sim.matchesOwn(next) && !slices.ContainsFunc(a.bound, matches) && !slices.ContainsFunc(a.sim.input.Problem.Nodes, func(n *model.Node) bool {
+	matches := func(pods []*model.Pod) bool { return a.sim.matchesAffinity(next.podWithAffinity, pods) }
+	return a.sim.matchesTerms(next.terms, next.pod) && !slices.ContainsFunc(a.bound, matches) && !slices.ContainsFunc(a.sim.input.Problem.Nodes, func(n *model.Node) bool {
 		pods := n.Pods
 		if a.leaves(n) { // pods that cannot be evicted run on for a while
 			pods = slices.DeleteFunc(slices.Clone(pods), func(pod *model.Pod) bool { return !a.sim.input.Unevictable[pod.UID] })
@@ -129,7 +138,7 @@ func (a *arrivals) meets(next arrival, key string) bool {
 	if !known && !at.launches {
 		return true // kube-scheduler does not bind it there, whatever else moves
 	}
-	return a.sim.matchesAffinity(next, a.bound[next.at]) || known && !slices.ContainsFunc(domains, func(domain string) bool {
+	return a.sim.matchesAffinity(next.podWithAffinity, a.bound[next.at]) || known && !slices.ContainsFunc(domains, func(domain string) bool {
 		return !a.hasMatchIn(key, domain, next)
 	})
 }
@@ -139,14 +148,14 @@ func (a *arrivals) hasMatchIn(key, domain string, next arrival) bool {
 	at := domainOf{next.pod.Shape, key, domain}
 	if _, known := a.staying[at]; !known {
 		a.staying[at] = slices.ContainsFunc(a.sim.input.Problem.Nodes, func(n *model.Node) bool {
-			return n.Labels[key] == domain && !a.leaves(n) && a.sim.matchesAffinity(next, n.Pods)
+			return n.Labels[key] == domain && !a.leaves(n) && a.sim.matchesAffinity(next.podWithAffinity, n.Pods)
 		})
 	}
 	if a.staying[at] {
 		return true
 	}
 	for i, n := range a.nodes {
-		if n.isIn(key, domain) && a.sim.matchesAffinity(next, a.bound[i]) {
+		if n.isIn(key, domain) && a.sim.matchesAffinity(next.podWithAffinity, a.bound[i]) {
 			return true
 		}
 	}
@@ -173,12 +182,9 @@ func (a *arrivals) unmet(waiting []arrival) []UnplacedPod {
 }
 
 // matchesAffinity reports whether another pod matches all terms of a pod: kube-scheduler looks for one that does.
-func (sim *Simulator) matchesAffinity(a arrival, others []*model.Pod) bool {
-	return slices.ContainsFunc(others, func(other *model.Pod) bool { return other.UID != a.pod.UID && sim.matchesTerms(a.terms, other) })
+func (sim *Simulator) matchesAffinity(p podWithAffinity, others []*model.Pod) bool {
+	return slices.ContainsFunc(others, func(other *model.Pod) bool { return other.UID != p.pod.UID && sim.matchesTerms(p.terms, other) })
 }
-
-// matchesOwn reports whether a pod matches its own terms.
-func (sim *Simulator) matchesOwn(a arrival) bool { return sim.matchesTerms(a.terms, a.pod) }
 
 func (sim *Simulator) matchesTerms(terms []topology.Affinity, pod *model.Pod) bool {
 	return !slices.ContainsFunc(terms, func(a topology.Affinity) bool {

@@ -30,7 +30,7 @@ type assumedOutcomes struct {
 type plannedNode struct {
 	pods []*model.Pod
 	// withAffinity are those that have required affinity.
-	withAffinity []*model.Pod
+	withAffinity []podWithAffinity
 	// launches is set for a node that is not launched yet, requirements are those of its NodeClaim.
 	launches     bool
 	requirements requirement.Set
@@ -49,8 +49,8 @@ func plannedNodes(plan solve.Plan) []plannedNode {
 	}
 	for i := range out {
 		for _, pod := range out[i].pods {
-			if hasRequiredAffinity(pod) {
-				out[i].withAffinity = append(out[i].withAffinity, pod)
+			if terms := requiredAffinity(pod); len(terms) > 0 {
+				out[i].withAffinity = append(out[i].withAffinity, podWithAffinity{pod, terms})
 			}
 		}
 	}

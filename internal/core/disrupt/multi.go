@@ -23,10 +23,10 @@ const (
 //
 // Problem: of all sets of candidates within the budgets find the one whose removal, with at most one new node, saves
 // most. Approach: four kinds of sets compete. Prefixes of all candidates, best savings ratio first, found by bisection, and
-// the same for each pool; where budgets are short also without nodes that cost nothing to disrupt, and by price. As many nodes as can be deleted together, found by adding one after the other. And sets that one new
-// node can replace, on top of these, found by growing small windows. Invariant: every set was evaluated as a
-// whole, and no result saves less than the first kind does. Cost: a few hundred evaluations, each linear in the pods of its
-// set.
+// the same for each pool; where budgets are short also without nodes that cost nothing to disrupt, and by price. As many nodes
+// as can be deleted together, found by adding one after the other. And sets that one new node can replace, on top of these,
+// found by growing small windows. Invariant: every set was evaluated as a whole, and no result saves less than the first kind
+// does. Cost: a few hundred evaluations, each linear in the pods of its set.
 //
 // Source: disruption specification, multi-node search; weaknesses, exhaustive search is shallow.
 func multiNode() Method {

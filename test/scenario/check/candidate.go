@@ -174,6 +174,11 @@ func short(asked, room corev1.ResourceList) (string, bool) {
 	return "", false
 }
 
+// startingOn are those of daemonsOn that no running pod keeps away from the node.
+func (j *judge) startingOn(node *corev1.Node, allocatable corev1.ResourceList) []*corev1.Pod {
+	return slices.DeleteFunc(j.daemonsOn(node, allocatable), func(d *corev1.Pod) bool { return j.keptAway(d, node) })
+}
+
 // daemonsOn are the DaemonSet pods that would run on the node with this capacity: those that fit together, in the order of the
 // list.
 func (j *judge) daemonsOn(node *corev1.Node, allocatable corev1.ResourceList) []*corev1.Pod {

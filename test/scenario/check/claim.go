@@ -122,7 +122,7 @@ func (j *judge) launched(name string, c Claim, t *cloud.InstanceType) (price flo
 			tooSmall = "too small: " + what
 			continue
 		}
-		beside := slices.DeleteFunc(j.daemonsOn(m.Node, m.Allocatable), func(d *corev1.Pod) bool { return j.keptAway(d, m.Node) })
+		beside := j.startingOn(m.Node, m.Allocatable)
 		if what, clash := samePort(append(slices.Clip(beside), pods...)); clash {
 			j.fail("%s as %s: %s", name, t.Name, what)
 		}

@@ -152,13 +152,13 @@ func (j *judge) boundPods(nodeName string) []*corev1.Pod {
 // missingDaemons are the DaemonSet pods that would run on the node and do not yet.
 func (j *judge) missingDaemons(nodeName string, node *corev1.Node) []*corev1.Pod {
 	var out []*corev1.Pod
-	for _, d := range j.daemonsOn(node, node.Status.Allocatable) {
+	for _, d := range j.startingOn(node, node.Status.Allocatable) {
 		runs := slices.ContainsFunc(j.boundPods(nodeName), func(pod *corev1.Pod) bool {
 			return slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool {
 				return o.Kind == "DaemonSet" && o.Name == d.Name && pod.Namespace == d.Namespace
 			})
 		})
-		if !runs && !j.keptAway(d, node) {
+		if !runs {
 			out = append(out, d)
 		}
 	}

@@ -52,11 +52,8 @@ func (j *judge) daemonsDecide(pod *corev1.Pod) bool {
 			return term.TopologyKey == corev1.LabelHostname
 		})
 	}
-	return slices.ContainsFunc(j.daemons, func(d *corev1.Pod) bool {
-		return slices.ContainsFunc(terms, func(term corev1.PodAffinityTerm) bool { return j.termSelects(&term, pod, d) }) ||
-			slices.ContainsFunc(spreads(pod), func(s spread) bool {
-				return s.selective() && d.Namespace == pod.Namespace && selects(s.LabelSelector, s.MatchLabelKeys, nil, pod, d)
-			})
+	return slices.ContainsFunc(spreads(pod), j.countsDaemons) || slices.ContainsFunc(j.daemons, func(d *corev1.Pod) bool {
+		return slices.ContainsFunc(terms, func(term corev1.PodAffinityTerm) bool { return j.termSelects(&term, pod, d) })
 	})
 }
 

@@ -139,7 +139,7 @@ func TestJudgeChecksTopology(t *testing.T) {
 		{"affinity by a label that may be missing", func(s *Subject) { withAffinity(podOf(s, "a"), term("rack", "app", "a")) }, "may have no label rack"},
 		{"spread evenly", func(s *Subject) { spreadAll(s, zone) }, ""},
 		{"spread unevenly", func(s *Subject) { spreadAll(s, zone); inZone(s, 1, "a") }, "2 pods in topology.kubernetes.io/zone a, 0 in another"},
-		{"spread unevenly, where a node in the other zone would have a pod of a DaemonSet that counts", func(s *Subject) {
+		{"spread unevenly, where pods of a DaemonSet count, which may be anywhere", func(s *Subject) {
 			spreadAll(s, zone)
 			inZone(s, 1, "a")
 			set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: podOf(s, "a").Namespace}}

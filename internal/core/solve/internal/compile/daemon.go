@@ -58,11 +58,17 @@ func (cs *Classes) fileDaemons() {
 	}
 }
 
+// sharesPort reports whether pods of both classes use a host port that only one pod of a node can have.
+func (c *Class) sharesPort(o *Class) bool {
+	_, conflict := model.FirstConflict(c.Shape.HostPorts, o.Shape.HostPorts)
+	return conflict
+}
+
 // findDaemonConflicts lists those of the DaemonSets whose pods the class never shares a node with, in their order: where one of them runs on a
 // node, it is in every domain of the node.
 func (c *Class) findDaemonConflicts(daemons []*Class) {
 	for _, d := range daemons {
-		if _, taken := model.FirstConflict(c.Shape.HostPorts, d.Shape.HostPorts); taken {
+		if c.sharesPort(d) {
 			c.conflict([]*Class{d}, nil)
 		}
 	}

@@ -3,7 +3,6 @@ package compile
 import (
 	"slices"
 
-	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
@@ -86,6 +85,5 @@ func (d templateDaemon) mayMeet(o templateDaemon) bool {
 
 // mayYieldTo reports whether pods of another DaemonSet keep those of this one away by their host ports, if they arrive first.
 func (c *Class) mayYieldTo(o *Class) bool {
-	_, conflict := model.FirstConflict(c.Shape.HostPorts, o.Shape.HostPorts)
-	return conflict && c != o && o.Shape.Priority >= c.Shape.Priority
+	return c != o && o.Shape.Priority >= c.Shape.Priority && c.sharesPort(o)
 }

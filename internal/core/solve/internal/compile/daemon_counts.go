@@ -275,8 +275,7 @@ func (dc *DaemonCounts) onOpen(g *Group, b Bin) presence {
 // contends reports whether another DaemonSet may use a host port of d.
 func contends(d templateDaemon, daemons []templateDaemon) bool {
 	return slices.ContainsFunc(daemons, func(o templateDaemon) bool {
-		_, conflict := model.FirstConflict(d.Shape.HostPorts, o.Shape.HostPorts)
-		return conflict && o.set != d.set
+		return o.set != d.set && d.sharesPort(o.Class)
 	})
 }
 

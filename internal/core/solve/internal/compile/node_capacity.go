@@ -274,7 +274,7 @@ func (nc *NodeCapacity) index(r int) *index.CapacityIndex {
 func (nc *NodeCapacity) portsFree(c *Class, away func(*Class) bool) bitset.Set {
 	free := bitset.Full(nc.columns.Len())
 	for _, d := range nc.daemons {
-		if _, clash := model.FirstConflict(c.Shape.HostPorts, d.Shape.HostPorts); clash && !away(d.Class) {
+		if c.sharesPort(d.Class) && !away(d.Class) {
 			for column := range d.columns.All() {
 				free.Remove(column)
 			}

@@ -9,10 +9,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// InOrder is the pods of the problem in order of trial: those of First before all others; existing pods before virtual ones, which stand for headroom; where limits may
-// leave some without a node, by priority; those that request extended resources before others use up the nodes that have them; those that
-// volumes bind to a few zones before pods of the same spread that have a choice take the skew of these zones; then large before small, and
-// old before young.
+// InOrder is the pods of the problem in order of trial: those of First before all others; existing pods before virtual ones, which stand
+// for headroom; where limits may leave some without a node, by priority; those that request extended resources before others use up the
+// nodes that have them; those that volumes bind to a few zones before pods of the same spread that have a choice take the skew of these
+// zones; then large before small, and old before young.
 //
 // What is compiled gets its numbers in this order, so that nothing depends on the order of the input. Shapes are few and pods are many:
 // shapes are ranked, and pods are distributed by rank. Pods mostly come in an order in which those of a rank need no sorting.

@@ -53,11 +53,7 @@ func sortDomains(s *Placer, choices []domainChoice, c *compile.Class, lv *compil
 // permuteDomains sorts choices of one domain each: the emptiest first, those that are equally full in the order of the strategy.
 func permuteDomains(s *Placer, choices []domainChoice, v *compile.Values) {
 	slices.SortFunc(choices, func(a, b domainChoice) int { return strings.Compare(v.Names[a.domains[0]], v.Names[b.domains[0]]) })
-	order := int(s.strategy.Domains)
-	for i := len(choices) - 1; i > 0; i-- {
-		j := int(mix(order, i) % uint64(i+1)) //nolint:gosec // less than the length
-		choices[i], choices[j] = choices[j], choices[i]
-	}
+	shuffle(choices, int(s.strategy.Domains), 0)
 	slices.SortStableFunc(choices, func(a, b domainChoice) int { return cmp.Compare(a.count, b.count) })
 }
 

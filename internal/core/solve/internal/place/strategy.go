@@ -60,19 +60,19 @@ func permute(s *Placer, queue []PodRun) []PodRun {
 	same := func(a, b PodRun) bool {
 		return a.Pods[0].Virtual == b.Pods[0].Virtual && (!limited || a.Class.Shape.Priority == b.Class.Shape.Priority)
 	}
-	out := slices.Clone(queue)
-	for start := 0; start < len(out); {
+	permuted := make([]int, len(queue))
+	for i := range permuted {
+		permuted[i] = i
+	}
+	for start := 0; start < len(queue); {
 		end := start + 1
-		for end < len(out) && same(out[start], out[end]) {
+		for end < len(queue) && same(queue[start], queue[end]) {
 			end++
 		}
-		part := out[start:end]
+		part := permuted[start:end]
 		switch at := order - start; {
 		case order < 0:
-			for i := len(part) - 1; i > 0; i-- {
-				j := int(mix(order, start+i) % uint64(i+1)) //nolint:gosec // less than the length
-				part[i], part[j] = part[j], part[i]
-			}
+			shuffle(part, order, start)
 		case at > 0 && at < len(part):
 			first := part[at]
 			copy(part[1:], part[:at])
@@ -80,18 +80,23 @@ func permute(s *Placer, queue []PodRun) []PodRun {
 		}
 		start = end
 	}
-	return countedFirst(queue, out)
+	return countedFirst(queue, permuted)
 }
 
-// countedFirst is a permutation of a queue in which pods stay before those later ones whose constraints count them.
-func countedFirst(queue, permuted []PodRun) []PodRun {
-	out := make([]PodRun, 0, len(queue))
-	waits := func(r PodRun) bool {
-		for _, before := range queue {
-			if before.Pods[0] == r.Pods[0] {
-				return false
-			}
-			if before.Class.CountedOnlyBy(r.Class) && !contains(out, before) {
+// shuffle permutes a list; order and offset choose the permutation.
+func shuffle[T any](list []T, order, offset int) {
+	for i := len(list) - 1; i > 0; i-- {
+		j := int(mix(order, offset+i) % uint64(i+1)) //nolint:gosec // less than the length
+		list[i], list[j] = list[j], list[i]
+	}
+}
+
+// countedFirst is a queue in a permutation of its indices, in which pods stay before those later ones whose constraints count them.
+func countedFirst(queue []PodRun, permuted []int) []PodRun {
+	out, done := make([]PodRun, 0, len(queue)), make([]bool, len(queue))
+	waits := func(i int) bool {
+		for before := range i {
+			if !done[before] && queue[before].Class.CountedOnlyBy(queue[i].Class) {
 				return true
 			}
 		}
@@ -99,13 +104,10 @@ func countedFirst(queue, permuted []PodRun) []PodRun {
 	}
 	for len(out) < len(queue) {
 		// The first run of the queue that is left waits for none.
-		out = append(out, permuted[slices.IndexFunc(permuted, func(r PodRun) bool { return !contains(out, r) && !waits(r) })])
+		next := permuted[slices.IndexFunc(permuted, func(i int) bool { return !done[i] && !waits(i) })]
+		out, done[next] = append(out, queue[next]), true
 	}
 	return out
-}
-
-func contains(queue []PodRun, r PodRun) bool {
-	return slices.ContainsFunc(queue, func(o PodRun) bool { return o.Pods[0] == r.Pods[0] })
 }
 
 // placeOnBest puts a pod on the open node that the strategy prefers, and returns the rest.
