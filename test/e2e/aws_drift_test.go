@@ -67,7 +67,7 @@ func TestAWSDriftReplacesNodes(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	a := w.account("m5.large")
-	furnish(a.Account)
+	w.furnish(a.Account)
 	a.Account.AddImage(awstest.Image{ID: "ami-0a24", Name: "golden-al2023-2", Architecture: "x86_64", Owner: "amazon"})
 	a.Account.AddRole("OtherRole")
 	a.Joiner.Grant("OtherRole")

@@ -56,7 +56,7 @@ func TestAWSIPv6(t *testing.T) {
 	t.Parallel()
 	w := beginOnOwnCluster(t, "--service-range="+serviceRange)
 	a := w.account("m5.large")
-	furnish(a.Account)
+	w.furnish(a.Account)
 	names := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "kube-dns"}}
 	if !w.get(names) || !netip.MustParsePrefix(serviceRange).Contains(netip.MustParseAddr(names.Spec.ClusterIP)) {
 		t.Fatalf("the address for names is %q, want one of %s", names.Spec.ClusterIP, serviceRange)

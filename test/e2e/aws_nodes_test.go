@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -186,7 +187,7 @@ func TestAWSNodesFollowTheirClass(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	a := w.account("m5.large", "m5.xlarge", "g4dn.xlarge", "inf1.xlarge", "dl1.24xlarge", "c5n.18xlarge")
-	furnish(a.Account)
+	w.furnish(a.Account)
 	cases := slices.Concat(deviceCases(), networkCases(), kubeletCases(), imageCases(), instanceCases())
 	pods, total := map[string]int32{}, 0
 	for _, c := range cases {
@@ -232,18 +233,19 @@ func TestAWSNodesFollowTheirClass(t *testing.T) {
 }
 
 // furnish adds to the account what the cases need.
-func furnish(a *awstest.Account) {
+func (w *harness) furnish(a *awstest.Account) {
+	version := fmt.Sprintf("1.%d", kubernetesMinor(w.t))
 	a.AddSubnet(awstest.Subnet{ID: "subnet-named", Zone: "us-east-1a", ZoneID: "use1-az1", Free: 500, ResourceNames: true})
 	a.AddSubnet(awstest.Subnet{ID: "subnet-public", Zone: "us-east-1b", ZoneID: "use1-az2", Free: 500, PublicAddresses: true})
 	a.AddSubnet(awstest.Subnet{ID: "subnet-boston", Zone: "us-east-1-bos-1a", ZoneID: "use1-bos1-az1", Free: 500})
 	a.AddOffering("m5.large", "us-east-1-bos-1a", 0)
 	for id, name := range map[string]string{
-		"ami-0a12": "amazon-eks-node-1.32-v20260101", "ami-0a23": "golden-al2023", "ami-0b49": "bottlerocket-aws-k8s-1.37-x86_64-v1.49.0-abcdef",
-		"ami-0f22": "Windows_Server-2022-English-Core-EKS_Optimized-1.37-2026.01.01",
+		"ami-0a12": "amazon-eks-node-1.32-v20260101", "ami-0a23": "golden-al2023", "ami-0b49": "bottlerocket-aws-k8s-" + version + "-x86_64-v1.49.0-abcdef",
+		"ami-0f22": "Windows_Server-2022-English-Core-EKS_Optimized-" + version + "-2026.01.01",
 	} {
 		a.AddImage(awstest.Image{ID: id, Name: name, Architecture: "x86_64", Owner: "amazon", Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
 	}
-	a.SetParameter("/aws/service/bottlerocket/aws-k8s-1.37/x86_64/1.49.0/image_id", "ami-0b49")
-	a.SetParameter("/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-EKS_Optimized-1.37/image_id", "ami-0f22")
+	a.SetParameter("/aws/service/bottlerocket/aws-k8s-"+version+"/x86_64/1.49.0/image_id", "ami-0b49")
+	a.SetParameter("/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-EKS_Optimized-"+version+"/image_id", "ami-0f22")
 	a.SetParameter("arn:aws:ssm:us-east-1:"+awstest.AccountID+":parameter/golden", "ami-0a23")
 }

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -38,6 +42,20 @@ type testCluster struct {
 	shared *sharedController
 	// environment is what controllers find in theirs beside the usual.
 	environment []string
+}
+
+// kubernetesMinor is the minor version of the control plane that tests run on, as its API server says.
+func kubernetesMinor(t *testing.T) int {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-apiserver"), "--version").Output()
+	if err != nil {
+		t.Fatalf("asking the API server for its version: %v", err)
+	}
+	var minor int
+	if _, err := fmt.Sscanf(string(out), "Kubernetes v1.%d", &minor); err != nil {
+		t.Fatalf("the version of the API server is %q: %v", out, err)
+	}
+	return minor
 }
 
 // open starts the cluster if it does not run.

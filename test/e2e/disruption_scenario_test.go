@@ -29,9 +29,9 @@ func TestDisruptionScenarios(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := scenariorun.Reader(t)
+	reader, minor := scenariorun.Reader(t), kubernetesMinor(t)
 	for _, s := range scenarios {
-		if s.Options.EngineOnly != "" {
+		if s.Options.EngineOnly != "" || s.Options.Kubernetes > minor {
 			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {

@@ -74,18 +74,22 @@ func TestOverlaysSteerLaunches(t *testing.T) {
 	}
 	w.create(class(), pool(onDemand))
 	w.controller("--feature-gates=NodeOverlay=true")
-	// One pod per node, whatever its size.
-	apart := func(d *corev1.PodTemplateSpec) {
-		d.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
+	// One pod per node, whatever its size. The test creates them itself: it counts nodes, and a controller of workloads may create a pod more.
+	add := func(names ...string) {
+		for _, name := range names {
+			one := deployment(name, 1, "1").Spec.Template
+			one.Name, one.Namespace = name, "default"
+			one.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
+			w.create(&corev1.Pod{ObjectMeta: one.ObjectMeta, Spec: one.Spec})
+		}
 	}
-	web := deployment("web", 1, "1", apart)
-	w.create(web)
+	add("one")
 	w.awaitLaunched("c-2x-amd64-linux")
 
 	agreed := overlay("b-agreed", large, "0.001")
 	w.create(agreed)
 	w.awaitValidation(agreed, valid)
-	w.scale(web, 2)
+	add("two")
 	w.awaitLaunched("c-2x-amd64-linux", large+" overlaid")
 
 	late := overlay("a-late", large, "0.002")
@@ -95,12 +99,12 @@ func TestOverlaysSteerLaunches(t *testing.T) {
 	w.create(late)
 	w.awaitValidation(late, conflict)
 	w.awaitValidation(agreed, valid)
-	w.scale(web, 3)
+	add("three")
 	w.awaitLaunched("c-2x-amd64-linux", large+" overlaid", large+" overlaid")
 
 	change(w, agreed, func(o *overlayv1.NodeOverlay) { o.Spec.Requirements[0].Values = []string{"m-32x-amd64-linux"} })
 	w.awaitValidation(late, valid)
-	w.scale(web, 5)
+	add("four", "five")
 	w.await("two more nodes are free ones", patience, func() string {
 		got := w.launched()
 		if len(got) != 5 || slices.ContainsFunc(got[1:], func(one string) bool { return one != large+" overlaid" && one != huge+" overlaid" }) {

@@ -43,11 +43,11 @@ func TestScenarios(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := scenariorun.Reader(t)
+	reader, minor := scenariorun.Reader(t), kubernetesMinor(t)
 	// Scenarios with the same settings share a controller.
 	slices.SortStableFunc(scenarios, func(a, b scenariofile.Scenario) int { return slices.Compare(scenarioFlags(a), scenarioFlags(b)) })
 	for _, s := range scenarios {
-		if s.Options.EngineOnly != "" {
+		if s.Options.EngineOnly != "" || s.Options.Kubernetes > minor {
 			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {
@@ -144,14 +144,20 @@ func (w *harness) runScenario(reader *manifest.Reader, s scenariofile.Scenario) 
 	objects := scenariorun.Objects(w.t, reader, s)
 	plan.bound = boundWorkloads(objects)
 	slices.SortStableFunc(objects, func(a, b client.Object) int { return cmp.Compare(plan.phase(a), plan.phase(b)) })
-	first := len(objects)
-	if i := slices.IndexFunc(objects, func(o client.Object) bool { return plan.phase(o) == phasePods }); i >= 0 {
-		first = i
+	from := func(phase int) int {
+		i, _ := slices.BinarySearchFunc(objects, phase, func(o client.Object, phase int) int { return cmp.Compare(plan.phase(o), phase) })
+		return i
 	}
-	for _, o := range objects[:first] {
+	daemons, first := from(phaseDaemonSets), from(phasePods)
+	for _, o := range objects[:daemons] {
 		w.createForScenario(o)
 	}
-	w.awaitPrerequisites(objects[:first], plan)
+	w.awaitBound(plan)
+	for _, o := range objects[daemons:first] {
+		w.createForScenario(o)
+	}
+	w.awaitPrerequisites(objects[:first])
+	w.awaitOverlays(objects[:first], plan)
 	// Pods are created one by one, but a plan is about all of them. A controller that is frozen meanwhile sees them at once.
 	w.must(w.shared.freeze())
 	for _, o := range objects[first:] {
@@ -177,10 +183,12 @@ func (w *harness) runScenario(reader *manifest.Reader, s scenariofile.Scenario) 
 	return obstacle, excuse
 }
 
-// The order in which the objects of a scenario are created: unscheduled pods come last.
+// The order in which the objects of a scenario are created. Pods that a scenario binds may keep pods of DaemonSets off a node, and unscheduled
+// pods come last.
 const (
 	phaseBase = iota
 	phaseBound
+	phaseDaemonSets
 	phasePods
 )
 
@@ -191,6 +199,8 @@ func (p plan) phase(o client.Object) int {
 			return phaseBound
 		}
 		return phasePods
+	case "DaemonSet":
+		return phaseDaemonSets
 	}
 	return phaseBase
 }
@@ -234,8 +244,8 @@ func (w *harness) createForScenario(o client.Object) {
 	}
 }
 
-// awaitPrerequisites waits until pools are validated, nodes are ready and bound pods run.
-func (w *harness) awaitPrerequisites(objects []client.Object, plan plan) {
+// awaitBound waits until the pods run that the scenario binds.
+func (w *harness) awaitBound(plan plan) {
 	w.t.Helper()
 	w.await("the bound pods run", patience, func() string {
 		missing := maps.Clone(plan.bound)
@@ -250,6 +260,21 @@ func (w *harness) awaitPrerequisites(objects []client.Object, plan plan) {
 		}
 		return ""
 	})
+}
+
+// awaitOverlays waits until overlays are validated as planned.
+func (w *harness) awaitOverlays(objects []client.Object, plan plan) {
+	w.t.Helper()
+	for _, o := range objects {
+		if o, ok := o.(*overlayv1.NodeOverlay); ok {
+			w.await(fmt.Sprintf("nodeoverlay %q is validated as planned", o.Name), patience, func() string { return w.validatedOtherwise(o.Name, plan) })
+		}
+	}
+}
+
+// awaitPrerequisites waits until pools are validated, claims are bound and nodes are ready.
+func (w *harness) awaitPrerequisites(objects []client.Object) {
+	w.t.Helper()
 	bound := boundClaims(objects)
 	for _, o := range objects {
 		switch o := o.(type) {
@@ -261,8 +286,6 @@ func (w *harness) awaitPrerequisites(objects []client.Object, plan plan) {
 				}
 				return ""
 			})
-		case *overlayv1.NodeOverlay:
-			w.await(fmt.Sprintf("nodeoverlay %q is validated as planned", o.Name), patience, func() string { return w.validatedOtherwise(o.Name, plan) })
 		case *corev1.PersistentVolumeClaim:
 			if !bound[o.Name] {
 				continue

@@ -87,6 +87,9 @@ type Options struct {
 	MaxInstanceTypes int
 	// EngineOnly is set by "only: engine, because …": the scenario cannot run on a real cluster, for the reason given.
 	EngineOnly string
+	// Kubernetes is the first minor version of Kubernetes 1 whose control plane can run the scenario: "kubernetes: 1.36". Before that, the
+	// API server drops a field of it by default.
+	Kubernetes int
 
 	// Now is when the scenario begins: "now: 2026-03-02T12:00:00Z".
 	Now time.Time
@@ -267,8 +270,13 @@ func (o *Options) set(key, value string) (err error) {
 			return fmt.Errorf("%q: want engine, because <reason>", value)
 		}
 		o.EngineOnly = reason
+	case "kubernetes":
+		minor, ok := strings.CutPrefix(value, "1.")
+		if o.Kubernetes, err = strconv.Atoi(minor); !ok || err != nil {
+			return fmt.Errorf("%q: want a version such as 1.36", value)
+		}
 	default:
-		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, now, run, spot-to-spot, replacements, only")
+		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, now, run, spot-to-spot, replacements, only, kubernetes")
 	}
 	return err
 }
