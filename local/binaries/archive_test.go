@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // builtCache is a cache in which every program is a shell script that prints its name.
@@ -136,23 +135,5 @@ func TestPinnedChecksums(t *testing.T) {
 	}
 	if got := pinned(sums, "three.tar.gz"); got != "" {
 		t.Errorf("checksum %q of an unknown archive", got)
-	}
-}
-
-func TestProgressOfBuilds(t *testing.T) {
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	todo := []program{{minutes: 1}, {minutes: 7}, {minutes: 2}}
-	p := newProgress(todo, start)
-	at := func(minutes float64) time.Time { return start.Add(time.Duration(minutes * float64(time.Minute))) }
-	if got, want := p.text(todo[0], start, at(0.5)), "5 %, about 9m30s left"; got != want {
-		t.Errorf("in the first program: %q, want %q", got, want)
-	}
-	// This computer takes twice as long as expected.
-	p.finish(todo[0])
-	if got, want := p.text(todo[1], at(2), at(9)), "45 %, about 11m0s left"; got != want {
-		t.Errorf("in the second program: %q, want %q", got, want)
-	}
-	if got, want := p.text(todo[1], at(2), at(60)), "76 %, about 4m40s left"; got != want {
-		t.Errorf("in a program that takes longer than expected: %q, want %q", got, want)
 	}
 }

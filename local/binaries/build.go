@@ -61,13 +61,14 @@ func buildAll(ctx context.Context, cache Cache, modules Modules, todo []program,
 	say(out, "building %d programs into %s (once per version; a cold build of all takes about 10 minutes on two cores)",
 		len(todo), cache.Bin())
 	start := time.Now()
-	progress := newProgress(todo, start)
+	progress := newProgress(todo)
 	for i, p := range todo {
 		step := fmt.Sprintf("[%d/%d] %s %s", i+1, len(todo), p.name, p.version)
+		began := time.Now()
 		if err := buildOne(ctx, cache, p, progress, work, step, out); err != nil {
 			return err
 		}
-		progress.finish(p)
+		progress.finish(p, time.Since(began))
 	}
 	say(out, "control plane built in %s", time.Since(start).Round(time.Second))
 	return nil
@@ -107,7 +108,7 @@ func buildOne(ctx context.Context, cache Cache, p program, progress *progress, w
 			say(out, "%s done in %s", step, time.Since(start).Round(time.Second))
 			return nil
 		case <-alive.C:
-			say(out, "%s still compiling, %s (in all %s)", step, time.Since(start).Round(time.Second), progress.text(p, start, time.Now()))
+			say(out, "%s still compiling, %s (%s)", step, time.Since(start).Round(time.Second), progress.text(p, time.Since(start)))
 		}
 	}
 }

@@ -10,35 +10,47 @@ import (
 // compiled before, and on how much faster or slower this computer was so far.
 type progress struct {
 	total, done float64 // minutes on two cores
-	start       time.Time
+	spent       time.Duration
 }
 
-func newProgress(todo []program, now time.Time) *progress {
-	p := &progress{start: now}
+func newProgress(todo []program) *progress {
+	p := &progress{}
 	for _, one := range todo {
 		p.total += one.minutes
 	}
 	return p
 }
 
-// finish records that a program is built.
-func (p *progress) finish(one program) { p.done += one.minutes }
+// compiledBefore is the share of the expected time below which a program was compiled before: how long it took says nothing about the others.
+const compiledBefore = 0.1
 
-// text is the progress while a program is being built since a time.
-func (p *progress) text(current program, since, now time.Time) string {
-	// A program that takes longer than expected is nearly done, however long it takes.
-	share := min(now.Sub(since).Minutes()/(current.minutes*p.slowness(since)), 0.95)
-	done := p.done + share*current.minutes
-	left := time.Duration((p.total - done) * p.slowness(since) * float64(time.Minute)).Round(10 * time.Second)
-	return fmt.Sprintf("%.0f %%, about %s left", 100*done/p.total, left)
+// finish records that a program is built, and how long it took.
+func (p *progress) finish(one program, took time.Duration) {
+	if took.Minutes() < compiledBefore*one.minutes {
+		p.total -= one.minutes
+		return
+	}
+	p.done += one.minutes
+	p.spent += took
 }
 
-// slowness is how many times longer than expected the programs took that were done at a time.
-func (p *progress) slowness(at time.Time) float64 {
+// text is the progress while a program is being built for so long.
+func (p *progress) text(current program, elapsed time.Duration) string {
+	share := elapsed.Minutes() / (current.minutes * p.slowness())
+	if share >= 1 {
+		return fmt.Sprintf("in all more than %.0f %%, this one takes longer than expected", 100*(p.done+0.9*current.minutes)/p.total)
+	}
+	done := p.done + share*current.minutes
+	left := time.Duration((p.total - done) * p.slowness() * float64(time.Minute)).Round(10 * time.Second)
+	return fmt.Sprintf("in all %.0f %%, about %s left", 100*done/p.total, left)
+}
+
+// slowness is how many times longer than expected the programs took that were compiled.
+func (p *progress) slowness() float64 {
 	if p.done == 0 {
 		return 1
 	}
-	return max(at.Sub(p.start).Minutes()/p.done, 0.01)
+	return p.spent.Minutes() / p.done
 }
 
 // meter prints how much of a file was copied, now and then.
