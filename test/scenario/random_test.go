@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -57,8 +59,22 @@ func TestRandomProblemsAreSolvedSoundly(t *testing.T) {
 		}
 		if t.Failed() {
 			t.Logf("the plan is\n%s", result.Text())
+			t.Logf("the objects are\n%s", printed(objects))
 		}
 	})
+}
+
+// printed is objects as YAML, as a scenario has them.
+func printed(objects []client.Object) string {
+	var out strings.Builder
+	for _, o := range objects {
+		text, err := yaml.Marshal(o)
+		if err != nil {
+			return err.Error()
+		}
+		fmt.Fprintf(&out, "---\n%s", text)
+	}
+	return out.String()
 }
 
 func solveRandom(t *rapid.T, objects []client.Object, c cloud.Cloud) simulation.Result {
@@ -215,6 +231,7 @@ func drawPool(t *rapid.T, name string) *v1.NodePool {
 
 func drawNode(t *rapid.T, name string) *corev1.Node {
 	node := &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+		corev1.LabelHostname:     name, // every kubelet sets it, and the engine relies on it
 		corev1.LabelTopologyZone: rapid.SampledFrom([]string{"zone-a", "zone-b"}).Draw(t, "zone"),
 	}}}
 	if rapid.Bool().Draw(t, "has a team") {
