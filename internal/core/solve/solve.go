@@ -49,6 +49,7 @@ func placeAll(s *place.Placer) (final bool) {
 	queue, concerned := place.SplitConcerned(s.Queue())
 	s.PlaceAll(queue)
 	s.Tighten()
+	place.Settle(s)
 	s.FillHosts()
 	if len(concerned) == 0 {
 		return false

@@ -113,6 +113,16 @@ func (g *Group) AddUncertain(d, n int) {
 	g.Doubt(d, n)
 }
 
+// Withdraw removes n pods from d that AddUncertain counted there.
+func (g *Group) Withdraw(d, n int) {
+	g.changed = true
+	g.counts[d] -= int32(n)    //nolint:gosec // not more than were added
+	g.uncertain[d] -= int32(n) //nolint:gosec // not more than were added
+	if g.counts[d] == 0 {
+		g.counted = slices.DeleteFunc(g.counted, func(other int) bool { return other == d })
+	}
+}
+
 // Doubt records that n of the pods in d may turn out not to count there.
 func (g *Group) Doubt(d, n int) {
 	g.changed = true

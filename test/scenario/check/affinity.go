@@ -127,7 +127,7 @@ func (j *judge) satisfied(pod *corev1.Pod, at *plannedNode, key string) bool {
 	}
 	there := map[string]bool{}
 	for _, other := range j.sites {
-		if value, decided := other.decided(key); decided && slices.ContainsFunc(other.pods(), meant) {
+		if value, decided := other.decided(key); decided && (slices.ContainsFunc(other.pods(), meant) || other.daemonIs(meant)) {
 			there[value] = true
 		}
 	}

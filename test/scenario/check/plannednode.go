@@ -18,6 +18,8 @@ type plannedNode struct {
 	name string
 	// planned is set for claims of the plan.
 	planned bool
+	// leaving is set for a node that is being deleted: in the end there are no pods on it.
+	leaving bool
 	// options are the labels that it may have: one set for an existing node, one per candidate of a claim.
 	options []map[string]string
 	// taints are those that the node has now.
@@ -102,7 +104,9 @@ func (j *judge) existingNode(node *corev1.Node, named map[types.UID]bool) *plann
 	_, claim := j.find(node.Name, "")
 	stands := effectiveNode(node, claim)
 	s := &plannedNode{name: node.Name, options: []map[string]string{stands.Labels}, taints: node.Spec.Taints}
-	s.daemons = [][]*corev1.Pod{j.daemonsOn(stands, stands.Status.Allocatable)}
+	if s.leaving = deleting(node, claim); !s.leaving {
+		s.daemons = [][]*corev1.Pod{j.startingOn(stands, stands.Status.Allocatable)}
+	}
 	for _, pod := range j.boundPods(node.Name) {
 		if !named[pod.UID] && pod.DeletionTimestamp == nil {
 			s.staying = append(s.staying, pod)

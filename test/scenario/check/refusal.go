@@ -140,6 +140,9 @@ func (j *judge) customLabels(pod *corev1.Pod, pool *v1.NodePool) []map[string]st
 		if _, set := base[r.Key]; set || j.WellKnown[r.Key] {
 			continue
 		}
+		if spreadsOver(pod, r.Key) && r.Operator != corev1.NodeSelectorOpIn {
+			continue // no domain is known
+		}
 		choices[r.Key] = append(choices[r.Key], r.Values...)
 		for _, p := range append(slices.Clip(j.daemons), pod) {
 			choices[r.Key] = append(choices[r.Key], namedValues(p, r.Key)...)
@@ -153,6 +156,11 @@ func (j *judge) customLabels(pod *corev1.Pod, pool *v1.NodePool) []map[string]st
 		maps.DeleteFunc(labels, func(_, value string) bool { return value == absent })
 	}
 	return out
+}
+
+// spreadsOver reports whether a required constraint spreads the pod over the label.
+func spreadsOver(pod *corev1.Pod, key string) bool {
+	return slices.ContainsFunc(spreads(pod), func(s spread) bool { return s.TopologyKey == key })
 }
 
 // absent stands for not having the label. No label can have it as its value.

@@ -108,7 +108,7 @@ func (j *judge) spreadAllows(s spread, at *plannedNode) bool {
 				most++
 			}
 			// The domain of a claim is not decided while it is being filled, unless a pod like the owner decided it.
-			if decided && s.alwaysCountsNode(other) && (!other.planned || s.shared(pod)) {
+			if decided && s.alwaysCountsNode(other) && !other.leaving && (!other.planned || s.shared(pod)) {
 				sure[domain]++
 			}
 		}

@@ -73,9 +73,12 @@ func (ct *Counts) addTo(g *Group, b Bin, c *Class, n int) {
 		for _, d := range possible {
 			ct.addIn(g, d, b, n)
 		}
-	case g.Kind == topology.KindSpread && (g.severalLabels() || c.spreads()):
+	case g.Kind == topology.KindSpread && (g.severalLabels() || c.spreads()) && !ct.lacks(b, g.Key):
 		for _, d := range possible {
 			g.AddUncertain(d, n)
+		}
+		if b.Open != nil {
+			b.Open.doubts = append(b.Open.doubts, doubt{g, possible, n})
 		}
 	}
 }

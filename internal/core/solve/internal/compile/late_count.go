@@ -15,6 +15,13 @@ func (ct *Counts) CountLate(b Bin, to StateID) {
 		return
 	}
 	then := b.in(to)
+	b.Open.doubts = slices.DeleteFunc(slices.Clone(b.Open.doubts), func(d doubt) bool {
+		_, decided := ct.decides(d.group, b, to)
+		if decided {
+			d.withdraw()
+		}
+		return decided
+	})
 	for _, batch := range b.Open.Batches {
 		for _, g := range batch.Class().members {
 			if d, ok := ct.decides(g, b, to); ok {
@@ -44,8 +51,14 @@ func (ct *Counts) LateCount(g *Group, b Bin, to StateID) (d, n, floor int) {
 			n += len(batch.Pods)
 		}
 	}
+	certain := n
+	for _, one := range b.Open.doubts {
+		if one.group == g && slices.Contains(one.domains, d) {
+			n -= one.pods // they are counted there already
+		}
+	}
 	if ct.certainlyLooksAt(g.filter, b.in(to)) {
-		return d, n, g.MinCountBeside(d, n)
+		return d, n, g.MinCountBeside(d, certain)
 	}
 	return d, n, g.MinCount()
 }

@@ -21,7 +21,7 @@ type NodeCapacity struct {
 	Daemoned bool
 	// DaemonPorts are the host ports of DaemonSets on each column; nil for none on any.
 	DaemonPorts [][]model.HostPort
-	// daemons are those that run on the nodes.
+	// daemons are those that run on the nodes, or may run there although they are omitted.
 	daemons []templateDaemon
 	// indexes order the columns by capacity, per resource; nil until they are needed.
 	indexes []*index.CapacityIndex

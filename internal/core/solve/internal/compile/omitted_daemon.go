@@ -254,8 +254,11 @@ func (nc *NodeCapacity) reservePossible(r possibleDaemon) {
 	if nc.Daemons == nil {
 		nc.Daemons, nc.Daemoned = make([]resource.Vector, nc.columns.Len()), true
 	}
+	d := r.templateDaemon
+	d.columns = bitset.New(len(r.overhead))
 	for column, overhead := range r.overhead {
 		if overhead != nil {
+			d.columns.Add(column)
 			if both := nc.Daemons[column].Add(r.Shape.Requests); both.Fits(nc.columns.Allocatable(column)) {
 				overhead = both
 			}
@@ -263,6 +266,7 @@ func (nc *NodeCapacity) reservePossible(r possibleDaemon) {
 			nc.Available[column] = available(nc.columns.Allocatable(column), nc.Daemons[column])
 		}
 	}
+	nc.daemons = append(slices.Clip(nc.daemons), d)
 }
 
 // OmittedDaemon is a DaemonSet whose pods no node of some pools can hold.

@@ -26,6 +26,8 @@ type OpenNode struct {
 	// pods may still narrow the node so that DaemonSets do not run on it.
 	Slack   resource.Vector
 	Batches []Batch
+	// doubts are the pods that spreads count in several domains.
+	doubts []doubt
 	// ports are the host ports of its pods.
 	ports []model.HostPort
 	// volumes are those of its pods; counted where a pool's instance types have attach limits.

@@ -43,6 +43,7 @@ func PlaceConcerned(s *Placer, queue []PodRun) {
 	}
 	s.Unschedulable = append(s.Unschedulable, queue...)
 	s.Tighten()
+	Settle(s)
 	s.FillHosts()
 }
 
