@@ -1,8 +1,6 @@
 package solve
 
 import (
-	"slices"
-
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
@@ -51,11 +49,12 @@ func triesFor(p Problem) int {
 // cheapest solves a problem with the strategies that may matter, and returns the cheapest plan. The search counts its steps, so that it is the
 // same whenever and wherever it runs.
 func (w *search) cheapest() Plan {
-	first := solve(w.run, w.best, w.rejected)
+	first, unwelcome := solve(w.run, w.best, w.rejected)
 	if w.restart == nil || !mayHaveAlternatives(w.run.Problem) || !hasAlternatives(first) {
 		return first
 	}
-	best := outcomeOf(first)
+	best := outcomeOf(first, unwelcome)
+	initial := best
 	for k := range w.tries {
 		w.last = variation(k)
 		s := place.NewPlacer(w.restart(), w.last)
@@ -74,7 +73,7 @@ func (w *search) cheapest() Plan {
 	s := place.NewPlacer(w.restart(), w.best)
 	unschedulable := diagnosed(s)
 	plan := complete(s, first.Zones, append(unschedulable, w.rejected...))
-	if !outcomeOf(plan).cheaperThan(outcomeOf(first)) { // minValues are judged for the whole plan only
+	if !outcomeOf(plan, s.Unwelcome).cheaperThan(initial) { // minValues are judged for the whole plan only
 		w.best = place.Strategy{}
 		return first
 	}
@@ -116,10 +115,6 @@ func mayHaveAlternatives(p Problem) bool {
 	if len(p.Pods) > maxAlternativePods || o.DisableRepacking || p.Devices != nil {
 		return false
 	}
-	if slices.ContainsFunc(p.Pools, func(pool *model.Pool) bool { return slices.ContainsFunc(pool.Taints, soft) }) ||
-		slices.ContainsFunc(p.Nodes, func(n *model.Node) bool { return slices.ContainsFunc(n.Taints, soft) }) {
-		return false
-	}
 	constrained := false
 	for _, pod := range p.Pods {
 		if !o.IgnorePreferences && pod.Shape.SoftConstraints() > 0 {
@@ -130,20 +125,18 @@ func mayHaveAlternatives(p Problem) bool {
 	return constrained
 }
 
-func soft(t model.Taint) bool { return t.Effect == model.PreferNoSchedule }
-
 // outcome is what counts of a plan.
 type outcome struct {
 	price      float64
 	nodeClaims int
-	// refused are the pods without a place, by UID.
-	refused map[string]bool
+	// refused are the pods without a place, unwelcome those on nodes with a PreferNoSchedule taint that they do not tolerate, by UID.
+	refused, unwelcome map[string]bool
 	// open is set when some pods were not decided.
 	open bool
 }
 
-func outcomeOf(p Plan) outcome {
-	o := outcome{price: p.Price(), nodeClaims: len(p.NodeClaims), refused: map[string]bool{}, open: len(p.Undecided)+len(p.Deferred) > 0}
+func outcomeOf(p Plan, unwelcome []*model.Pod) outcome {
+	o := outcome{price: p.Price(), nodeClaims: len(p.NodeClaims), refused: map[string]bool{}, unwelcome: uids(unwelcome), open: len(p.Undecided)+len(p.Deferred) > 0}
 	for _, u := range p.Unschedulable {
 		for _, pod := range u.Pods {
 			o.refused[pod.UID] = true
@@ -154,7 +147,7 @@ func outcomeOf(p Plan) outcome {
 
 // outcomeOn is the outcome of a run that is filled, before its plan is complete.
 func outcomeOn(s *place.Placer) outcome {
-	o := outcome{nodeClaims: len(s.Open), refused: map[string]bool{}, open: len(s.Undecided)+len(s.Deferred) > 0}
+	o := outcome{nodeClaims: len(s.Open), refused: map[string]bool{}, unwelcome: uids(s.Unwelcome), open: len(s.Undecided)+len(s.Deferred) > 0}
 	for _, on := range s.Open {
 		o.price += on.Price()
 	}
@@ -166,16 +159,29 @@ func outcomeOn(s *place.Placer) outcome {
 	return o
 }
 
-// cheaperThan reports whether a plan costs less than another one, and places all pods that the other plan places.
+func uids(pods []*model.Pod) map[string]bool {
+	out := make(map[string]bool, len(pods))
+	for _, pod := range pods {
+		out[pod.UID] = true
+	}
+	return out
+}
+
+// within reports whether a set is part of another one.
+func within(set, other map[string]bool) bool {
+	for uid := range set { // the order does not matter
+		if !other[uid] {
+			return false
+		}
+	}
+	return true
+}
+
+// cheaperThan reports whether a plan costs less than another one, places all pods that the other plan places, and meets their preferences.
 func (o outcome) cheaperThan(other outcome) bool {
 	more := max(o.nodeClaims-other.nodeClaims, 0)
 	if o.open || o.price >= other.price*(1-minNodeSaving*float64(max(more, 1))) {
 		return false
 	}
-	for uid := range o.refused { // the order does not matter
-		if !other.refused[uid] {
-			return false
-		}
-	}
-	return true
+	return within(o.refused, other.refused) && within(o.unwelcome, other.unwelcome)
 }

@@ -39,7 +39,7 @@ func TestAlternativesAreForSmallProblemsWithConstraintsBetweenPods(t *testing.T)
 		"many pods":                        {func(p *Problem) { p.Pods = append(p.Pods, pods(maxAlternativePods, shape(100, gi))...) }, 1},
 		"preferences":                      {preferring, 1},
 		"preferences that are ignored":     {func(p *Problem) { preferring(p); p.Options.IgnorePreferences = true }, 3},
-		"a pool that pods prefer to avoid": {func(p *Problem) { p.Pools[0].Taints = []model.Taint{{Key: "a", Effect: model.PreferNoSchedule}} }, 1},
+		"a pool that pods prefer to avoid": {func(p *Problem) { p.Pools[0].Taints = []model.Taint{{Key: "a", Effect: model.PreferNoSchedule}} }, 3},
 	} {
 		p := unshared()
 		c.change(&p)
@@ -63,19 +63,35 @@ func TestAnAlternativeMustSaveAndPlaceTheSamePods(t *testing.T) {
 	}
 	refused := []UnschedulablePods{{Pods: p.Pods[:1]}}
 	for name, c := range map[string]struct {
-		other Plan
-		taken bool
+		other     Plan
+		unwelcome []*model.Pod
+		taken     bool
 	}{
-		"cheaper":                             {Plan{NodeClaims: claims(4, 4)}, true},
-		"hardly cheaper":                      {Plan{NodeClaims: claims(4, 5.95)}, false},
-		"two percent cheaper, two nodes more": {Plan{NodeClaims: claims(2, 2, 2, 3.75)}, true},
-		"one percent cheaper, two nodes more": {Plan{NodeClaims: claims(2, 2, 2, 3.85)}, false},
-		"cheaper, without one of the pods":    {Plan{NodeClaims: claims(4), Unschedulable: refused}, false},
-		"cheaper, with a pod undecided":       {Plan{NodeClaims: claims(4), Undecided: p.Pods[:1]}, false},
+		"cheaper":                                                 {Plan{NodeClaims: claims(4, 4)}, nil, true},
+		"hardly cheaper":                                          {Plan{NodeClaims: claims(4, 5.95)}, nil, false},
+		"two percent cheaper, two nodes more":                     {Plan{NodeClaims: claims(2, 2, 2, 3.75)}, nil, true},
+		"one percent cheaper, two nodes more":                     {Plan{NodeClaims: claims(2, 2, 2, 3.85)}, nil, false},
+		"cheaper, without one of the pods":                        {Plan{NodeClaims: claims(4), Unschedulable: refused}, nil, false},
+		"cheaper, with a pod undecided":                           {Plan{NodeClaims: claims(4), Undecided: p.Pods[:1]}, nil, false},
+		"cheaper, on the node that a pod prefers to avoid anyway": {Plan{NodeClaims: claims(4)}, p.Pods[1:], true},
+		"cheaper, on the node that another pod prefers to avoid":  {Plan{NodeClaims: claims(4)}, p.Pods[:1], false},
 	} {
-		if taken := outcomeOf(c.other).cheaperThan(outcomeOf(Plan{NodeClaims: claims(5, 5)})); taken != c.taken {
+		if taken := outcomeOf(c.other, c.unwelcome).cheaperThan(outcomeOf(Plan{NodeClaims: claims(5, 5)}, p.Pods[1:])); taken != c.taken {
 			t.Errorf("%s: the alternative is taken: %v, want %v", name, taken, c.taken)
 		}
+	}
+}
+
+// TestTaintsThatPodsPreferToAvoidLeaveAlternatives: a second pool has a PreferNoSchedule taint, and nothing else changes.
+func TestTaintsThatPodsPreferToAvoidLeaveAlternatives(t *testing.T) {
+	s := shape(1900, gi)
+	s.Spreads = []topology.Spread{spreadOver(zoneKey, 100, "web")}
+	avoided := pool("avoided", instanceType("large", 8, 32, 0.1))
+	avoided.Taints = []model.Taint{{Key: "a", Effect: model.PreferNoSchedule}}
+	p := problem(labelled(pods(2, s), "web"), pool("default", offeredIn(1, instanceType("small", 2, 8, 0.25)), offeredIn(2, instanceType("medium", 4, 16, 0.4))), avoided)
+	plan := Solve(p)
+	if len(plan.NodeClaims) != 1 || plan.NodeClaims[0].Pool != "default" || plan.Price() != 0.4 {
+		t.Errorf("got %v, want one node of the other pool with both pods", look(plan))
 	}
 }
 
@@ -98,7 +114,8 @@ func TestWhatIfsUseAlternatives(t *testing.T) {
 func solveWith(p Problem, strategy place.Strategy) Plan {
 	r := compile.NewRun(p)
 	r.Seed()
-	return solve(r, strategy, nil)
+	plan, _ := solve(r, strategy, nil)
+	return plan
 }
 
 // TestOneDomainMayBeCheaperForAll: two pods of a spread that allows both in one domain. First fit puts the first where a node for it costs

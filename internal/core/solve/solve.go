@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/diagnose"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
@@ -19,12 +20,13 @@ func Solve(p Problem) Plan {
 	return w.cheapest()
 }
 
-// solve places the pods of a compiled problem; rejected are those that could not be considered.
-func solve(r *compile.Run, strategy place.Strategy, rejected []UnschedulablePods) Plan {
+// solve places the pods of a compiled problem; rejected are those that could not be considered. It also returns the pods on nodes that
+// prefer not to have them.
+func solve(r *compile.Run, strategy place.Strategy, rejected []UnschedulablePods) (Plan, []*model.Pod) {
 	s := place.NewPlacer(r, strategy)
 	zones := s.Zones()
 	unschedulable := diagnosed(s)
-	return complete(s, zones, append(unschedulable, rejected...))
+	return complete(s, zones, append(unschedulable, rejected...)), s.Unwelcome
 }
 
 // diagnosed fills a run, and returns the pods that fit nowhere with the reasons.

@@ -196,6 +196,14 @@ func (ct *Counts) lacks(b Bin, key int) bool {
 	return b.Open.Template.lacks(b.Open.Template.States[b.Open.State], key)
 }
 
+// Taints are those of the node, or of the pool of an open one.
+func (b Bin) Taints() []model.Taint {
+	if b.Target != nil {
+		return b.Target.Node.Taints
+	}
+	return b.Open.Template.Pool.Taints
+}
+
 // lacks reports whether a node of the template in the state certainly has no such label: nodes have the well-known ones, and those that the pool
 // defines.
 func (t *Template) lacks(st *State, key int) bool {

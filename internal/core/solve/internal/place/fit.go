@@ -169,10 +169,22 @@ func (s *Placer) Take(o *compile.Offer, b compile.Bin, c *compile.Class, lv *com
 		}
 	}
 	s.Counts.Add(b, c, len(pods))
+	s.recordUnwelcome(b, c, lv, pods)
 	if daemons {
 		if b.Open != nil {
 			s.Daemons.Update(b)
 		}
 		s.Daemons.Record(b, c, lv, func(g *compile.Group) bool { return slices.Contains(first, g) })
+	}
+}
+
+// recordUnwelcome records pods that taints with the effect PreferNoSchedule would rather have elsewhere.
+func (s *Placer) recordUnwelcome(b compile.Bin, c *compile.Class, lv *compile.Level, pods []*model.Pod) {
+	if !lv.Tolerant || b.Open != nil && b.Open.Trial {
+		return
+	}
+	taints := b.Taints()
+	if _, repelled := model.Untolerated(taints, c.Shape.Tolerations, false); repelled {
+		s.Unwelcome = append(s.Unwelcome, pods...)
 	}
 }

@@ -18,6 +18,8 @@ type Placer struct {
 	// get to.
 	Unschedulable       []PodRun
 	Deferred, Undecided []*model.Pod
+	// Unwelcome are pods on nodes with a PreferNoSchedule taint that they do not tolerate.
+	Unwelcome []*model.Pod
 	// Offer and buffer are memory for one offer, and for the options of one level.
 	Offer   compile.Offer
 	buffer  []Option
