@@ -35,6 +35,11 @@ func (s *plannedNode) daemonIs(meant func(*corev1.Pod) bool) bool {
 	return len(s.daemons) > 0 && !slices.ContainsFunc(s.daemons, func(list []*corev1.Pod) bool { return !slices.ContainsFunc(list, meant) })
 }
 
+// daemonMayBe reports whether a DaemonSet pod with a property may start on the node.
+func (s *plannedNode) daemonMayBe(meant func(*corev1.Pod) bool) bool {
+	return slices.ContainsFunc(s.daemons, func(list []*corev1.Pod) bool { return slices.ContainsFunc(list, meant) })
+}
+
 // pods are all pods of the node.
 func (s *plannedNode) pods() []*corev1.Pod { return slices.Concat(s.staying, s.arrivals) }
 

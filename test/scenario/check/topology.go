@@ -27,7 +27,7 @@ func (j *judge) topologyAllows(pod *corev1.Pod, m Candidate) bool {
 		}
 	}
 	for _, term := range requiredAffinity(pod) {
-		if !j.inKnownDomain(at, term.TopologyKey) || !j.satisfiedByNode(pod, at, term.TopologyKey) && !j.unique(pod) {
+		if !j.inKnownDomain(at, term.TopologyKey) || !j.satisfiedByNode(pod, at, term.TopologyKey) && !j.unique(pod, at) {
 			return false
 		}
 	}
@@ -72,17 +72,27 @@ func (j *judge) satisfiedByNode(pod *corev1.Pod, at *plannedNode, key string) bo
 	return settled.satisfied(pod, at, key)
 }
 
-// unique reports whether the pod is the only one that all terms of its affinity select.
-func (j *judge) unique(pod *corev1.Pod) bool {
+// unique reports whether the pod is the only one that all terms of its affinity select. Pods of DaemonSets that may start are others, except
+// where their nodes share all domains of the terms with the node of the pod: it may be there whether they start or not.
+func (j *judge) unique(pod *corev1.Pod, at *plannedNode) bool {
 	terms := requiredAffinity(pod)
+	meant := func(q *corev1.Pod) bool { return j.termsSelect(terms, pod, q) }
 	for _, other := range j.sites {
-		for _, q := range other.pods() {
-			if j.termsSelect(terms, pod, q) {
-				return false
-			}
+		if slices.ContainsFunc(other.pods(), meant) {
+			return false
+		}
+		if other.daemonMayBe(meant) && slices.ContainsFunc(terms, func(term corev1.PodAffinityTerm) bool { return !sameDomain(at, other, term.TopologyKey) }) {
+			return false
 		}
 	}
-	return j.termsSelect(terms, pod, pod)
+	return meant(pod)
+}
+
+// sameDomain reports whether two nodes are certainly in one domain of a key.
+func sameDomain(a, b *plannedNode, key string) bool {
+	domain, decided := a.decided(key)
+	other, otherDecided := b.decided(key)
+	return decided && otherDecided && domain == other
 }
 
 // spreadAllows reports whether a spread certainly allows its owner on the node: even if every pod that may be in the domain is, and none
@@ -107,8 +117,9 @@ func (j *judge) spreadAllows(s spread, at *plannedNode) bool {
 			if other.may(s.TopologyKey, value) {
 				most++
 			}
-			// The domain of a claim is not decided while it is being filled, unless a pod like the owner decided it.
-			if decided && s.alwaysCountsNode(other) && !other.leaving && (!other.planned || s.shared(pod)) {
+			// The domain of a claim is not decided while it is being filled, unless a pod like the owner decided it. Pods on a node that is
+			// being deleted are gone once it is.
+			if decided && s.alwaysCountsNode(other) && (!other.planned || s.shared(pod)) && !other.leaving {
 				sure[domain]++
 			}
 		}

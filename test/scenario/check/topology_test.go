@@ -90,6 +90,14 @@ func spreadAll(s *Subject, key string, edits ...func(*corev1.TopologySpreadConst
 	}
 }
 
+// agentOf is a DaemonSet of zone a whose pods have the label app.
+func agentOf(s *Subject, app string) *appsv1.DaemonSet {
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: podOf(s, "a").Namespace}}
+	set.Spec.Template.Labels = map[string]string{"app": app}
+	set.Spec.Template.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: "a"}
+	return set
+}
+
 // TestJudgeChecksTopology: valid plans have no violations, and each violation is found.
 func TestJudgeChecksTopology(t *testing.T) {
 	const zone = corev1.LabelTopologyZone
@@ -199,6 +207,24 @@ func TestJudgeChecksTopology(t *testing.T) {
 		{"refused because of affinity to no pod", func(s *Subject) {
 			s.Claims, s.Refused = s.Claims[:1], []types.UID{"b"}
 			withAffinity(podOf(s, "b"), term(zone, "app", "none"))
+		}, ""},
+		{"refused because a pod of a DaemonSet that its affinity selects may start elsewhere", func(s *Subject) {
+			s.Claims, s.Refused = s.Claims[:1], []types.UID{"b"}
+			withAffinity(podOf(s, "b"), term(corev1.LabelHostname, "app", "b"))
+			s.Objects = append(s.Objects, agentOf(s, "b"))
+		}, ""},
+		{"refused although pods of the DaemonSet that its affinity selects may start in its zone only", func(s *Subject) {
+			s.Claims, s.Refused = s.Claims[:1], []types.UID{"b"}
+			withAffinity(podOf(s, "b"), term(zone, "app", "b"))
+			s.Objects = append(s.Objects, agentOf(s, "b"))
+		}, "pod b is refused"},
+		{"refused because pods on a node that is being deleted do not keep another zone from being the emptiest", func(s *Subject) {
+			inZone(s, 0, "b")
+			spreadAll(s, zone)
+			podOf(s, "old").Labels["all"] = "yes"
+			s.Objects[1].(*corev1.Node).DeletionTimestamp = &metav1.Time{}
+			withAntiAffinity(podOf(s, "old"), term(zone, "app", "b")) // so that zone b is left
+			s.Claims, s.Refused, s.Ignored = s.Claims[:1], []types.UID{"b"}, []types.UID{"old"}
 		}, ""},
 		{"refused although the target of its affinity runs", func(s *Subject) {
 			s.Claims, s.Refused = s.Claims[:1], []types.UID{"b"}
