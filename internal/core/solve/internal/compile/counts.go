@@ -272,11 +272,14 @@ func (lv *Level) RequiresExisting() bool {
 	return ok
 }
 
-// AffineHosts are the hosts with the pods that pods of the level have an affinity to. ok is false when any host will do, because
-// there is no such affinity or the first pod may choose.
+// AffineHosts are the hosts with the pods that pods of the level have an affinity to, or the one where all of these would start. ok is false
+// when any host will do, because there is no such affinity or the first pod may choose.
 func (lv *Level) AffineHosts() (hosts []int, ok bool) {
 	for _, o := range lv.Hosts {
 		if o.IsAffinity() && !o.Bootstraps(o.Self) {
+			if only, found := o.onlyExpected(); found && o.MayBeFirst(o.Self) {
+				return []int{only}, true
+			}
 			return o.Counted(), true
 		}
 	}

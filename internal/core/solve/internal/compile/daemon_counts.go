@@ -383,7 +383,7 @@ func (g *Group) vetoes(c change) bool {
 	return false
 }
 
-// Record notes where pods of the class were put, so that nodes that are opened later leave them their places. first is set when they are the
+// Record notes where pods of the class were put, so that nodes that are opened later leave them their places. first is set when they may be the
 // first of their affinity.
 func (dc *DaemonCounts) Record(b Bin, c *Class, lv *Level, first func(*Group) bool) {
 	for _, list := range [][]*Group{c.Owns.Part(PartRequired), c.Avoid} {

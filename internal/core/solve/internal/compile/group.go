@@ -68,8 +68,11 @@ func (g *Group) IsAffinity() bool { return g.Kind == topology.KindAffinity }
 
 // Bootstraps reports whether a pod may be the first of its affinity: its terms select it, as self says, and no pod anywhere that all
 // of them select.
-func (g *Group) Bootstraps(self bool) bool {
-	return self && g.Empty() && !g.expectsAny() && !slices.ContainsFunc(g.byKey, func(p *Group) bool { return !p.Empty() })
+func (g *Group) Bootstraps(self bool) bool { return g.MayBeFirst(self) && !g.expectsAny() }
+
+// MayBeFirst is Bootstraps as long as no pod of a DaemonSet starts that the terms select.
+func (g *Group) MayBeFirst(self bool) bool {
+	return self && g.Empty() && !slices.ContainsFunc(g.byKey, func(p *Group) bool { return !p.Empty() })
 }
 
 // selects reports whether the group counts pods with these labels.

@@ -55,6 +55,8 @@ type tallySettings struct {
 type domainTally struct {
 	// low and high are the fewest and the most pods that may start there; running are those of DaemonSets that run, for groups over hosts.
 	low, high, running int
+	// undecided are those of high on nodes that may end up outside of the domain.
+	undecided int
 	// possible and certain are the nodes that may be in the domain, and those that are.
 	possible, certain int
 }
@@ -89,14 +91,17 @@ func (p presence) in(d int) domainTally {
 		if p.certain {
 			return domainTally{low: p.low, high: p.high, running: p.running, possible: 1, certain: 1}
 		}
-		return domainTally{high: p.high, running: p.running, possible: 1}
+		return domainTally{high: p.high, running: p.running, undecided: p.high, possible: 1}
 	}
 	return domainTally{}
 }
 
 // plus is the sum of a tally and n times another.
 func (t domainTally) plus(o domainTally, n int) domainTally {
-	return domainTally{t.low + n*o.low, t.high + n*o.high, t.running + n*o.running, t.possible + n*o.possible, t.certain + n*o.certain}
+	return domainTally{
+		low: t.low + n*o.low, high: t.high + n*o.high, running: t.running + n*o.running, undecided: t.undecided + n*o.undecided,
+		possible: t.possible + n*o.possible, certain: t.certain + n*o.certain,
+	}
 }
 
 // change is an open node that becomes another one: before is none for a new node, both are none for no change.
@@ -233,7 +238,9 @@ func (g *Group) allowedAfter(d, more, floor int, self bool, c change) int {
 	if t := g.counting(); t != nil {
 		at := t.at(d, c)
 		if g.IsAffinity() {
-			more += at.low
+			if more += at.low; more == 0 && g.firstBeside(d, self) {
+				return topology.Unlimited
+			}
 		} else {
 			more += at.high
 		}
@@ -253,6 +260,31 @@ func (g *Group) expectsAny() bool {
 		}
 	}
 	return false
+}
+
+// firstBeside reports whether pods may go to a domain although no pod that their affinity selects is certain to be there: all pods of
+// DaemonSets that may start anywhere would start in this domain. Either one of them is there, or none is anywhere and the pods are the first.
+func (g *Group) firstBeside(d int, self bool) bool {
+	only, ok := g.onlyExpected()
+	return ok && only == d && g.MayBeFirst(self)
+}
+
+// onlyExpected is the one domain in which all pods of DaemonSets would start that may start, if there is one.
+func (g *Group) onlyExpected() (d int, ok bool) {
+	t := g.counting()
+	if t == nil {
+		return 0, false
+	}
+	for other, at := range t.sum {
+		switch {
+		case at.high == 0:
+		case ok || at.undecided > 0:
+			return 0, false
+		default:
+			d, ok = other, true
+		}
+	}
+	return d, ok
 }
 
 // expected are the domains in which pods of DaemonSets may start.

@@ -143,11 +143,11 @@ func (s *Placer) FitOpen(o *compile.Offer, b compile.Bin, c *compile.Class, form
 // limits and reservations is settled with it; bins of trials take none.
 func (s *Placer) Take(o *compile.Offer, b compile.Bin, c *compile.Class, lv *compile.Level, pods []*model.Pod) {
 	daemons := s.Daemons.Active() && b.Host != compile.Uncounted && (b.Open == nil || !b.Open.Trial)
-	var first []*compile.Group // affinity that the pods are the first of
+	var first []*compile.Group // affinity that the pods may be the first of
 	if daemons {
 		for _, list := range [][]compile.Owned{lv.Owned, lv.Hosts} {
 			for _, owned := range list {
-				if owned.IsAffinity() && owned.Bootstraps(owned.Self) {
+				if owned.IsAffinity() && owned.MayBeFirst(owned.Self) {
 					first = append(first, owned.Group)
 				}
 			}
