@@ -169,7 +169,7 @@ func (s *Placer) Take(o *compile.Offer, b compile.Bin, c *compile.Class, lv *com
 		}
 	}
 	s.Counts.Add(b, c, len(pods))
-	s.recordUnwelcome(b, c, lv, pods)
+	recordUnwelcome(s, b, c, lv, pods)
 	if daemons {
 		if b.Open != nil {
 			s.Daemons.Update(b)
@@ -179,7 +179,7 @@ func (s *Placer) Take(o *compile.Offer, b compile.Bin, c *compile.Class, lv *com
 }
 
 // recordUnwelcome records pods that taints with the effect PreferNoSchedule would rather have elsewhere.
-func (s *Placer) recordUnwelcome(b compile.Bin, c *compile.Class, lv *compile.Level, pods []*model.Pod) {
+func recordUnwelcome(s *Placer, b compile.Bin, c *compile.Class, lv *compile.Level, pods []*model.Pod) {
 	if !lv.Tolerant || b.Open != nil && b.Open.Trial {
 		return
 	}
