@@ -23,6 +23,7 @@ import (
 	"github.com/karpenter-anew/karpenter/bench/upstream"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/test/scenario/check"
@@ -118,7 +119,7 @@ func (c *comparison) answer(ctx context.Context, s scenariofile.Scenario, reader
 	if err != nil {
 		return err
 	}
-	result, err := simulation.Run(ctx, objects, vendor, simulation.Options{IgnorePreferences: true, BestEffortMinValues: s.Options.BestEffortMinValues})
+	result, err := simulation.Run(ctx, objects, vendor, simulation.Options{Preferences: model.IgnorePreferences, BestEffortMinValues: s.Options.BestEffortMinValues})
 	if err != nil {
 		return err
 	}

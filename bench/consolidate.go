@@ -9,6 +9,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/bench/upstream"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/test/scenario/scenariofile"
 )
@@ -43,7 +44,7 @@ func (c *consolidated) answer(ctx context.Context, s scenariofile.Scenario, read
 	if err != nil {
 		return err
 	}
-	o.IgnorePreferences, o.BestEffortMinValues = s.Options.IgnorePreferences, s.Options.BestEffortMinValues
+	o.IgnorePreferences, o.BestEffortMinValues = s.Options.PreferencePolicy == string(model.IgnorePreferences), s.Options.BestEffortMinValues
 	r := upstream.Running{Occupied: o, Now: s.Options.Now, SpotToSpot: s.Options.SpotToSpot}
 	for _, object := range objects {
 		switch object := object.(type) {

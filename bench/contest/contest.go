@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
 // Input is a scheduling problem: which nodes to launch for these pods. The values that it points to must not be changed.
@@ -27,8 +28,8 @@ type Input struct {
 	Nodes   []*corev1.Node
 	Claims  []*v1.NodeClaim
 	Running []*corev1.Pod
-	// IgnorePreferences ignores the preferences of the pods.
-	IgnorePreferences bool
+	// Preferences is the preference policy. Upstream does not have Economical, and is given Respect instead.
+	Preferences model.PreferencePolicy
 }
 
 // Occupied reports whether the cluster has nodes, claims or running pods.

@@ -17,6 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/core/bound"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/translate"
@@ -62,7 +63,7 @@ func (r *run) Answer() (contest.Answer, error) {
 // Solve answers the question.
 func (r *run) Solve() error {
 	in := r.in
-	translator := translate.NewWith(in.Cloud.Labels, !in.IgnorePreferences)
+	translator := translate.NewWith(in.Cloud.Labels, in.Preferences != model.IgnorePreferences)
 	store := cluster.NewStore(in.Cloud, translator)
 	for _, set := range in.DaemonSets {
 		store.Daemons.Update(set)
@@ -80,7 +81,7 @@ func (r *run) Solve() error {
 	vendor.Provider = catalog{types: in.Types}
 	builder := problem.Builder{
 		Reader: reader{r}, Pods: store, Cloud: vendor, Translator: translator, Catalogs: translate.NewCatalogs(translator),
-		Policy: problem.Policy{IgnorePreferences: in.IgnorePreferences},
+		Policy: problem.Policy{Preferences: in.Preferences},
 	}
 	built, err := builder.Provisioning(context.Background(), store.Snapshot(), time.Time{})
 	if err != nil {

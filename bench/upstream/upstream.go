@@ -26,6 +26,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/bench/contest"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
 // Contestant answers with a new scheduler for every run. Measured are building its topology and the scheduler, solving,
@@ -65,7 +66,7 @@ func prepare(in contest.Input) (contest.Run, error) {
 		client:  fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build(),
 	}
 	q.cluster = state.NewCluster(clock.RealClock{}, q.client, noCloud{})
-	if in.IgnorePreferences {
+	if in.Preferences == model.IgnorePreferences {
 		q.options = append(q.options, scheduling.IgnorePreferences)
 	}
 	types := instanceTypes(in.Types)

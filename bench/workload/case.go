@@ -20,6 +20,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/bench/contest"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 )
 
@@ -40,8 +41,8 @@ type Case struct {
 	Pods []int `json:"pods"`
 	// QuickPods are the sizes of a quick run; without any, those of Pods up to 2000.
 	QuickPods []int `json:"quickPods"`
-	// IgnorePreferences runs both sides with the preference policy Ignore.
-	IgnorePreferences bool `json:"ignorePreferences"`
+	// Preferences is the preference policy: Respect if empty. Upstream does not have Economical, and runs with Respect instead.
+	Preferences model.PreferencePolicy `json:"preferencePolicy"`
 	// OursOnly leaves upstream out: for cases with existing nodes, and for those that take it too long.
 	OursOnly bool `json:"oursOnly"`
 	// Generator makes the pods. At most one of Mix and Trace is set. Running adds existing nodes that run pods of the mix.
@@ -102,6 +103,8 @@ func (c Case) check() error {
 	switch {
 	case (c.Catalog == "") == (c.CatalogFile == ""):
 		return errors.New("give either catalog or catalogFile")
+	case c.Preferences != "" && !slices.Contains([]model.PreferencePolicy{model.RespectPreferences, model.EconomicalPreferences, model.IgnorePreferences}, c.Preferences):
+		return fmt.Errorf("preferencePolicy: %q is none of Respect, Economical and Ignore", c.Preferences)
 	case c.Generator.Mix != nil && c.Generator.Trace != nil:
 		return errors.New("generator: give either mix or trace")
 	case c.Generator.Running != nil && c.Generator.Mix == nil:
@@ -137,7 +140,7 @@ func (c Case) Sizes(quick bool) []int {
 
 // Input is the case at one of its sizes. trace is the path of the list of pods, for the cases that need one.
 func (c Case) Input(ctx context.Context, size int, trace string) (contest.Input, error) {
-	in := contest.Input{IgnorePreferences: c.IgnorePreferences}
+	in := contest.Input{Preferences: c.Preferences}
 	objects, err := c.objects()
 	if err == nil {
 		var made []client.Object

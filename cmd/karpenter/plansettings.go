@@ -16,7 +16,7 @@ import (
 // planSettings are the settings of the controller that change plans, as flags of simulate and explain. For a cluster, those that no flag
 // sets are those that its controller publishes there.
 type planSettings struct {
-	PreferencePolicy  options.PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" default:"Respect" help:"Whether soft affinities count: Respect or Ignore."`
+	PreferencePolicy  options.PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" default:"Respect" help:"What soft affinities may cost: nodes (Respect), no additional node (Economical), or nothing (Ignore)."`
 	MinValuesPolicy   options.MinValuesPolicy  `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
 	SchedulerConfig   options.SchedulerConfig  `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
 	IgnoreDRARequests bool                     `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Reject pods with resource claims (${default}); =false allocates devices to them."`
@@ -39,7 +39,7 @@ func assumedGates() options.FeatureGates {
 func (p *planSettings) simulation() simulation.Options {
 	gates := p.FeatureGates.Apply(assumedGates())
 	return simulation.Options{
-		IgnorePreferences:   p.PreferencePolicy == options.PreferenceIgnore,
+		Preferences:         simulation.PreferencePolicy(p.PreferencePolicy),
 		BestEffortMinValues: p.MinValuesPolicy == options.MinValuesBestEffort,
 		AllocateDevices:     !p.IgnoreDRARequests,
 		DefaultSpread:       p.SchedulerConfig.DefaultConstraints(),

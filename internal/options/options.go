@@ -101,8 +101,8 @@ type Scheduling struct {
 	BatchMaxDuration time.Duration `name:"batch-max-duration" envvar:"BATCH_MAX_DURATION" group:"Scheduling" default:"10s" help:"Longest time a batch of pending pods stays open."`
 	// BatchIdleDuration closes a batch after this much quiet.
 	BatchIdleDuration time.Duration `name:"batch-idle-duration" envvar:"BATCH_IDLE_DURATION" group:"Scheduling" default:"1s" help:"Quiet time after which a batch closes."`
-	// PreferencePolicy decides whether preferred affinities and ScheduleAnyway spread count.
-	PreferencePolicy PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" group:"Scheduling" default:"Respect" help:"Whether soft affinities and ScheduleAnyway spread count: Respect or Ignore."`
+	// PreferencePolicy is what may be launched for preferred affinities and ScheduleAnyway spread constraints.
+	PreferencePolicy PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" group:"Scheduling" default:"Respect" help:"What soft affinities and ScheduleAnyway spread may cost: nodes of their own (Respect), no additional node (Economical), or nothing (Ignore)."`
 	// MinValuesPolicy is the treatment of minValues that cannot be met.
 	MinValuesPolicy MinValuesPolicy `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" group:"Scheduling" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
 	// IgnoreDRARequests rejects pods with resource claims instead of simulating their allocation.
@@ -124,7 +124,7 @@ type KWOK struct {
 	Catalog string `name:"catalog" envvar:"CATALOG" group:"Cloud provider" default:"generic" help:"kwok: built-in catalog of instance types: generic, or CLOUD/REGION for those of a region."`
 }
 
-// PreferencePolicy decides whether preferred scheduling terms count in simulation.
+// PreferencePolicy is what may be launched for preferred scheduling terms.
 type PreferencePolicy string
 
 // MinValuesPolicy is the treatment of requirements whose minValues cannot be met.
@@ -138,8 +138,9 @@ type CloudProvider string
 
 // The values of the closed sets.
 const (
-	PreferenceRespect PreferencePolicy = "Respect"
-	PreferenceIgnore  PreferencePolicy = "Ignore"
+	PreferenceRespect    PreferencePolicy = "Respect"
+	PreferenceEconomical PreferencePolicy = "Economical"
+	PreferenceIgnore     PreferencePolicy = "Ignore"
 
 	MinValuesStrict     MinValuesPolicy = "Strict"
 	MinValuesBestEffort MinValuesPolicy = "BestEffort"

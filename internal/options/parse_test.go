@@ -62,6 +62,7 @@ var settings = []struct {
 	{"batch-max-duration", "1m", "BATCH_MAX_DURATION", "2s", func(o Options) any { return o.Scheduling.BatchMaxDuration }, time.Minute, 2 * time.Second},
 	{"batch-idle-duration", "100ms", "BATCH_IDLE_DURATION", "2s", func(o Options) any { return o.Scheduling.BatchIdleDuration }, 100 * time.Millisecond, 2 * time.Second},
 	{"preference-policy", "Respect", "PREFERENCE_POLICY", "Ignore", func(o Options) any { return o.Scheduling.PreferencePolicy }, PreferenceRespect, PreferenceIgnore},
+	{"preference-policy", "Respect", "PREFERENCE_POLICY", "Economical", func(o Options) any { return o.Scheduling.PreferencePolicy }, PreferenceRespect, PreferenceEconomical},
 	{"min-values-policy", "Strict", "MIN_VALUES_POLICY", "BestEffort", func(o Options) any { return o.Scheduling.MinValuesPolicy }, MinValuesStrict, MinValuesBestEffort},
 	{"ignore-dra-requests", "true", "IGNORE_DRA_REQUESTS", "false", func(o Options) any { return o.Scheduling.IgnoreDRARequests }, true, false},
 	{
@@ -161,7 +162,7 @@ func TestErrorsNameSourceValueAndWhatIsAllowed(t *testing.T) {
 		{"variable not a boolean", nil, map[string]string{"ENABLE_PROFILING": "yes"}, []string{"ENABLE_PROFILING", `"yes"`, "true or false"}},
 		{"log level", []string{"--log-level=verbose"}, nil, []string{"--log-level", `"verbose"`, "debug, info, error"}},
 		{"log level in another case", nil, map[string]string{"LOG_LEVEL": "DEBUG"}, []string{"LOG_LEVEL", `"DEBUG"`, "debug, info, error"}},
-		{"preference policy", nil, map[string]string{"PREFERENCE_POLICY": "ignore"}, []string{"PREFERENCE_POLICY", `"ignore"`, "Respect, Ignore"}},
+		{"preference policy", nil, map[string]string{"PREFERENCE_POLICY": "ignore"}, []string{"PREFERENCE_POLICY", `"ignore"`, "Respect, Economical, Ignore"}},
 		{"min values policy", []string{"--min-values-policy=x"}, nil, []string{"--min-values-policy", "Strict, BestEffort"}},
 		{"cloud provider", []string{"--cloud-provider=gcp"}, nil, []string{"--cloud-provider", `"gcp"`, "kwok"}},
 		{"unknown gate on flag", []string{"--feature-gates=NodeRepairs=true"}, nil, []string{"--feature-gates", `"NodeRepairs"`, "NodeRepair, ReservedCapacity"}},

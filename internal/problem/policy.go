@@ -3,13 +3,14 @@ package problem
 import (
 	"time"
 
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 // PolicyOf is the policy that the flags of the controller ask for, without a timeout for searches.
 func PolicyOf(scheduling options.Scheduling, gates options.FeatureGates) Policy {
 	return Policy{
-		IgnorePreferences:   scheduling.PreferencePolicy == options.PreferenceIgnore,
+		Preferences:         model.PreferencePolicy(scheduling.PreferencePolicy),
 		BestEffortMinValues: scheduling.MinValuesPolicy == options.MinValuesBestEffort,
 		ReservedCapacity:    gates.ReservedCapacity,
 		SpotToSpot:          gates.SpotToSpotConsolidation,

@@ -54,8 +54,8 @@ type Builder struct {
 
 // Policy is what the flags of the controller, or of a tool, say about scheduling.
 type Policy struct {
-	// IgnorePreferences ignores preferred node affinity, preferred pod affinity and anti-affinity, and soft spread constraints.
-	IgnorePreferences bool
+	// Preferences is what may be launched for preferences of pods.
+	Preferences model.PreferencePolicy
 	// BestEffortMinValues lowers minValues that cannot be met instead of refusing the pool.
 	BestEffortMinValues bool
 	// ReservedCapacity uses reserved offerings; they are ignored otherwise.
@@ -129,7 +129,7 @@ func (b Builder) AddPools(ctx context.Context, snapshot *model.Snapshot, in *Inp
 func (b Builder) input(snapshot *model.Snapshot, reserved solve.ReservedMode) (in Input, leaving []*model.Node) {
 	opts := solve.Options{
 		WellKnown: b.Translator.WellKnown, Custom: b.Translator.Custom,
-		IgnorePreferences: b.Policy.IgnorePreferences, BestEffortMinValues: b.Policy.BestEffortMinValues,
+		Preferences: b.Policy.Preferences, BestEffortMinValues: b.Policy.BestEffortMinValues,
 		Reserved: reserved, ReservationLabel: b.Cloud.ReservationIDLabel,
 		MaxInstanceTypes: b.Policy.MaxInstanceTypes, DeviceTimeout: b.Policy.DeviceTimeout,
 	}

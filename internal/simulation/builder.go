@@ -36,7 +36,7 @@ func (w *clusterObjects) builder(provider cloud.Provider, opts Options) problem.
 	return problem.Builder{
 		Reader: w, Pods: w.store, Cloud: vendor, Translator: w.translator, Catalogs: translate.NewCatalogs(w.translator),
 		Policy: problem.Policy{
-			IgnorePreferences:   opts.IgnorePreferences,
+			Preferences:         opts.Preferences,
 			BestEffortMinValues: opts.BestEffortMinValues,
 			ReservedCapacity:    !opts.IgnoreReservations,
 			SpotToSpot:          opts.SpotToSpot,

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 	"github.com/karpenter-anew/karpenter/test/generate"
@@ -90,7 +91,7 @@ func FuzzTenants(f *testing.F) {
 	pools := manifest.Expand(read.Objects)
 	f.Fuzz(func(t *testing.T, choices []byte, bits uint8) {
 		tenant := generate.Tenant(generate.From(choices))
-		o := Options{IgnorePreferences: bits&1 != 0, BestEffortMinValues: bits&2 != 0, AllocateDevices: bits&4 != 0}
+		o := Options{Preferences: [...]model.PreferencePolicy{model.RespectPreferences, model.IgnorePreferences, model.EconomicalPreferences}[bits&1+bits>>3&1], BestEffortMinValues: bits&2 != 0, AllocateDevices: bits&4 != 0}
 		objects := manifest.Expand(slices.Concat(pools, tenant))
 		text := text(t, tenant)
 		result, err := Run(t.Context(), objects, stage().vendor, o)

@@ -38,10 +38,13 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
+// PreferencePolicy is what may be launched for preferences of pods.
+type PreferencePolicy = model.PreferencePolicy
+
 // Options are the policies of a run.
 type Options struct {
-	// IgnorePreferences ignores preferred node affinity.
-	IgnorePreferences bool
+	// Preferences is what may be launched for preferences of pods.
+	Preferences PreferencePolicy
 	// BestEffortMinValues lowers minValues that cannot be met.
 	BestEffortMinValues bool
 	// AllocateDevices allocates devices to resource claims; otherwise pods that have any are rejected.
@@ -170,7 +173,7 @@ type clusterObjects struct {
 }
 
 func gather(objects []client.Object, c cloud.Cloud, opts Options) *clusterObjects {
-	t := translate.NewWith(c.Labels, !opts.IgnorePreferences)
+	t := translate.NewWith(c.Labels, opts.Preferences != model.IgnorePreferences)
 	store := cluster.NewStore(c, t)
 	store.Devices.Track()
 	store.DefaultSpread.Set(opts.DefaultSpread)

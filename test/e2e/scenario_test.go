@@ -74,8 +74,8 @@ func scenarioFlags(s scenariofile.Scenario) []string {
 	if s.Options.Catalog != "" {
 		flags = append(flags, "--catalog="+s.Options.Catalog)
 	}
-	if s.Options.IgnorePreferences {
-		flags = append(flags, "--preference-policy=Ignore")
+	if s.Options.PreferencePolicy != "" {
+		flags = append(flags, "--preference-policy="+s.Options.PreferencePolicy)
 	}
 	if slices.ContainsFunc(s.Inputs, func(i scenariofile.Input) bool { return bytes.Contains(i.YAML, []byte("kind: NodeOverlay")) }) {
 		flags = append(flags, "--feature-gates=NodeOverlay=true")

@@ -17,6 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/test/scenario/scenariofile"
 	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
 )
@@ -58,6 +59,7 @@ func runScenario(t *testing.T, s scenariofile.Scenario, reader *manifest.Reader,
 	}
 	w := newHarnessIn(t, c)
 	w.deps.Gates.SpotToSpotConsolidation = s.Options.SpotToSpot
+	w.deps.Scheduling.PreferencePolicy = options.PreferencePolicy(s.Options.PreferencePolicy)
 	w.deps.Gates.ReservedCapacity = true
 	w.deps.Log = observe.LogConfig{Level: "debug", Output: &w.logs}.Logger()
 	w.begin(w.feed.Start)

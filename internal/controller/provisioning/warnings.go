@@ -32,6 +32,9 @@ func (p *Provisioner) warnOfPreferences(pods []*model.Pod) {
 		}
 	}
 	p.Metrics.Scheduler.IgnoredPreferencesPods.Set(float64(ignored))
+	if p.Scheduling.PreferencePolicy == options.PreferenceEconomical {
+		return // no node is kept for a preference
+	}
 	p.warnOfPods("pod(s) have a preferred Anti-Affinity which can prevent consolidation", pods, func(s *model.Shape) bool {
 		return slices.ContainsFunc(s.Affinities, func(a topology.Affinity) bool { return a.Anti && !a.Required() })
 	})

@@ -75,11 +75,11 @@ func TestReplacementRules(t *testing.T) {
 		f.node("busy", onDemand, "x2", 500).Disruption.Consolidatable = false
 		f.want(f.decide(singleNode(), 1), "replace a -> x1,x2 on-demand")
 	})
-	for ignored, want := range map[bool]string{false: "", true: "replace a -> x1,x2 on-demand"} {
-		t.Run("with preferences ignored "+fmt.Sprint(ignored), func(t *testing.T) {
+	for policy, want := range map[model.PreferencePolicy]string{"": "", model.EconomicalPreferences: "", model.IgnorePreferences: "replace a -> x1,x2 on-demand"} {
+		t.Run("with the preference policy "+string(policy), func(t *testing.T) {
 			t.Attr("covers", "C399")
 			f := newFleet(t, sizes(3, onDemand))
-			f.input.Problem.Options.IgnorePreferences = ignored
+			f.input.Problem.Options.Preferences = policy
 			n := f.node("a", onDemand, "x4", 500)
 			n.Pods[0].Shape.Preferred = []model.Preference{
 				{Weight: 100, Terms: requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "x4"))},

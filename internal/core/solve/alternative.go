@@ -117,7 +117,7 @@ func mayHaveAlternatives(p Problem) bool {
 	}
 	constrained := false
 	for _, pod := range p.Pods {
-		if !o.IgnorePreferences && pod.Shape.SoftConstraints() > 0 {
+		if o.Preferences != model.IgnorePreferences && pod.Shape.SoftConstraints() > 0 {
 			return false
 		}
 		constrained = constrained || len(pod.Shape.Spreads)+len(pod.Shape.Affinities)+len(pod.Shape.HostPorts) > 0

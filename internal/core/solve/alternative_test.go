@@ -38,7 +38,7 @@ func TestAlternativesAreForSmallProblemsWithConstraintsBetweenPods(t *testing.T)
 		"a single NodeClaim":               {func(p *Problem) { p.Pods = p.Pods[:1] }, 1},
 		"many pods":                        {func(p *Problem) { p.Pods = append(p.Pods, pods(maxAlternativePods, shape(100, gi))...) }, 1},
 		"preferences":                      {preferring, 1},
-		"preferences that are ignored":     {func(p *Problem) { preferring(p); p.Options.IgnorePreferences = true }, 3},
+		"preferences that are ignored":     {func(p *Problem) { preferring(p); p.Options.Preferences = model.IgnorePreferences }, 3},
 		"a pool that pods prefer to avoid": {func(p *Problem) { p.Pools[0].Taints = []model.Taint{{Key: "a", Effect: model.PreferNoSchedule}} }, 3},
 	} {
 		p := unshared()

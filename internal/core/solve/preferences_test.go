@@ -38,7 +38,7 @@ func TestPreferencesCostFewNodes(t *testing.T) {
 	for _, n := range []int{20, 150, 400, 900} {
 		in := problem(withPreference(n), pool("default", cores(32)...))
 		granted := Solve(in)
-		in.Options.IgnorePreferences = true
+		in.Options.Preferences = model.IgnorePreferences
 		ignored := Solve(in)
 		if unschedulablePods(granted) != 0 || 4*len(granted.NodeClaims) > 5*len(ignored.NodeClaims) {
 			t.Errorf("%d pods: %d nodes that respect preferences, want at most a quarter more than the %d that do not", n, len(granted.NodeClaims), len(ignored.NodeClaims))

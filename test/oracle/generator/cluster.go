@@ -73,7 +73,7 @@ func (c *Clusters) Problem(seed uint64, maxNodes int) (judge.Problem, error) {
 	for i := range d.IntN(4) {
 		d.podBudget(fmt.Sprintf("budget-%d", i))
 	}
-	p := judge.Problem{Name: fmt.Sprintf("cluster-%d", seed), Seed: seed, BestEffort: d.one(4), IgnorePreferences: ignoresPreferences(seed)}
+	p := judge.Problem{Name: fmt.Sprintf("cluster-%d", seed), Seed: seed, BestEffort: d.one(4), Preferences: preferences(seed)}
 	for _, o := range d.objects {
 		content, err := document(o)
 		if err != nil {

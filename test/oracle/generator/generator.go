@@ -13,6 +13,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/test/oracle/judge"
 )
 
@@ -46,7 +47,7 @@ type draw struct {
 func Problem(seed uint64) (judge.Problem, error) {
 	d := &draw{Rand: rand.New(rand.NewPCG(seed, 0x0acc1e)), off: Off()}
 	d.cluster()
-	p := judge.Problem{Name: fmt.Sprintf("seed-%d", seed), Seed: seed, BestEffort: d.one(4), IgnorePreferences: ignoresPreferences(seed)}
+	p := judge.Problem{Name: fmt.Sprintf("seed-%d", seed), Seed: seed, BestEffort: d.one(4), Preferences: preferences(seed)}
 	for _, o := range d.objects {
 		content, err := document(o)
 		if err != nil {
@@ -57,8 +58,10 @@ func Problem(seed uint64) (judge.Problem, error) {
 	return p, nil
 }
 
-// ignoresPreferences reports whether the problem of a seed is about plans without preferences, which have fewer and fuller nodes.
-func ignoresPreferences(seed uint64) bool { return seed%4 == 3 }
+// preferences is the policy of the problem of a seed. Plans have fewer and fuller nodes where preferences open no node or are ignored.
+func preferences(seed uint64) model.PreferencePolicy {
+	return [...]model.PreferencePolicy{model.RespectPreferences, model.EconomicalPreferences, model.EconomicalPreferences, model.IgnorePreferences}[seed%4]
+}
 
 func (d *draw) cluster() {
 	d.add(newClass())

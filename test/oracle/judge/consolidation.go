@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/test/scenario/check"
@@ -26,7 +27,7 @@ type OtherCommand struct {
 
 // WithoutPreferences is the problem with the policy that ignores preferences.
 func (p Problem) WithoutPreferences() Problem {
-	p.IgnorePreferences = true
+	p.Preferences = model.IgnorePreferences
 	return p
 }
 

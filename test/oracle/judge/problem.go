@@ -25,8 +25,8 @@ type Problem struct {
 	Seed uint64
 	// BestEffort is the policy for minValues; Strict otherwise.
 	BestEffort bool
-	// IgnorePreferences is the policy for preferences; Respect otherwise.
-	IgnorePreferences bool
+	// Preferences is the policy for preferences; Respect if empty.
+	Preferences simulation.PreferencePolicy
 	// Documents are the manifests, and nodes as NodeDocument writes them.
 	Documents []map[string]any
 }
@@ -36,7 +36,7 @@ func now() time.Time { return time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) }
 
 // settings are the options of the simulation.
 func (p Problem) settings() simulation.Options {
-	return simulation.Options{BestEffortMinValues: p.BestEffort, IgnorePreferences: p.IgnorePreferences, SpotToSpot: p.Disrupts(), Now: now()}
+	return simulation.Options{BestEffortMinValues: p.BestEffort, Preferences: p.Preferences, SpotToSpot: p.Disrupts(), Now: now()}
 }
 
 // YAML are the manifests as text.
@@ -115,8 +115,8 @@ func (p Problem) options() string {
 	if p.BestEffort {
 		options += "min-values-policy: BestEffort\n"
 	}
-	if p.IgnorePreferences {
-		options += "preference-policy: Ignore\n"
+	if p.Preferences != "" {
+		options += "preference-policy: " + string(p.Preferences) + "\n"
 	}
 	if p.Disrupts() {
 		options += "spot-to-spot: true\nnow: " + now().Format(time.RFC3339) + "\n"

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
@@ -21,7 +22,7 @@ func (j *Judge) Weaker(p Problem, plan OtherPlan) (bool, error) {
 		return false, err
 	}
 	settings := p.settings()
-	settings.IgnorePreferences = true
+	settings.Preferences = model.IgnorePreferences
 	result, err := simulation.Run(context.Background(), objects, j.cloud, settings)
 	if err != nil {
 		return false, err

@@ -75,8 +75,8 @@ type Input struct {
 type Options struct {
 	// Catalog names the instance types of the simulated cloud: "catalog: aws/us-east-1".
 	Catalog string
-	// IgnorePreferences is "preference-policy: Ignore".
-	IgnorePreferences bool
+	// PreferencePolicy is "preference-policy: Ignore".
+	PreferencePolicy string
 	// BestEffortMinValues is "min-values-policy: BestEffort".
 	BestEffortMinValues bool
 	// AllocateDevices is "ignore-dra-requests: false".
@@ -235,10 +235,10 @@ func (o *Options) set(key, value string) (err error) {
 	case "catalog":
 		o.Catalog = value
 	case "preference-policy":
-		if value != "Ignore" && value != "Respect" {
-			return fmt.Errorf("%q: want Respect or Ignore", value)
+		if value != "Respect" && value != "Economical" && value != "Ignore" {
+			return fmt.Errorf("%q: want Respect, Economical or Ignore", value)
 		}
-		o.IgnorePreferences = value == "Ignore"
+		o.PreferencePolicy = value
 	case "min-values-policy":
 		if value != "BestEffort" && value != "Strict" {
 			return fmt.Errorf("%q: want Strict or BestEffort", value)

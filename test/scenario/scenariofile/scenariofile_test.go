@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 	if diff := cmp.Diff([]string{"L001", "L118"}, s.Covers); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(Options{IgnorePreferences: true, EngineOnly: "no cluster has this"}, s.Options); diff != "" {
+	if diff := cmp.Diff(Options{PreferencePolicy: "Ignore", EngineOnly: "no cluster has this"}, s.Options); diff != "" {
 		t.Error(diff)
 	}
 	again, err := Parse("dir/a-pod.txtar", s.WithPlan("total 1 node\n"))

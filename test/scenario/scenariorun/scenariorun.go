@@ -77,7 +77,7 @@ func Settings(t testing.TB, s scenariofile.Scenario) simulation.Options {
 		t.Fatal(err)
 	}
 	return simulation.Options{
-		IgnorePreferences:   s.Options.IgnorePreferences,
+		Preferences:         simulation.PreferencePolicy(s.Options.PreferencePolicy),
 		BestEffortMinValues: s.Options.BestEffortMinValues,
 		AllocateDevices:     s.Options.AllocateDevices,
 		MaxInstanceTypes:    s.Options.MaxInstanceTypes,

@@ -172,7 +172,7 @@ func newGroups(cs *Classes, p Problem) *Groups {
 		u:           cs.Universe,
 		classes:     cs,
 		namespaces:  p.Namespaces,
-		preferences: !p.Options.IgnorePreferences,
+		preferences: p.Options.Preferences != model.IgnorePreferences,
 		byIdentity:  map[string]*Group{},
 		ByShape:     map[*model.Shape]*demands{},
 		guarding:    map[*model.Shape][]*Group{},

@@ -48,8 +48,8 @@ type Options struct {
 	WellKnown func(key string) bool
 	// Custom reports the labels that a NodeClaim carries with one concrete value: neither well-known nor restricted.
 	Custom func(key string) bool
-	// IgnorePreferences ignores preferred node affinity, preferred pod affinity and anti-affinity, and soft spread constraints.
-	IgnorePreferences bool
+	// Preferences is what may be launched for preferences of pods.
+	Preferences model.PreferencePolicy
 	// BestEffortMinValues relaxes minValues that cannot be met instead of rejecting the pool.
 	BestEffortMinValues bool
 	// Reserved is the policy for reserved offerings; ReservationLabel is the label that names a reservation.

@@ -33,7 +33,7 @@ func (w preferences) relax() preferences {
 }
 
 func (cs *Classes) preferences(c *Class) preferences {
-	if cs.options.IgnorePreferences || cs.OverPreferenceBudget() {
+	if cs.options.Preferences == model.IgnorePreferences || cs.OverPreferenceBudget() {
 		return preferences{}
 	}
 	d := c.Owns
