@@ -37,11 +37,23 @@ func withPreference(n int) []*model.Pod {
 func TestPreferencesCostFewNodes(t *testing.T) {
 	for _, n := range []int{20, 150, 400, 900} {
 		in := problem(withPreference(n), pool("default", cores(32)...))
+		in.Options.Preferences = model.EconomicalPreferences
 		granted := Solve(in)
 		in.Options.Preferences = model.IgnorePreferences
 		ignored := Solve(in)
 		if unschedulablePods(granted) != 0 || 4*len(granted.NodeClaims) > 5*len(ignored.NodeClaims) {
-			t.Errorf("%d pods: %d nodes that respect preferences, want at most a quarter more than the %d that do not", n, len(granted.NodeClaims), len(ignored.NodeClaims))
+			t.Errorf("%d pods: %d nodes where preferences choose, want at most a quarter more than the %d that do not", n, len(granted.NodeClaims), len(ignored.NodeClaims))
+		}
+	}
+}
+
+func TestRespectedPreferencesOpenNodes(t *testing.T) {
+	t.Attr("covers", "L089")
+	for _, n := range []int{20, 150, 400} {
+		list := withPreference(n)
+		plan := Solve(problem(list, pool("default", cores(32)...)))
+		if unschedulablePods(plan) != 0 || len(plan.NodeClaims) != n {
+			t.Errorf("%d pods that prefer to be apart: %d nodes, want one for each", n, len(plan.NodeClaims))
 		}
 	}
 }

@@ -151,13 +151,18 @@ func TestTwoSpreadsOnOneKeyAreMetTogether(t *testing.T) {
 	}
 }
 
-func TestAPreferenceOpensNoNode(t *testing.T) {
-	s := shape(100, gi)
-	preference := far(hostnameKey, "web")
-	preference.Weight = 10
-	s.Affinities = []topology.Affinity{preference}
-	plan := Solve(problem(labelled(pods(5, s), "web"), pool("default", instanceType("m", 16, 64, 1))))
-	if got := perNodeClaim(plan); !slices.Equal(got, []int{5}) {
-		t.Errorf("pods per node %v, want all five on one", got)
+func TestOnlyARespectedPreferenceOpensNodes(t *testing.T) {
+	for policy, want := range map[model.PreferencePolicy][]int{
+		"": {1, 1, 1, 1, 1}, model.RespectPreferences: {1, 1, 1, 1, 1}, model.EconomicalPreferences: {5}, model.IgnorePreferences: {5},
+	} {
+		s := shape(100, gi)
+		preference := far(hostnameKey, "web")
+		preference.Weight = 10
+		s.Affinities = []topology.Affinity{preference}
+		in := problem(labelled(pods(5, s), "web"), pool("default", instanceType("m", 16, 64, 1)))
+		in.Options.Preferences = policy
+		if got := perNodeClaim(Solve(in)); !slices.Equal(got, want) {
+			t.Errorf("policy %q: pods per node %v, want %v", policy, got, want)
+		}
 	}
 }

@@ -1,6 +1,9 @@
 package compile
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Problem: any user who may create pods chooses their constraints, and what a run remembers about constraints grows with each combination
 // of them. Approach: the run counts the bytes that it remembers, roughly. Beyond preferenceBudget, pods are placed without their
@@ -36,6 +39,29 @@ func (c *Class) Expensive() bool {
 		effort += levelEffort + len(lv.Owned) + len(lv.Hosts)
 	}
 	return effort > expensiveEffort
+}
+
+// Tiers returns the levels at which the class is to be tried, in groups: for a group a node is opened before the next group is tried. Where
+// preferences are respected, the levels of a group relax equally much. Otherwise there is one group: no node is opened for a preference.
+func (cs *Classes) Tiers(c *Class) [][]*Level {
+	if !cs.OverPreferenceBudget() {
+		return c.tiers
+	}
+	return cs.tiersOf(cs.LevelsOf(c))
+}
+
+func (cs *Classes) tiersOf(levels []*Level) (tiers [][]*Level) {
+	if !cs.options.OpensForPreferences() {
+		return [][]*Level{levels}
+	}
+	for _, lv := range slices.SortedStableFunc(slices.Values(levels), func(a, b *Level) int { return cmp.Compare(a.relaxed, b.relaxed) }) {
+		if last := len(tiers) - 1; last >= 0 && tiers[last][0].relaxed == lv.relaxed {
+			tiers[last] = append(tiers[last], lv)
+			continue
+		}
+		tiers = append(tiers, []*Level{lv})
+	}
+	return tiers
 }
 
 // LevelsOf returns the levels at which the class is to be tried: all of them, or those without preferences.

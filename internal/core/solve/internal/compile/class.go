@@ -24,6 +24,8 @@ type Class struct {
 	Alternatives []*Conjunction
 	// Levels are the forms of the requirements in order of trial, from all preferences to none.
 	Levels []*Level
+	// tiers are the levels in groups, see Classes.Tiers.
+	tiers [][]*Level
 	// Final is the most relaxed form of the last alternative, which diagnosis reports.
 	Final *Level
 	// membership is the groups that count the pods, and those whose anti-affinity repels them.
@@ -99,6 +101,9 @@ type Level struct {
 	Beside *Class
 	// preferring is set when the level has preferences.
 	preferring bool
+	// relaxed orders levels by how much they relax: minus the number of preferences that are left, or 1 where PreferNoSchedule taints are
+	// tolerated. Levels that differ in the alternative of required affinity only have the same number.
+	relaxed int
 }
 
 // Plain reports whether no group constrains where the level's pods go.

@@ -63,6 +63,9 @@ type NodeFilter struct {
 	keys []int
 }
 
+// Soft reports whether the constraint is a preference of all pods that have it.
+func (g *Group) Soft() bool { return !g.required }
+
 // IsAffinity reports whether pods that own the group must be where the counted ones are.
 func (g *Group) IsAffinity() bool { return g.Kind == topology.KindAffinity }
 

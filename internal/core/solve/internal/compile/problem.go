@@ -65,3 +65,8 @@ type Options struct {
 	// Stop is called between placements; once it reports true, the run ends with what it has. Nil never stops.
 	Stop func() bool
 }
+
+// OpensForPreferences reports whether a node may be opened for a preference alone.
+func (o Options) OpensForPreferences() bool {
+	return o.Preferences != model.EconomicalPreferences && o.Preferences != model.IgnorePreferences
+}

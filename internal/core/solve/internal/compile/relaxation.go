@@ -13,9 +13,12 @@ type preferences struct {
 	spread                 []*Group
 }
 
-func (w preferences) none() bool {
-	return len(w.affinity)+len(w.antiAffinity)+len(w.preferred)+len(w.spread) == 0
+// count is how many preferences there are.
+func (w preferences) count() int {
+	return len(w.affinity) + len(w.antiAffinity) + len(w.preferred) + len(w.spread)
 }
+
+func (w preferences) none() bool { return w.count() == 0 }
 
 // relax is w without the preference that is relaxed next. Source: scheduling specification, relaxation order.
 func (w preferences) relax() preferences {
@@ -71,11 +74,15 @@ func (cs *Classes) addLevels(c *Class) {
 			cs.addLevel(c, i, preferences{}, true)
 		}
 	}
+	c.tiers = cs.tiersOf(c.Levels)
 }
 
 // addLevel appends a level unless it is the same as the one before.
 func (cs *Classes) addLevel(c *Class, alternative int, w preferences, tolerant bool) {
-	st := &Level{Class: c, Strict: c.Alternatives[alternative], Tolerant: tolerant, preferring: !w.none()}
+	st := &Level{Class: c, Strict: c.Alternatives[alternative], Tolerant: tolerant, preferring: !w.none(), relaxed: -w.count()}
+	if tolerant {
+		st.relaxed++
+	}
 	st.Conjunction = st.Strict
 	if len(w.preferred) > 0 {
 		st.Conjunction = cs.Intern(st.Strict.Set.And(w.preferred[0].Terms))

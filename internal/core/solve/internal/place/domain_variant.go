@@ -37,6 +37,8 @@ type scratch struct {
 	level    compile.Level
 	identity []byte
 	names    []string
+	// several is set while more than one pod of a class is to be placed.
+	several bool
 }
 
 // Options appends the ways in which the groups of a level can be met at this moment to out, which is empty, the emptiest domains
@@ -168,7 +170,8 @@ func (s *Placer) choose(from *compile.Conjunction, picked []domainChoice) *compi
 }
 
 // choices appends the ways to meet all groups on one label to out, which is empty. Where a spread or the first pod of an affinity
-// is concerned a single domain is chosen, so that it can be counted; otherwise all allowed domains stay open.
+// is concerned a single domain is chosen, so that it can be counted; otherwise all allowed domains stay open. Preferred anti-affinity of several
+// pods to each other chooses one too, where it may open nodes: a pod on a node that could be anywhere would leave no domain for the others.
 func (s *Placer) choices(out []domainChoice, c *compile.Class, st *compile.Level, key int) []domainChoice {
 	v, within := s.Counts.Domains.Of(key), s.Counts.Domains.Allowed(key, st.Strict)
 	groups := GroupStates(s.scratch.states[:0], st, key)
@@ -181,6 +184,7 @@ func (s *Placer) choices(out []domainChoice, c *compile.Class, st *compile.Level
 		return append(out, domainChoice{key: key, maxPods: math.MaxInt, domains: blocked, except: true})
 	}
 	single := slices.ContainsFunc(groups, func(b GroupState) bool { return b.Kind == topology.KindSpread || b.bootstraps })
+	apart := s.scratch.several && s.Problem.Options.OpensForPreferences() && slices.ContainsFunc(groups, func(b GroupState) bool { return b.Kind == topology.KindAnti && b.Self && b.Soft() })
 	open := domainChoice{key: key, maxPods: math.MaxInt}
 	for d := range v.Names {
 		counting := groups
@@ -191,15 +195,17 @@ func (s *Placer) choices(out []domainChoice, c *compile.Class, st *compile.Level
 		if maxPods == 0 || slices.Contains(blocked, d) {
 			continue
 		}
-		if single || v.Lacks(d) {
+		if single || apart || v.Lacks(d) {
 			out = append(out, domainChoice{key: key, domains: v.Alone(d), absent: v.Lacks(d), count: count, maxPods: maxPods})
 			continue
 		}
 		open.domains = append(open.domains, d)
 		open.maxPods = min(open.maxPods, maxPods)
 	}
-	if single {
+	if single || apart {
 		sortDomains(s, out, c, st, key)
+	}
+	if single {
 		return out
 	}
 	if len(open.domains) > 0 {

@@ -129,23 +129,15 @@ func (s *Placer) stop(unseen, again []PodRun) {
 	s.Unschedulable = append(s.Unschedulable, again...)
 }
 
-// place places the pods of a run and returns those that fit nowhere. Existing nodes and open nodes come first,
-// even if preferences are relaxed for them: no node is opened for a preference alone. When one has to be opened, it
-// meets as many preferences as possible. deferred reports that the rest are deferred for a reservation.
+// place places the pods of a run and returns those that fit nowhere. deferred reports that the rest are deferred for a reservation.
 func (s *Placer) place(r PodRun) (pods []*model.Pod, deferred bool) {
 	pods = r.Pods
 	for len(pods) > 0 && !deferred {
 		if s.Daemons.Active() {
 			r.Class.Retry() // what nodes reject changes with pods elsewhere
 		}
-		rest := s.placeOnExisting(r.Class, pods)
-		if len(rest) == len(pods) {
-			rest, deferred = s.openNew(r.Class, pods)
-		}
-		if len(rest) == len(pods) && !deferred {
-			rest, deferred = s.placeRoomier(r.Class, pods)
-		}
-		if len(rest) == len(pods) {
+		var rest []*model.Pod
+		if rest, deferred = s.placeSome(r.Class, pods); len(rest) == len(pods) {
 			break
 		}
 		pods = rest
@@ -153,9 +145,29 @@ func (s *Placer) place(r PodRun) (pods []*model.Pod, deferred bool) {
 	return pods, deferred
 }
 
+// placeSome places at least one of the pods, if any fits anywhere, and returns the rest. Where preferences are respected, a node is opened
+// before one of them is relaxed. Otherwise existing nodes and open nodes come first, even if all preferences are relaxed for them: no node
+// is opened for a preference alone, and when one has to be opened, it meets as many preferences as possible.
+func (s *Placer) placeSome(c *compile.Class, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
+	s.scratch.several = len(pods) > 1
+	for _, levels := range s.Classes.Tiers(c) {
+		rest = s.placeOnExisting(c, levels, pods)
+		if len(rest) == len(pods) {
+			rest, deferred = s.openNew(c, levels, pods)
+		}
+		if len(rest) == len(pods) && !deferred {
+			rest, deferred = s.placeRoomier(c, levels, pods)
+		}
+		if len(rest) < len(pods) || deferred {
+			return rest, deferred
+		}
+	}
+	return pods, false
+}
+
 // placeOnExisting puts pods on existing or open nodes. It returns as soon as counts may have changed.
-func (s *Placer) placeOnExisting(c *compile.Class, pods []*model.Pod) []*model.Pod {
-	for _, st := range s.Classes.LevelsOf(c) {
+func (s *Placer) placeOnExisting(c *compile.Class, levels []*compile.Level, pods []*model.Pod) []*model.Pod {
+	for _, st := range levels {
 		options := s.Options(s.buffer[:0], c, st)
 		s.buffer = options
 		for _, o := range options {
@@ -191,8 +203,8 @@ func (s *Placer) placeOnExisting(c *compile.Class, pods []*model.Pod) []*model.P
 // openNew opens nodes, from the first pool that accepts and for the most preferences. A pool that could launch from a
 // reservation, if other open nodes did not hold it, defers the pods: neither a pool of lower weight nor fewer preferences
 // are tried.
-func (s *Placer) openNew(c *compile.Class, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
-	for _, st := range s.Classes.LevelsOf(c) {
+func (s *Placer) openNew(c *compile.Class, levels []*compile.Level, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
+	for _, st := range levels {
 		if st.RequiresExisting() {
 			continue
 		}
@@ -335,8 +347,8 @@ func (s *Placer) openFrom(t *compile.Template, c *compile.Class, st *compile.Lev
 
 // placeRoomier places pods that fit on no node beside DaemonSets that only some nodes of a pool run, or that other pods keep away from some
 // nodes: without these. It opens a node, or narrows an open one with pods that these have to join.
-func (s *Placer) placeRoomier(c *compile.Class, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
-	for _, st := range s.Classes.LevelsOf(c) {
+func (s *Placer) placeRoomier(c *compile.Class, levels []*compile.Level, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
+	for _, st := range levels {
 		hosts, affine := st.AffineHosts()
 		var options []Option
 		for _, t := range s.Templates {

@@ -200,11 +200,8 @@ func repack(s *place.Placer, t *compile.Template, first int) []*compile.OpenNode
 		t.Limits.Release(on)
 	}
 	pieces := rp.pack()
-	if rp.allowed > 0 && pieces != nil {
-		pieces = rp.withFewerPreferences(pieces, len(mine))
-	}
-	if slices.ContainsFunc(pieces, (*compile.OpenNode).HasPreferences) {
-		pieces = rp.mergeWithoutPreferences(pieces)
+	if !s.Problem.Options.OpensForPreferences() {
+		pieces = rp.withoutNodesForPreferences(pieces, len(mine))
 	}
 	if pieces == nil || rp.objective(pieces) >= rp.objective(mine) || !charge(t, pieces) {
 		for _, on := range mine {
@@ -235,6 +232,17 @@ func (rp *repacker) collect() (mine, others []*compile.OpenNode) {
 		}
 	}
 	return mine, others
+}
+
+// withoutNodesForPreferences is pieces, which replace so many open nodes, without those that are there for preferences alone.
+func (rp *repacker) withoutNodesForPreferences(pieces []*compile.OpenNode, open int) []*compile.OpenNode {
+	if rp.allowed > 0 && pieces != nil {
+		pieces = rp.withFewerPreferences(pieces, open)
+	}
+	if slices.ContainsFunc(pieces, (*compile.OpenNode).HasPreferences) {
+		pieces = rp.mergeWithoutPreferences(pieces)
+	}
+	return pieces
 }
 
 // withFewerPreferences is pieces, which replace so many open nodes, or what holds the same pods on fewer nodes because
