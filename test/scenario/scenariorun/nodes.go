@@ -63,6 +63,8 @@ type Pod struct {
 	Zone string
 	// Near is the value of the label app of the pods in whose zone the pod has to run; empty for none.
 	Near string
+	// PreferredAnti is the value of the label app of the pods whose nodes the pod prefers to avoid; empty for none.
+	PreferredAnti string
 }
 
 // ParseNodes reads a nodes file: one node a line, "name type=c-2x-amd64-linux pool=default zone=test-zone-a capacity=spot
@@ -152,6 +154,8 @@ func (p *Pod) set(word string) error {
 		p.Zone = value
 	case "near":
 		p.Near = value
+	case "preferred-anti":
+		p.PreferredAnti = value
 	case "deletion-cost":
 		p.DeletionCost = value
 		if _, err := strconv.Atoi(value); err != nil {
@@ -313,6 +317,13 @@ func (p Pod) Object(now time.Time) *corev1.Pod {
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 				TopologyKey: corev1.LabelTopologyZone, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": p.Near}},
 			}},
+		}}
+	}
+	if p.PreferredAnti != "" {
+		pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100, PodAffinityTerm: corev1.PodAffinityTerm{
+				TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": p.PreferredAnti}},
+			}}},
 		}}
 	}
 	if p.Daemon {
