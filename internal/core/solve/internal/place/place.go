@@ -137,7 +137,7 @@ func (s *Placer) place(r PodRun) (pods []*model.Pod, deferred bool) {
 			r.Class.Retry() // what nodes reject changes with pods elsewhere
 		}
 		var rest []*model.Pod
-		if rest, deferred = s.placeSome(r.Class, pods); len(rest) == len(pods) {
+		if rest, deferred = placeSome(s, r.Class, pods); len(rest) == len(pods) {
 			break
 		}
 		pods = rest
@@ -148,7 +148,7 @@ func (s *Placer) place(r PodRun) (pods []*model.Pod, deferred bool) {
 // placeSome places at least one of the pods, if any fits anywhere, and returns the rest. Where preferences are respected, a node is opened
 // before one of them is relaxed. Otherwise existing nodes and open nodes come first, even if all preferences are relaxed for them: no node
 // is opened for a preference alone, and when one has to be opened, it meets as many preferences as possible.
-func (s *Placer) placeSome(c *compile.Class, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
+func placeSome(s *Placer, c *compile.Class, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
 	s.scratch.several = len(pods) > 1
 	for _, levels := range s.Classes.Tiers(c) {
 		rest = s.placeOnExisting(c, levels, pods)
