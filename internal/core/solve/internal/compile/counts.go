@@ -74,6 +74,7 @@ func (ct *Counts) addTo(g *Group, b Bin, c *Class, n int) {
 			ct.addIn(g, d, b, n)
 		}
 	case g.Kind == topology.KindSpread && (g.severalLabels() || c.spreads()) && !ct.lacks(b, g.Key):
+		possible = ct.admitted(g, possible)
 		for _, d := range possible {
 			g.AddUncertain(d, n)
 		}
@@ -81,6 +82,17 @@ func (ct *Counts) addTo(g *Group, b Bin, c *Class, n int) {
 			b.Open.doubts = append(b.Open.doubts, doubt{g, possible, n})
 		}
 	}
+}
+
+// admitted are those of some domains that the filter of the group admits. Pods that end up in another one do not count, which is no domain of
+// the group, either.
+func (ct *Counts) admitted(g *Group, domains []int) []int {
+	if g.filter == nil || len(g.filter.alternatives) == 0 {
+		return domains
+	}
+	return slices.DeleteFunc(slices.Clone(domains), func(d int) bool {
+		return !slices.ContainsFunc(g.filter.alternatives, func(c *Conjunction) bool { return ct.Domains.Allowed(g.Key, c)(d) })
+	})
 }
 
 // severalLabels reports whether the owners of the group have required spreads over several labels. For the sake of one of them, pods on a

@@ -16,7 +16,7 @@ func (ct *Counts) CountLate(b Bin, to StateID) {
 	}
 	then := b.in(to)
 	b.Open.doubts = slices.DeleteFunc(slices.Clone(b.Open.doubts), func(d doubt) bool {
-		_, decided := ct.decides(d.group, b, to)
+		decided := b.Open.Template.decided(b.Open.Template.States[to], d.group.Key)
 		if decided {
 			d.withdraw()
 		}
