@@ -102,7 +102,7 @@ type Scheduling struct {
 	// BatchIdleDuration closes a batch after this much quiet.
 	BatchIdleDuration time.Duration `name:"batch-idle-duration" envvar:"BATCH_IDLE_DURATION" group:"Scheduling" default:"1s" help:"Quiet time after which a batch closes."`
 	// PreferencePolicy is what may be launched for preferred affinities and ScheduleAnyway spread constraints.
-	PreferencePolicy PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" group:"Scheduling" default:"Respect" help:"What soft affinities and ScheduleAnyway spread may cost: nodes of their own (Respect), no additional node (Economical), or nothing (Ignore)."`
+	PreferencePolicy PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" group:"Scheduling" default:"Respect" help:"What soft affinities and ScheduleAnyway spread may cost: additional nodes (Respect), no additional node (Economical), or nothing (Ignore)."`
 	// MinValuesPolicy is the treatment of minValues that cannot be met.
 	MinValuesPolicy MinValuesPolicy `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" group:"Scheduling" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
 	// IgnoreDRARequests rejects pods with resource claims instead of simulating their allocation.
