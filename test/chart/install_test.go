@@ -146,10 +146,15 @@ func (w *installed) await(what string, look func() (obstacle string)) {
 	}
 }
 
-// start runs the binary as the kubelet would: the container's arguments and environment, and the token of its service account.
+// start runs the binary as the kubelet would run the container of the release's Deployment.
 func (w *installed) start() {
 	w.t.Helper()
-	pod := the[*appsv1.Deployment](w.t, w.release.objects(w.t), "").Spec.Template.Spec
+	w.run(the[*appsv1.Deployment](w.t, w.release.objects(w.t), "").Spec.Template.Spec)
+}
+
+// run runs the binary as the kubelet would: the container's arguments and environment, and the token of its service account.
+func (w *installed) run(pod corev1.PodSpec) {
+	w.t.Helper()
 	container := pod.Containers[0]
 	kubeconfig := filepath.Join(w.t.TempDir(), "kubeconfig")
 	if err := clientcmd.WriteToFile(w.access(pod.ServiceAccountName), kubeconfig); err != nil {
