@@ -173,7 +173,7 @@ func checkFlags(t *testing.T, page string, words []string) {
 }
 
 func TestPagesNameFlagsThatExist(t *testing.T) {
-	known := []string{"--skip-crds", "--set", "--cascade"} // of helm and kubectl
+	known := []string{"--skip-crds", "--set", "--cascade", "--plain-http"} // of helm and kubectl
 	known = append(known, "--expander", "--balance-similar-node-groups", "--scale-down-unneeded-time", "--scale-down-utilization-threshold",
 		"--scale-down-enabled", "--max-node-provision-time", "--max-graceful-termination-sec", "--startup-taint") // of Cluster Autoscaler
 	for _, subcommand := range []string{"controller", "demo", "simulate", "snapshot", "explain pod", "convert", "version"} {
