@@ -26,15 +26,9 @@ func (r *Run) findClosed() {
 		d.closed = nil
 		m := r.Groups.memberOf(d.labels)
 		for _, g := range slices.Concat(m.Avoid, m.AvoidHosts) {
-			closed := closedDomains{group: g, domains: slices.Clone(g.Counted())}
-			if len(closed.domains) == 0 {
-				continue
+			if domains := g.Counted(); len(domains) > 0 {
+				d.closed = append(d.closed, r.Counts.closed(g, slices.Clone(domains)))
 			}
-			for i := 0; i < len(closed.domains) && !g.Host; i++ {
-				closed.names = append(closed.names, r.Counts.Domains.Of(g.Key).Names[closed.domains[i]])
-			}
-			slices.Sort(closed.names)
-			d.closed = append(d.closed, closed)
 		}
 	}
 	if !slices.ContainsFunc(r.Classes.daemonList, func(d *Class) bool { return len(d.closed) > 0 }) {
@@ -48,6 +42,16 @@ func (r *Run) findClosed() {
 		used := make([]bool, len(t.Node.Pods))
 		r.Targets.reserve(i, func(d *Class) bool { return d.closedTo(r.Counts, b) && !running(d, t.Node, used) })
 	}
+}
+
+// closed are domains that a group closes, with their names.
+func (ct *Counts) closed(g *Group, domains []int) closedDomains {
+	out := closedDomains{group: g, domains: domains}
+	for i := 0; i < len(domains) && !g.Host; i++ {
+		out.names = append(out.names, ct.Domains.Of(g.Key).Names[domains[i]])
+	}
+	slices.Sort(out.names)
+	return out
 }
 
 // closedTo reports whether the DaemonSet is kept away from the node, whatever its labels will be.

@@ -20,8 +20,9 @@ type Base struct {
 	limits            [][]Limit
 	// origin is what Reset restores; nil before the first commit.
 	origin *Base
-	// expected are the pods of DaemonSets that may start on the nodes, by group.
+	// expected are the pods of DaemonSets that may start on the nodes, by group; closed are the domains that are closed to each DaemonSet.
 	expected []expected
+	closed   map[*Class][]closedDomains
 	// forked is memory for the run of one what-if, without and pods are what the what-if is about.
 	forked struct {
 		run     Run
@@ -69,6 +70,14 @@ func BaseOf(r *Run) *Base {
 	for i, g := range b.Compiled.Groups.list {
 		b.counts[i].Restore(&g.Group)
 	}
+	for _, d := range r.Classes.daemonList {
+		if len(d.closed) > 0 {
+			if b.closed == nil {
+				b.closed = map[*Class][]closedDomains{}
+			}
+			b.closed[d] = d.closed
+		}
+	}
 	for _, g := range b.Compiled.Daemons.list() {
 		b.expected = append(b.expected, expected{fixed: slices.Clone(g.tally.fixed)})
 	}
@@ -109,6 +118,7 @@ func (b *Base) empty(r *Run) {
 	b.renewTargets(r, b.forked.without)
 	b.renewTemplates(b.forked.without)
 	b.renewCounts(r, b.forked.without, b.forked.pods)
+	b.renewClosed(r)
 }
 
 // renew is a run of another problem with the same nodes, pools and daemons, on the compiled problem.
@@ -241,6 +251,42 @@ func (b *Base) renewCounts(r *Run, without []*model.Node, pods []*model.Pod) {
 		}
 	}
 	b.renewDaemons(r, without)
+}
+
+// renewClosed reverts the domains that are closed to DaemonSets, and opens those that only pods of the nodes without closed. Existing nodes there
+// take no pods in this what-if: what they have to reserve from then on is not known.
+func (b *Base) renewClosed(r *Run) {
+	for d, before := range b.closed { // the order does not matter
+		d.closed = before
+		left := r.Counts.stillClosed(before)
+		if left == nil {
+			continue
+		}
+		for i, t := range r.Targets.List {
+			bin := r.ExistingBin(i)
+			d.closed = before
+			was := d.closedTo(r.Counts, bin)
+			d.closed = left
+			if was && r.Targets.hosts(i, d) && !d.closedTo(r.Counts, bin) {
+				t.Free = nil
+			}
+		}
+	}
+}
+
+// stillClosed are closed domains without those that have become open; nil if none has.
+func (ct *Counts) stillClosed(before []closedDomains) []closedDomains {
+	opened := false
+	left := make([]closedDomains, 0, len(before))
+	for _, in := range before {
+		domains := slices.DeleteFunc(slices.Clone(in.domains), func(d int) bool { return in.group.Count(d) == 0 })
+		opened = opened || len(domains) < len(in.domains)
+		left = append(left, ct.closed(in.group, domains))
+	}
+	if !opened {
+		return nil
+	}
+	return left
 }
 
 // renewDaemons reverts the tallies, and removes what was expected on the nodes without.
