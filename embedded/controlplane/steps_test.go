@@ -2,9 +2,11 @@ package controlplane
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -245,6 +248,78 @@ func TestRevisions(t *testing.T) {
 	}
 	change(w, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](3) })
 	want("4", map[string][3]string{"i": {"3", "1", "undo"}, "k": {"4", "", "third"}})
+}
+
+// patched is a StatefulSet or DaemonSet with the patch of one of its revisions, as kubectl rollout undo applies it.
+func patched[T any](w *world, name string, set *T, image string) *T {
+	w.Helper()
+	for _, r := range list[appsv1.ControllerRevision](w) {
+		if metav1.GetControllerOf(r).Name != name || !strings.Contains(string(r.Data.Raw), fmt.Sprintf(`"image":%q`, image)) {
+			continue
+		}
+		before, err := json.Marshal(set)
+		if err != nil {
+			w.Fatal(err)
+		}
+		after, err := strategicpatch.StrategicMergePatch(before, r.Data.Raw, new(T))
+		if err != nil {
+			w.Fatal(err)
+		}
+		out := new(T)
+		if err := json.Unmarshal(after, out); err != nil {
+			w.Fatal(err)
+		}
+		return out
+	}
+	w.Fatalf("no revision of %s has the image %q", name, image)
+	return nil
+}
+
+// TestControllerRevisions: kubectl rollout history and undo find the templates of StatefulSets and DaemonSets as ControllerRevisions.
+func TestControllerRevisions(t *testing.T) {
+	w := newWorld(t)
+	two := template("1")
+	two.Labels["set"] = "db"
+	w.create(node("one", "10"),
+		&appsv1.DaemonSet{ObjectMeta: named("agent"), Spec: appsv1.DaemonSetSpec{Selector: selector(), Template: template("1"), RevisionHistoryLimit: ptr.To[int32](1)}},
+		&appsv1.StatefulSet{ObjectMeta: named("db"), Spec: appsv1.StatefulSetSpec{
+			Replicas: ptr.To[int32](2), Selector: &metav1.LabelSelector{MatchLabels: two.Labels}, Template: two, RevisionHistoryLimit: ptr.To[int32](1),
+		}})
+	image := func(template *corev1.PodTemplateSpec, image string) { template.Spec.Containers[0].Image = image }
+	// want compares the revisions of both sets, which are equal: the number of each image.
+	want := func(revisions map[string]int64) {
+		t.Helper()
+		for _, owner := range []string{"agent", "db"} {
+			got := map[string]int64{}
+			for _, r := range list[appsv1.ControllerRevision](w) {
+				if metav1.GetControllerOf(r).Name == owner {
+					_, after, _ := strings.Cut(string(r.Data.Raw), `"image":"`)
+					got[after[:1]] = r.Revision
+				}
+			}
+			if !maps.Equal(got, revisions) {
+				t.Errorf("revisions of %s: %v, want %v", owner, got, revisions)
+			}
+		}
+	}
+	want(map[string]int64{"i": 1})
+	for _, next := range []string{"j", "k"} {
+		change(w, func(s *appsv1.DaemonSet) { image(&s.Spec.Template, next) })
+		change(w, func(s *appsv1.StatefulSet) { image(&s.Spec.Template, next) })
+	}
+	want(map[string]int64{"j": 2, "k": 3}) // one besides the current one
+	change(w, func(s *appsv1.DaemonSet) { *s = *patched(w, "agent", s, "j") })
+	change(w, func(s *appsv1.StatefulSet) { *s = *patched(w, "db", s, "j") })
+	want(map[string]int64{"k": 3, "j": 4})
+	for _, pod := range list[corev1.Pod](w) {
+		if pod.Spec.Containers[0].Image != "j" {
+			t.Errorf("pod %s has the image %s, want j", pod.Name, pod.Spec.Containers[0].Image)
+		}
+	}
+	status := list[appsv1.StatefulSet](w)[0].Status
+	if status.CurrentReplicas != 2 || status.UpdatedReplicas != 2 || status.CurrentRevision != status.UpdateRevision {
+		t.Errorf("status of the StatefulSet: %+v", status)
+	}
 }
 
 // TestStatefulSet: pods come in their order and keep their names.

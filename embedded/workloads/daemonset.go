@@ -40,6 +40,12 @@ func daemonSet(v *view.View, s *appsv1.DaemonSet, nodes []*corev1.Node, pods []*
 	if err != nil {
 		return err
 	}
+	kept := history{s, appsv1.SchemeGroupVersion.WithKind("DaemonSet"), &s.Spec.Template, appsv1.ControllerRevisionHashLabelKey, s.Spec.RevisionHistoryLimit}
+	if _, err := kept.record(v, hash, func(_, hash string) bool {
+		return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return isOf(pod, hash) })
+	}); err != nil {
+		return err
+	}
 	on := map[string][]*corev1.Pod{}
 	for _, pod := range pods {
 		name := targetNode(pod)
@@ -94,7 +100,7 @@ func observeDaemon(status *appsv1.DaemonSetStatus, pod *corev1.Pod, hash string)
 		status.NumberReady++
 		status.NumberAvailable++
 	}
-	if pod.Labels[appsv1.ControllerRevisionHashLabelKey] != hash {
+	if !isOf(pod, hash) {
 		return []*corev1.Pod{pod}
 	}
 	status.UpdatedNumberScheduled++

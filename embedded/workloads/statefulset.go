@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,7 +39,13 @@ func statefulSet(v *view.View, s *appsv1.StatefulSet, pods []*corev1.Pod) error 
 	if err != nil {
 		return err
 	}
-	revision := s.Name + "-" + hash
+	kept := history{s, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), &s.Spec.Template, historyHashLabel, s.Spec.RevisionHistoryLimit}
+	revision, err := kept.record(v, hash, func(name, _ string) bool {
+		return name == s.Status.CurrentRevision || slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return isOf(pod, name) })
+	})
+	if err != nil {
+		return err
+	}
 	if err := statefulSetStatus(v, s, pods, revision); err != nil {
 		return err
 	}
@@ -95,11 +102,19 @@ func replaceOutdated(v *view.View, s *appsv1.StatefulSet, pods map[int32]*corev1
 		switch {
 		case pod == nil || !ready(pod) || pod.DeletionTimestamp != nil:
 			return nil
-		case pod.Labels[appsv1.ControllerRevisionHashLabelKey] != revision:
+		case !isOf(pod, revision):
 			return v.Delete(pod, nil)
 		}
 	}
 	return nil
+}
+
+// historyHashLabel is the label of the revisions of StatefulSets with the hash of their template.
+const historyHashLabel = "controller.kubernetes.io/hash"
+
+// isOf reports whether a pod is of a revision of its StatefulSet, or whether it has the hash of one of its DaemonSet.
+func isOf(pod *corev1.Pod, revision string) bool {
+	return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == revision
 }
 
 func ordinal(s *appsv1.StatefulSet, pod *corev1.Pod) (int32, bool) {
@@ -119,17 +134,17 @@ func ordinalPod(s *appsv1.StatefulSet, n int32, revision string) *corev1.Pod {
 
 func statefulSetStatus(v *view.View, s *appsv1.StatefulSet, pods []*corev1.Pod, revision string) error {
 	changed := s.DeepCopy()
-	updated := func(pod *corev1.Pod) bool {
-		return active(pod) && pod.Labels[appsv1.ControllerRevisionHashLabelKey] == revision
-	}
+	updated := func(pod *corev1.Pod) bool { return active(pod) && isOf(pod, revision) }
+	current := func(pod *corev1.Pod) bool { return active(pod) && isOf(pod, changed.Status.CurrentRevision) }
 	isReady := func(pod *corev1.Pod) bool { return active(pod) && ready(pod) }
 	changed.Status = appsv1.StatefulSetStatus{
 		ObservedGeneration: s.Generation, Replicas: count(pods, active), ReadyReplicas: count(pods, isReady), AvailableReplicas: count(pods, isReady),
-		CurrentReplicas: count(pods, updated), UpdatedReplicas: count(pods, updated), CurrentRevision: s.Status.CurrentRevision, UpdateRevision: revision,
+		UpdatedReplicas: count(pods, updated), CurrentRevision: s.Status.CurrentRevision, UpdateRevision: revision,
 		CollisionCount: s.Status.CollisionCount,
 	}
 	if changed.Status.CurrentRevision == "" || changed.Status.UpdatedReplicas == replicasOf(s.Spec.Replicas) {
 		changed.Status.CurrentRevision = revision
 	}
+	changed.Status.CurrentReplicas = count(pods, current)
 	return writeStatus(v, changed, s.Status, changed.Status)
 }

@@ -1,9 +1,9 @@
 // Package workloads does the tasks of kube-controller-manager that give a cluster in memory its pods: Deployments, ReplicaSets, StatefulSets,
 // DaemonSets, Jobs, and the status of PodDisruptionBudgets.
 //
-// What it does not do: ReplicationControllers and CronJobs; adoption of pods and ReplicaSets that have no owner; revisions of StatefulSets and
-// DaemonSets (rollout undo); pausing and progress deadlines of Deployments; minReadySeconds; claims from the volumeClaimTemplates of
-// StatefulSets, and partitions of their updates; indexes, failure policies, deadlines and suspension of Jobs.
+// What it does not do: ReplicationControllers and CronJobs; adoption of pods, ReplicaSets and ControllerRevisions that have no owner; pausing and
+// progress deadlines of Deployments; minReadySeconds; claims from the volumeClaimTemplates of StatefulSets, and partitions of their updates;
+// indexes, failure policies, deadlines and suspension of Jobs.
 package workloads
 
 import (

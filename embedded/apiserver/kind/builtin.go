@@ -118,6 +118,7 @@ func builtins() []builtin {
 		{version: apps, kind: "ReplicaSet", plural: "replicasets", short: []string{"rs"}, categories: all, flags: "nsg", scale: replicas, fields: []string{"status.replicas"}, hooks: replicaSetHooks()},
 		{version: apps, kind: "StatefulSet", plural: "statefulsets", short: []string{"sts"}, categories: all, flags: "nsg", scale: replicas, hooks: statefulSetHooks()},
 		{version: apps, kind: "DaemonSet", plural: "daemonsets", short: []string{"ds"}, categories: all, flags: "nsg", hooks: daemonSetHooks()},
+		{version: apps, kind: "ControllerRevision", plural: "controllerrevisions", flags: "n", hooks: controllerRevisionHooks()},
 		{version: batchv1.SchemeGroupVersion, kind: "Job", plural: "jobs", categories: all, flags: "nsg", fields: []string{"status.successful"}, hooks: jobHooks()},
 		{version: coordinationv1.SchemeGroupVersion, kind: "Lease", plural: "leases", flags: "ncv", hooks: leaseHooks()},
 		{version: policyv1.SchemeGroupVersion, kind: "PodDisruptionBudget", plural: "poddisruptionbudgets", short: []string{"pdb"}, flags: "nsgv", hooks: budgetHooks()},
