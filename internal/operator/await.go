@@ -115,7 +115,7 @@ func (w waiter) forKinds(ctx context.Context, kinds []schema.GroupVersionKind) e
 	})
 	var missing *missingError
 	if errors.As(err, &missing) {
-		return fmt.Errorf("%w on the API server at %s: apply the CustomResourceDefinitions of the Helm chart karpenter-crd of this version, then start again", err, w.host)
+		return fmt.Errorf("%w on the API server at %s: apply the CustomResourceDefinitions of the Helm chart karpenter-crd of this version, with the value cloudProvider that settings.cloudProvider has in the chart karpenter, then start again", err, w.host)
 	}
 	if err != nil {
 		return fmt.Errorf("asking the API server at %s what it serves: %w", w.host, err)
