@@ -57,10 +57,18 @@ func (w *harness) runDisruption(reader *manifest.Reader, s scenariofile.Scenario
 	vendor, err := kwok.New(nil, kwok.Options{Catalog: s.Options.Catalog})
 	w.must(err)
 	f := fleet{harness: w, cloud: vendor}
+	var bound []client.Object // as the pods of nodes, they come after these
 	for _, o := range scenariorun.Objects(w.t, reader, s) {
+		if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
+			bound = append(bound, pod)
+			continue
+		}
 		f.apply(o)
 	}
 	f.applyNodes(s.Nodes)
+	for _, pod := range bound {
+		f.apply(pod)
+	}
 	f.awaitStaged()
 	p := w.controller(disruptionFlags(s)...)
 	if len(s.Later) > 0 || s.LaterNodes != "" {
