@@ -67,7 +67,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 		{"controler.env=x", []string{"'controler' not allowed"}},
 		{"settings.featureGates.drift=true", []string{"/settings/featureGates", "'drift' not allowed"}},
 		{"settings.featureGates.nodeRepair=on", []string{"/settings/featureGates/nodeRepair", "true, false"}},
-		{"settings.preferencePolicy=ignore", []string{"/settings/preferencePolicy", "'Respect', 'Ignore'"}},
+		{"settings.preferencePolicy=ignore", []string{"/settings/preferencePolicy", "'Respect', 'Economical', 'Ignore'"}},
 		{"settings.minValuesPolicy=x", []string{"/settings/minValuesPolicy", "'Strict', 'BestEffort'"}},
 		{"settings.cloudProvider=gcp", []string{"/settings/cloudProvider", "'aws', 'kwok'"}},
 		{"settings.batchMaxDuration=10", []string{"/settings/batchMaxDuration", "string"}},
