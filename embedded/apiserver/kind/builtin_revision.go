@@ -23,8 +23,10 @@ func controllerRevisionHooks() hooks {
 			return errs
 		}),
 		columns: []column{
-			nameColumn(), {name: "Controller", kind: "string", value: controllerOf},
-			{name: "Revision", kind: "string", value: func(o row) any { return o.number("revision") }}, ageColumn(),
+			nameColumn(),
+			{name: "Controller", kind: "string", value: controllerOf},
+			{name: "Revision", kind: "string", value: func(o row) any { return o.number("revision") }},
+			ageColumn(),
 		},
 	}
 }
