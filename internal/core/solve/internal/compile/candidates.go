@@ -77,16 +77,22 @@ func (on *OpenNode) CheapestOnly() {
 // Widen lets a repacked node be any instance type that can hold its pods and that the pool's limits admit: the price cap
 // is no longer needed, and more candidates make the launch more likely to succeed.
 func (on *OpenNode) Widen() {
-	capacity := on.Template.CapacityIn(on.Template.States[on.State])
 	copy(on.Mask, on.Template.Within(on.Template.States[on.State].Mask))
+	on.dropTooSmall()
+	on.Trial = false
+	on.UpdateSlack()
+}
+
+// dropTooSmall removes the candidates that cannot hold the pods in the node's state, beside the pods of DaemonSets.
+func (on *OpenNode) dropTooSmall() {
+	st := on.Template.States[on.State]
+	capacity := on.Template.CapacityIn(st)
 	for column := range on.Mask.All() {
 		if !on.Total.Fits(capacity.Available[column]) {
 			on.Mask.Remove(column)
 		}
 	}
-	for _, f := range on.Batches {
-		on.Template.AwayFromDaemons(on.Mask, on.Template.States[on.State], f.Class())
+	for _, batch := range on.Batches {
+		on.Template.AwayFromDaemons(on.Mask, st, batch.Class())
 	}
-	on.Trial = false
-	on.UpdateSlack()
 }

@@ -55,8 +55,11 @@ func (ct *Counts) closed(g *Group, domains []int) closedDomains {
 }
 
 // closedTo reports whether the DaemonSet is kept away from the node, whatever its labels will be.
-func (c *Class) closedTo(ct *Counts, b Bin) bool {
-	return slices.ContainsFunc(c.closed, func(in closedDomains) bool {
+func (c *Class) closedTo(ct *Counts, b Bin) bool { return ct.closes(c.closed, b) }
+
+// closes reports whether some of the closed domains are all that the node can be in.
+func (ct *Counts) closes(closed []closedDomains, b Bin) bool {
+	return slices.ContainsFunc(closed, func(in closedDomains) bool {
 		domains := []int{b.Host}
 		if !in.group.Host {
 			domains, _ = ct.possible(b, in.group.Key)

@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
@@ -50,52 +49,32 @@ func (ct *Counts) settle(cs *Classes, b Bin, key int) bool {
 	if decided {
 		return false
 	}
-	type way struct {
-		form  requirement.Set
-		state StateID
-		node  OpenNode
-		price float64
-	}
-	var best *way
+	var best *OpenNode
+	var form requirement.Set
 	for _, d := range possible {
-		form := requirement.NewSet(ct.InDomains(key, []int{d}))
-		to := on.Template.Step(on.State, cs.Intern(form))
+		in := requirement.NewSet(ct.InDomains(key, []int{d}))
+		to := on.Template.Step(on.State, cs.Intern(in))
 		if to == NoState {
 			continue
 		}
 		next := *on
 		next.State, next.Mask = to, on.Mask.And(on.Template.States[to].Mask)
-		if !next.holdsAll() {
+		if next.dropTooSmall(); next.Mask.Empty() || len(next.Unmet(on.Template.States[to], next.Mask)) > 0 {
 			continue
 		}
-		if w := (&way{form, to, next, next.Price()}); best == nil || cmp.Less(w.price, best.price) {
-			best = w
+		if best == nil || next.Price() < best.Price() {
+			best, form = &next, in
 		}
 	}
 	if best == nil {
 		return false
 	}
-	ct.CountLate(b, best.state)
-	on.State, on.Mask = best.state, best.node.Mask
+	ct.CountLate(b, best.State)
+	on.State, on.Mask = best.State, best.Mask
 	for i, batch := range on.Batches {
-		on.Batches[i].Form = cs.Intern(batch.Form.Set.And(best.form))
+		on.Batches[i].Form = cs.Intern(batch.Form.Set.And(form))
 	}
 	on.UpdateSlack()
 	on.Template.Limits.Charge(on)
 	return true
-}
-
-// holdsAll removes the candidates that cannot hold the pods in the node's state, and reports whether any is left, and minValues are met.
-func (on *OpenNode) holdsAll() bool {
-	st := on.Template.States[on.State]
-	capacity := on.Template.CapacityIn(st)
-	for column := range on.Mask.All() {
-		if !on.Total.Fits(capacity.Available[column]) {
-			on.Mask.Remove(column)
-		}
-	}
-	for _, batch := range on.Batches {
-		on.Template.AwayFromDaemons(on.Mask, st, batch.Class())
-	}
-	return !on.Mask.Empty() && len(on.Unmet(st, on.Mask)) == 0
 }

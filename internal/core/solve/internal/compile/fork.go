@@ -257,36 +257,27 @@ func (b *Base) renewCounts(r *Run, without []*model.Node, pods []*model.Pod) {
 // take no pods in this what-if: what they have to reserve from then on is not known.
 func (b *Base) renewClosed(r *Run) {
 	for d, before := range b.closed { // the order does not matter
-		d.closed = before
-		left := r.Counts.stillClosed(before)
-		if left == nil {
+		left, opened := r.Counts.stillClosed(before)
+		d.closed = left
+		if !opened {
 			continue
 		}
 		for i, t := range r.Targets.List {
-			bin := r.ExistingBin(i)
-			d.closed = before
-			was := d.closedTo(r.Counts, bin)
-			d.closed = left
-			if was && r.Targets.hosts(i, d) && !d.closedTo(r.Counts, bin) {
+			if bin := r.ExistingBin(i); r.Targets.hosts(i, d) && r.Counts.closes(before, bin) && !d.closedTo(r.Counts, bin) {
 				t.Free = nil
 			}
 		}
 	}
 }
 
-// stillClosed are closed domains without those that have become open; nil if none has.
-func (ct *Counts) stillClosed(before []closedDomains) []closedDomains {
-	opened := false
-	left := make([]closedDomains, 0, len(before))
+// stillClosed are closed domains without those that have become open; opened reports whether there are any.
+func (ct *Counts) stillClosed(before []closedDomains) (left []closedDomains, opened bool) {
 	for _, in := range before {
 		domains := slices.DeleteFunc(slices.Clone(in.domains), func(d int) bool { return in.group.Count(d) == 0 })
 		opened = opened || len(domains) < len(in.domains)
 		left = append(left, ct.closed(in.group, domains))
 	}
-	if !opened {
-		return nil
-	}
-	return left
+	return left, opened
 }
 
 // renewDaemons reverts the tallies, and removes what was expected on the nodes without.
