@@ -37,7 +37,7 @@ type priceTally struct {
 	Compared, Same, Unanswered int
 	// Cheaper and MoreExpensive are problems in which our plan costs less or more; in those that Faulty counts upstream's plan costs less, and
 	// would be wrong as a plan of the engine.
-	// Weaker counts those in which it would not be wrong, and holds only as long as no further domain opens, where ours holds beside all.
+	// Weaker counts those in which it would not be wrong, and holds in fewer circumstances than ours.
 	Cheaper, MoreExpensive, Faulty, Weaker int
 	// Ours and Upstream are sums in dollars per hour, over the problems with the same pods that Faulty and Weaker do not count.
 	Ours, Upstream float64
@@ -50,7 +50,7 @@ func (t priceTally) String() string {
 		change = 100 * (t.Ours/t.Upstream - 1)
 	}
 	return fmt.Sprintf("price against upstream's, without preferences: %d compared (%d could not be), %d with the same pods: %d cheaper, %d more expensive, "+
-		"%d where upstream's cheaper plan would be wrong, %d where it holds only until a further domain opens and ours does not, sum %+.1f%%",
+		"%d where upstream's cheaper plan would be wrong, %d where it holds only until a further domain opens or only in some orders of binding, unlike ours, sum %+.1f%%",
 		t.Compared, t.Unanswered, t.Same, t.Cheaper, t.MoreExpensive, t.Faulty, t.Weaker, change)
 }
 
@@ -110,7 +110,7 @@ const (
 	sound verdict = iota
 	// faulty plans would be wrong as plans of the engine.
 	faulty
-	// weaker plans hold only as long as no further domain opens, where the plan of the engine holds beside all.
+	// weaker plans hold only as long as no further domain opens, or in some orders of binding, where the plan of the engine holds.
 	weaker
 )
 

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -9,11 +10,15 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
+	"github.com/karpenter-anew/karpenter/test/scenario/check"
 )
 
-// Weaker reports whether the plan of another scheduler holds only as long as no node opens a further domain, such as a zone, where that of
-// the engine, without preferences, holds beside nodes in every domain that pools can open: such a node lowers the minimum count of topology
-// spread constraints. Both plans are put to the same test.
+// anyOrders is in how many random orders the pods of a launch are bound to see whether their order matters.
+const anyOrders = 24
+
+// Weaker reports whether the plan of another scheduler holds in fewer circumstances than that of the engine without preferences. Both plans
+// are put to the same two tests. One is nodes in every domain, such as a zone, that pools can open: such a node lowers the minimum count of
+// topology spread constraints. The other is the order in which kube-scheduler binds the pods, which no plan determines.
 func (j *Judge) Weaker(p Problem, plan OtherPlan) (bool, error) {
 	counted := j.Tally
 	defer func() { j.Tally = counted }()
@@ -35,7 +40,25 @@ func (j *Judge) Weaker(p Problem, plan OtherPlan) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return !j.holdsBesideOpenDomains(theirs) && j.holdsBesideOpenDomains(ours), nil
+	return !j.holdsBesideOpenDomains(theirs) && j.holdsBesideOpenDomains(ours) || !j.holdsInAnyOrder(theirs) && j.holdsInAnyOrder(ours), nil
+}
+
+// holdsInAnyOrder reports whether kube-scheduler binds the pods of the plan in each of the orders that are tried.
+func (j *Judge) holdsInAnyOrder(q *question) bool {
+	random, candidates := q.random(), q.allLaunchable()
+	if slices.ContainsFunc(candidates, func(list []check.Candidate) bool { return len(list) == 0 }) {
+		return false
+	}
+	for _, zone := range append(zonesOf(candidates), "") {
+		l := q.launch(candidates, zone, random)
+		for range anyOrders {
+			random.Shuffle(len(l.arrivals), func(a, b int) { l.arrivals[a], l.arrivals[b] = l.arrivals[b], l.arrivals[a] })
+			if _, failure := j.bindInOrder(q, l, slices.Clone(l.arrivals)); failure != nil {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // other is the question with the plan of another scheduler as the answer.

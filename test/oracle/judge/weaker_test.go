@@ -66,6 +66,35 @@ func TestPlansInFewerDomainsAreWeaker(t *testing.T) {
 	}
 }
 
+// counted is two pods that the spread of the others counts, without having it.
+const counted = `---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: canary}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web, track: canary}}
+  template:
+    metadata: {labels: {app: web, track: canary}}
+    spec:
+      nodeSelector: {topology.kubernetes.io/zone: test-zone-a}
+      containers:
+      - {name: app, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 100m, memory: 64Mi}}}
+`
+
+// TestPlansThatDependOnAnOrderAreWeaker: once both pods that the spread counts run in a zone, it takes no pod of the spread anymore.
+func TestPlansThatDependOnAnOrderAreWeaker(t *testing.T) {
+	j, p := newJudge(t), problem(t, spread+counted)
+	other := plan(t, 0, []string{"test-zone-a", "test-zone-b", "test-zone-c"}, 1)
+	other.Claims[0].Pods = append(other.Claims[0].Pods, "pod/default/canary/000001", "pod/default/canary/000002")
+	if faults := j.Faults(p, other); len(faults) > 0 {
+		t.Fatalf("the plan is wrong: %+v", faults)
+	}
+	if got, err := j.Weaker(p, other); err != nil || !got {
+		t.Errorf("the plan is weaker: %v, %v; want true", got, err)
+	}
+}
+
 // TestPlansWithInvalidNodeClaimsAreFaulty: the API server refuses minValues beyond the values that are listed.
 func TestPlansWithInvalidNodeClaimsAreFaulty(t *testing.T) {
 	faults := newJudge(t).Faults(problem(t, spread), plan(t, 2, []string{"test-zone-a"}, 3))
