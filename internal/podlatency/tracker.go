@@ -30,16 +30,18 @@ type Tracker struct {
 	pods map[string]*Times
 }
 
-// Observe records that a pod waits. Only the first time counts.
-func (b *Tracker) Observe(uid string, now time.Time) {
+// Observe records that a pod waits, and reports whether this is the first time. Only the first time counts.
+func (b *Tracker) Observe(uid string, now time.Time) (first bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.pods == nil {
 		b.pods = map[string]*Times{}
 	}
-	if b.pods[uid] == nil {
-		b.pods[uid] = &Times{Seen: now}
+	if b.pods[uid] != nil {
+		return false
 	}
+	b.pods[uid] = &Times{Seen: now}
+	return true
 }
 
 // RecordUnschedulable records that a pod cannot be scheduled, which ends an earlier placement. If this is the first decision about the

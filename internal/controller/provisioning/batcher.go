@@ -18,11 +18,23 @@ type Batcher struct {
 	max    time.Duration
 	signal chan struct{}
 
-	mu     sync.Mutex
-	seen   map[string]bool
-	rhythm rhythm
-	// cutOff is set when the last window closed at its maximum.
+	mu   sync.Mutex
+	seen map[string]bool
+	// arrived is set when an element of the current window is new.
+	arrived bool
+	rhythm  rhythm
+	// closed is the last window.
+	closed window
+}
+
+// window is what is known of a window that closed.
+type window struct {
+	// arrived is set if an element was new.
+	arrived bool
+	// cutOff is set if the window closed at its maximum.
 	cutOff bool
+	// extended is set if the window waited longer than configured for the next element.
+	extended bool
 }
 
 // NewBatcher returns a Batcher whose windows close after idle without a new element, and after longest at the latest. While elements
@@ -31,17 +43,25 @@ func NewBatcher(c clock.Clock, idle, longest time.Duration) *Batcher {
 	return &Batcher{clock: c, max: longest, signal: make(chan struct{}, 1), seen: map[string]bool{}, rhythm: newRhythm(idle, longest)}
 }
 
-// Trigger adds the element id to the window. An element that is already in the current window does not extend it.
-func (b *Batcher) Trigger(id string) {
+// Trigger adds the new element id to the window. An element that is already in the current window does not extend it.
+func (b *Batcher) Trigger(id string) { b.add(id, true) }
+
+// Remind adds the element id to the window, which may have been in earlier ones: it says nothing about the rhythm of arrivals.
+func (b *Batcher) Remind(id string) { b.add(id, false) }
+
+func (b *Batcher) add(id string, arrives bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.seen[id] {
 		return
 	}
-	if now := b.clock.Now(); len(b.seen) == 0 {
-		b.rhythm.open(now)
-	} else {
+	switch now := b.clock.Now(); {
+	case !arrives:
+	case b.arrived:
 		b.rhythm.last = now
+	default:
+		b.rhythm.open(now)
+		b.arrived = true
 	}
 	b.seen[id] = true
 	select {
@@ -91,19 +111,25 @@ func (b *Batcher) idle() time.Duration {
 	return b.rhythm.idle
 }
 
-// CutOff reports whether the last window closed at its maximum: more elements are to be expected.
-func (b *Batcher) CutOff() bool {
+// Closed is the last window.
+func (b *Batcher) Closed() window {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.cutOff
+	return b.closed
 }
 
 // reset starts a new window; idled is set if the previous one closed because it was idle, cutOff if it closed at its maximum. A trigger
 // that arrives after the window closed belongs to the next one: its signal stays.
 func (b *Batcher) reset(idled, cutOff bool) {
+	if !idled && !cutOff {
+		return // there was no window
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.closed = window{arrived: b.arrived, cutOff: cutOff, extended: b.rhythm.idle > b.rhythm.base}
+	if b.arrived {
+		b.rhythm.wasIdle = b.rhythm.wasIdle || idled
+	}
 	clear(b.seen)
-	b.cutOff = cutOff
-	b.rhythm.wasIdle = b.rhythm.wasIdle || idled
+	b.arrived = false
 }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// window runs one Wait while script triggers, and reports how long it took and whether it was triggered.
-func window(t *testing.T, script func(b *Batcher)) (took time.Duration, triggered bool) {
+// waitOnce runs one Wait while script triggers, and reports how long it took and whether it was triggered.
+func waitOnce(t *testing.T, script func(b *Batcher)) (took time.Duration, triggered bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBatcher(clock.RealClock{}, time.Second, 10*time.Second)
@@ -51,7 +51,7 @@ func TestBatchWindows(t *testing.T) {
 		{"without a trigger the wait ends after a second", func(*Batcher) {}, time.Second, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			took, triggered := window(t, c.script)
+			took, triggered := waitOnce(t, c.script)
 			if took != c.took || triggered != c.triggered {
 				t.Errorf("waited %v, triggered %v; want %v, %v", took, triggered, c.took, c.triggered)
 			}
@@ -125,24 +125,21 @@ func TestWindowsAdaptToTheRhythmOfArrivals(t *testing.T) {
 	}
 }
 
-func TestWindowsAreCutOffAtTheirMaximumOnly(t *testing.T) {
+// TestRemindersSayNothingOfArrivals: pods that are known keep windows open for each other, but no window waits longer because of them.
+func TestRemindersSayNothingOfArrivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBatcher(clock.RealClock{}, time.Second, 10*time.Second)
-		var told sync.WaitGroup
-		told.Go(func() {
-			for i := range 23 {
-				b.Trigger(strconv.Itoa(i))
-				time.Sleep(500 * time.Millisecond)
+		b.Trigger("new")
+		for i := range 5 {
+			start := time.Now()
+			if !b.Wait(t.Context()) || time.Since(start) != time.Second {
+				t.Errorf("window %d took %s, want a second", i, time.Since(start))
 			}
-		})
-		var got []bool
-		for range 3 {
-			b.Wait(t.Context())
-			got = append(got, b.CutOff())
-		}
-		told.Wait()
-		if want := []bool{true, false, false}; !slices.Equal(got, want) {
-			t.Errorf("cut off: %v, want %v", got, want)
+			if got, want := b.Closed(), (window{arrived: i == 0}); got != want {
+				t.Errorf("window %d closed as %+v, want %+v", i, got, want)
+			}
+			time.Sleep(500 * time.Millisecond)
+			b.Remind(strconv.Itoa(i))
 		}
 	})
 }

@@ -69,7 +69,7 @@ type Deps struct {
 }
 
 // Trigger requests a pass; id names what requests it, such as a pod or a node.
-func (p *Provisioner) Trigger(id string) { p.batcher.Trigger(id) }
+func (p *Provisioner) Trigger(id string) { p.batcher.Remind(id) }
 
 // Provisioner is the loop. It runs on the leader only.
 type Provisioner struct {
@@ -77,6 +77,7 @@ type Provisioner struct {
 	cache       cache.Cache
 	passes      *passlog.Passes
 	batcher     *Batcher
+	series      *series
 	catalogs    *translate.Catalogs
 	nominations nominations
 	refused     refusedPods
@@ -86,6 +87,8 @@ type Provisioner struct {
 	runs uint64
 	// solving are the pods of the last run, solved those of all runs of the pass that ended.
 	solving, solved []*model.Pod
+	// expected is what to expect after the batch of the current pass.
+	expected outlook
 	// solver is solve.Solve.
 	solver func(solve.Problem) solve.Plan
 }
@@ -104,6 +107,7 @@ func New(d Deps) *Provisioner {
 		Deps:        d,
 		passes:      passes,
 		batcher:     NewBatcher(d.Clock, d.Scheduling.BatchIdleDuration, d.Scheduling.BatchMaxDuration),
+		series:      newSeries(d.Scheduling.BatchMaxDuration),
 		catalogs:    translate.NewCatalogs(d.Translator),
 		nominations: nominations{},
 		refused:     refusedPods{aside: map[string]*setAside{}},
@@ -160,13 +164,13 @@ func (p *Provisioner) Start(ctx context.Context) error {
 			p.Log.Error("provisioning failed", args...)
 			endPass()
 			pause(ctx, p.Clock, delay)
-			p.batcher.Trigger("retry")
+			p.batcher.Remind("retry")
 			continue
 		}
 		endPass()
 		if p.Quarantine.Searching() {
 			// The delay after the next panic must be longer, although this pass has succeeded.
-			p.batcher.Trigger("pods in quarantine")
+			p.batcher.Remind("pods in quarantine")
 			continue
 		}
 		delays = retry
@@ -230,8 +234,11 @@ func onChange[T any](f func(T)) toolscache.ResourceEventHandlerFuncs {
 
 func (p *Provisioner) onPod(pod *corev1.Pod) {
 	if podrules.Provisionable(pod) {
-		p.PodLatency.Observe(string(pod.UID), p.Clock.Now())
-		p.batcher.Trigger(string(pod.UID))
+		if p.PodLatency.Observe(string(pod.UID), p.Clock.Now()) {
+			p.batcher.Trigger(string(pod.UID))
+		} else {
+			p.batcher.Remind(string(pod.UID))
+		}
 	}
 }
 
@@ -239,7 +246,7 @@ func (p *Provisioner) onNode(node *corev1.Node) {
 	disrupted := v1.DisruptedNoScheduleTaint()
 	for i := range node.Spec.Taints {
 		if node.Spec.Taints[i].MatchTaint(&disrupted) {
-			p.batcher.Trigger(string(node.UID))
+			p.batcher.Remind(string(node.UID))
 			return
 		}
 	}
@@ -249,11 +256,11 @@ func (p *Provisioner) onNode(node *corev1.Node) {
 func (p *Provisioner) remind() {
 	snapshot := p.Store.Snapshot()
 	for uid := range snapshot.Pending.All() {
-		p.batcher.Trigger(uid)
+		p.batcher.Remind(uid)
 	}
 	for id, n := range snapshot.Nodes.All() {
 		if n.Deleting && n.Managed && len(n.Pods) > 0 {
-			p.batcher.Trigger(id)
+			p.batcher.Remind(id)
 		}
 	}
 }
@@ -266,6 +273,7 @@ func (p *Provisioner) passOnce(ctx context.Context) error {
 		return err
 	}
 	in.began = started
+	p.expected = p.series.outlook(p.batcher.Closed(), arrivalsOf(in.problem.Pods, p.PodLatency))
 	in.problem.Pods = p.refused.hold(in.problem.Pods, started)
 	err = p.planTogether(ctx, in, started)
 	return errors.Join(err, p.planRefused(ctx))

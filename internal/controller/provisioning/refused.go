@@ -196,7 +196,7 @@ func (p *Provisioner) planRefused(ctx context.Context) error {
 		}
 	}
 	if len(p.refused.groups) > 0 {
-		p.batcher.Trigger("refused nodeclaims")
+		p.batcher.Remind("refused nodeclaims")
 	}
 	return nil
 }

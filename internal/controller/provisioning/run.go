@@ -25,8 +25,12 @@ func (p *Provisioner) solve(problem solve.Problem) solve.Plan {
 	}
 	p.solving = problem.Pods
 	plan := p.solver(problem)
-	if p.batcher.CutOff() {
-		plan = forSeries(p.solver, problem, plan)
+	switch p.expected {
+	case growing:
+		plan = forSeries(p.solver, problem, plan, moreToCome())
+	case ending:
+		plan = forSeries(p.solver, problem, plan, lastOne())
+	case alone:
 	}
 	p.solved = append(p.solved, problem.Pods...)
 	p.Metrics.Scheduler.Duration.WithLabelValues(name).Observe(p.Clock.Since(started).Seconds())

@@ -24,16 +24,20 @@ func sized(name string, cores, memory int) *cloud.InstanceType {
 	return it
 }
 
-// launchedFor returns the CPU requests of the NodeClaims for pods of one core and so much memory.
-func launchedFor(t *testing.T, cutOff bool, pods int, memory string, types ...*cloud.InstanceType) []string {
+// launchedFor returns the CPU requests of the NodeClaims for pods of one core and so much memory, the batch of which closed so and followed
+// so many others of such pods.
+func launchedFor(t *testing.T, closed window, earlier, pods int, memory string, types ...*cloud.InstanceType) []string {
 	t.Helper()
 	w := newHarness(t, readyPool("default"))
 	w.Provider.Types = types
-	w.p.batcher.cutOff = cutOff
+	w.p.batcher.closed = closed
 	for i := range pods {
 		w.see(pendingPod(strconv.Itoa(i), func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Requests = fakecluster.Resources("cpu", "1", "memory", memory)
 		}))
+	}
+	for _, pod := range w.store.Snapshot().Pending.All() {
+		w.p.series.shapes[pod.Shape] = arrivals{earlier, w.p.Clock.Now()}
 	}
 	w.decide()
 	var out []string
@@ -49,17 +53,24 @@ func launchedFor(t *testing.T, cutOff bool, pods int, memory string, types ...*c
 func TestASeriesLeavesCapacityForTheNextPods(t *testing.T) {
 	ladder := []*cloud.InstanceType{sized("one", 1, 4), sized("two", 2, 8), sized("four", 4, 16), sized("eight", 8, 32)}
 	for _, c := range []struct {
-		name   string
-		cutOff bool
-		pods   int
-		want   []string
+		name    string
+		closed  window
+		earlier int
+		pods    int
+		want    []string
 	}{
-		{"a batch that closed because it was idle is packed by price", false, 11, []string{"1", "2", "8"}},
-		{"a batch that was cut off leaves capacity free", true, 11, []string{"3", "8"}},
-		{"however few pods it has", true, 3, []string{"3"}},
+		{"a batch that closed because it was idle is packed by price", window{arrived: true}, 0, 11, []string{"1", "2", "8"}},
+		{"so is the second of a series", window{arrived: true}, 1, 11, []string{"1", "2", "8"}},
+		{"the third leaves capacity free", window{arrived: true}, 2, 11, []string{"3", "8"}},
+		{"pods that were known do not", window{}, 2, 11, []string{"1", "2", "8"}},
+		{"a batch that was cut off leaves capacity free", window{arrived: true, cutOff: true}, 0, 11, []string{"3", "8"}},
+		{"however few pods it has", window{arrived: true, cutOff: true}, 0, 3, []string{"3"}},
+		{"more than is used", window{arrived: true, cutOff: true}, 0, 13, []string{"5", "8"}},
+		{"the last batch of a series is not to waste much", window{arrived: true, extended: true}, 1, 13, []string{"1", "4", "8"}},
+		{"but a small node is not worth its DaemonSets", window{arrived: true, extended: true}, 1, 11, []string{"3", "8"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := launchedFor(t, c.cutOff, c.pods, "1Gi", ladder...); !slices.Equal(got, c.want) {
+			if got := launchedFor(t, c.closed, c.earlier, c.pods, "1Gi", ladder...); !slices.Equal(got, c.want) {
 				t.Errorf("NodeClaims for %q cores, want %q", got, c.want)
 			}
 		})
@@ -96,7 +107,7 @@ func TestFirstFitMustPackAsWell(t *testing.T) {
 				}
 				return solve.Plan{NodeClaims: c.firstFit}
 			}
-			got := forSeries(solver, problem, packed)
+			got := forSeries(solver, problem, packed, moreToCome())
 			if chosen := len(got.NodeClaims) == len(c.firstFit) && got.NodeClaims[0].Price == c.firstFit[0].Price; chosen != c.chosen {
 				t.Errorf("first fit chosen: %t, want %t", chosen, c.chosen)
 			}
