@@ -111,8 +111,8 @@ func (b *Batcher) idle() time.Duration {
 	return b.rhythm.idle
 }
 
-// Closed is the last window.
-func (b *Batcher) Closed() window {
+// lastWindow is the last window that closed.
+func (b *Batcher) lastWindow() window {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.closed

@@ -135,7 +135,7 @@ func TestRemindersSayNothingOfArrivals(t *testing.T) {
 			if !b.Wait(t.Context()) || time.Since(start) != time.Second {
 				t.Errorf("window %d took %s, want a second", i, time.Since(start))
 			}
-			if got, want := b.Closed(), (window{arrived: i == 0}); got != want {
+			if got, want := b.lastWindow(), (window{arrived: i == 0}); got != want {
 				t.Errorf("window %d closed as %+v, want %+v", i, got, want)
 			}
 			time.Sleep(500 * time.Millisecond)

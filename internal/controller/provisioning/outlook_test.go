@@ -33,7 +33,7 @@ func outlooksOf(t *testing.T, pause time.Duration, shapes []*model.Shape) (out [
 		for start := time.Now(); time.Since(start) < 2*time.Minute; {
 			if b.Wait(t.Context()) {
 				mu.Lock()
-				out = append(out, s.outlook(b.Closed(), waiting))
+				out = append(out, s.outlook(b.lastWindow(), waiting))
 				mu.Unlock()
 			}
 		}

@@ -273,7 +273,7 @@ func (p *Provisioner) passOnce(ctx context.Context) error {
 		return err
 	}
 	in.began = started
-	p.expected = p.series.outlook(p.batcher.Closed(), arrivalsOf(in.problem.Pods, p.PodLatency))
+	p.expected = p.series.outlook(p.batcher.lastWindow(), arrivalsOf(in.problem.Pods, p.PodLatency))
 	in.problem.Pods = p.refused.hold(in.problem.Pods, started)
 	err = p.planTogether(ctx, in, started)
 	return errors.Join(err, p.planRefused(ctx))
