@@ -24,6 +24,8 @@ const (
 const (
 	// DoNotDisruptAnnotationKey on a Node ("true") or a pod ("true" or a duration) forbids voluntary disruption.
 	DoNotDisruptAnnotationKey = Group + "/do-not-disrupt"
+	// DoNotRepairAnnotationKey on a Node ("true", no other value) forbids node repair, reboots included.
+	DoNotRepairAnnotationKey = Group + "/do-not-repair"
 	// NodePoolHashAnnotationKey holds the template hash, in decimal.
 	NodePoolHashAnnotationKey = Group + "/nodepool-hash"
 	// NodePoolHashVersionAnnotationKey holds the version of the hash; hashes of different versions are not compared.
@@ -41,6 +43,12 @@ const (
 	PriceOverlayAppliedAnnotationKey = Group + "/price-overlay-applied"
 	// CapacityOverlayAppliedAnnotationKey is "true" on a claim that was offered overlaid capacity.
 	CapacityOverlayAppliedAnnotationKey = Group + "/capacity-overlay-applied"
+	// RebootPreBootIDAnnotationKey on a NodeClaim holds the boot ID of its node before the reboot. It is written once the node is drained,
+	// before the cloud is asked to reboot the instance.
+	RebootPreBootIDAnnotationKey = Group + "/reboot-pre-boot-id"
+	// RebootTerminationGracePeriodAnnotationKey on a NodeClaim holds how long its node may be drained before a reboot, as a Go duration.
+	// Absent means without a limit, 0s means that pods are not evicted.
+	RebootTerminationGracePeriodAnnotationKey = Group + "/reboot-termination-grace-period"
 )
 
 // TerminationFinalizer is on NodeClaims and Nodes until the instance is drained and gone.
@@ -52,6 +60,8 @@ const (
 	DisruptedTaintKey = Group + "/disrupted"
 	// UnregisteredTaintKey keeps pods away from a node until its metadata is synced.
 	UnregisteredTaintKey = Group + "/unregistered"
+	// RebootingTaintKey keeps pods away from a node from the request of a reboot until it has booted.
+	RebootingTaintKey = Group + "/rebooting"
 )
 
 // Values of CapacityTypeLabelKey.
@@ -72,6 +82,11 @@ func DisruptedNoScheduleTaint() corev1.Taint {
 // UnregisteredNoExecuteTaint is the taint of a node that has not registered yet.
 func UnregisteredNoExecuteTaint() corev1.Taint {
 	return corev1.Taint{Key: UnregisteredTaintKey, Effect: corev1.TaintEffectNoExecute}
+}
+
+// RebootingNoScheduleTaint is the taint of a node that is about to be rebooted.
+func RebootingNoScheduleTaint() corev1.Taint {
+	return corev1.Taint{Key: RebootingTaintKey, Effect: corev1.TaintEffectNoSchedule}
 }
 
 // NodeClassLabelKey is the label that names the node class of a NodeClaim or Node: <group>/<kind in lower case>.

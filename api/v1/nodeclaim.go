@@ -169,6 +169,22 @@ const (
 	ConditionTypeVolumesDetached      = "VolumesDetached"
 	ConditionTypeInstanceTerminating  = "InstanceTerminating"
 	ConditionTypeConsistentStateFound = "ConsistentStateFound"
+	// ConditionTypeRebooting is True from the request of a reboot until the node is ready again or the reboot has failed. Its
+	// transition time is the time of the request, and then that of the end.
+	ConditionTypeRebooting = "Rebooting"
+)
+
+// Reasons of the condition Rebooting. Any program may request a reboot: it sets the condition to True with
+// RebootReasonRequested, and Karpenter carries the reboot out.
+const (
+	// RebootReasonRequested is the reason of True while the node is drained, until the cloud has accepted the reboot.
+	RebootReasonRequested = "RebootRequested"
+	// RebootReasonIssued is the reason of True from then until the node is ready with a new boot ID.
+	RebootReasonIssued = "RebootIssued"
+	// RebootReasonSucceeded is the reason of False after that.
+	RebootReasonSucceeded = "RebootSucceeded"
+	// RebootReasonFailed is the reason of False if the reboot was not possible or the node did not return.
+	RebootReasonFailed = "RebootFailed"
 )
 
 // ConditionList implements condition.Object.
