@@ -243,9 +243,11 @@ func (s *analysis) disrupting(pool string) []Disrupting {
 	var out []Disrupting
 	for _, n := range s.nodes(pool) {
 		switch {
-		case !n.Initialized || n.InstanceTerminating:
+		case !n.Initialized && !n.Rebooting || n.InstanceTerminating:
 		case n.Deleting:
 			out = append(out, Disrupting{n.Name, "it is being deleted"})
+		case n.Rebooting:
+			out = append(out, Disrupting{n.Name, "it is rebooting"})
 		case !n.Ready:
 			out = append(out, Disrupting{n.Name, "it is not ready"})
 		}

@@ -22,11 +22,14 @@ import (
 // Source: scheduling specification, cluster state cache.
 func (t *Translator) Node(id string, node *corev1.Node, claim *v1.NodeClaim) *model.Node {
 	registered := claim == nil || node != nil && node.Labels[v1.NodeRegisteredLabelKey] == "true"
+	rebooting := claim != nil && condition.Status(claim, v1.ConditionTypeRebooting) == metav1.ConditionTrue
 	n := &model.Node{
 		ID:          id,
 		Managed:     claim != nil,
 		Launched:    node != nil || claim.Status.ProviderID != "",
-		Initialized: claim == nil || node != nil && node.Labels[v1.NodeInitializedLabelKey] == "true",
+		Registered:  registered,
+		Initialized: claim == nil || node != nil && node.Labels[v1.NodeInitializedLabelKey] == "true" && !rebooting,
+		Rebooting:   rebooting,
 		Ready:       node != nil && ready(node),
 	}
 	if node != nil {
@@ -146,12 +149,12 @@ func AddPods(n *model.Node, pods []*model.Pod) {
 	n.Used, n.UsedByDaemons = used, byDaemons
 }
 
-// persistentTaints returns the taints that an uninitialized node will have once it is initialized: without ephemeral and startup
-// taints.
+// persistentTaints returns the taints that a node that starts will have once it is initialized: without ephemeral and startup taints, and
+// without that of a reboot.
 func persistentTaints(list []model.Taint, startup []corev1.Taint) []model.Taint {
 	var out []model.Taint
 	for _, taint := range list {
-		if !ephemeral(taint) && !startupTaint(taint, startup) {
+		if !ephemeral(taint) && !startupTaint(taint, startup) && taint.Key != v1.RebootingTaintKey {
 			out = append(out, taint)
 		}
 	}

@@ -11,15 +11,17 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
-// clean removes marks from nodes that no command holds and that are not being deleted. Such marks are left by a process that ended
+// clean removes marks from nodes that no command holds and that are neither rebooting nor being deleted. Such marks are left by a process that ended
 // during a command, or by a command that abandoned nodes; this makes both safe. held are the nodes of commands that are being carried
 // out at the time of the call.
+//
+// The reason for the disruption of a rebooting node stays until the reboot has ended: evictions are counted by it.
 //
 // Source: disruption specification, the loop, clean up leftovers.
 func (m *marker) clean(ctx context.Context, v view, held func() map[string]bool) error {
 	var stray []*model.Node
 	for _, n := range v.snapshot.Nodes.Sorted() {
-		if n.Managed && n.NodeName != "" && !n.Deleting && !v.running[n.ID] && v.marked(n) {
+		if n.Managed && n.NodeName != "" && !n.Deleting && !n.Rebooting && !v.running[n.ID] && v.marked(n) {
 			stray = append(stray, n)
 		}
 	}

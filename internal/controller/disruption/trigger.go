@@ -59,6 +59,7 @@ func onChange[T client.Object](c *Controller, matters func(before, now T) bool) 
 
 func claimMatters(before, now *v1.NodeClaim) bool {
 	return condition.Status(before, v1.ConditionTypeDrifted) != condition.Status(now, v1.ConditionTypeDrifted) ||
+		condition.Status(before, v1.ConditionTypeRebooting) != condition.Status(now, v1.ConditionTypeRebooting) ||
 		condition.Status(before, v1.ConditionTypeConsolidatable) != condition.Status(now, v1.ConditionTypeConsolidatable) ||
 		!before.Status.LastPodEventTime.Equal(&now.Status.LastPodEventTime) ||
 		before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero()

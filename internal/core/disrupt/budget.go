@@ -4,9 +4,9 @@ import "github.com/karpenter-anew/karpenter/internal/core/model"
 
 // Usage is how many nodes a pool has, and how many of them use up its budgets.
 type Usage struct {
-	// Nodes are initialized nodes with a NodeClaim whose instance does not terminate yet; percentages refer to them.
+	// Nodes are initialized and rebooting nodes with a NodeClaim whose instance does not terminate yet; percentages refer to them.
 	Nodes int
-	// Disrupting of them are not ready or being deleted, for whatever reason.
+	// Disrupting of them are not ready, rebooting or being deleted, for whatever reason.
 	Disrupting int
 	// Planned are other nodes that are not disrupting yet, but belong to a command that waits to be validated.
 	Planned int
@@ -18,13 +18,13 @@ type Usage struct {
 func Usages(s *model.Snapshot, planned map[string]bool) map[string]Usage {
 	out := map[string]Usage{}
 	for id, n := range s.Nodes.All() {
-		if !n.Managed || !n.Initialized || n.InstanceTerminating || n.Pool == "" {
+		if !n.Managed || !n.Initialized && !n.Rebooting || n.InstanceTerminating || n.Pool == "" {
 			continue
 		}
 		u := out[n.Pool]
 		u.Nodes++
 		switch {
-		case !n.Ready || n.Deleting:
+		case !n.Ready || n.Rebooting || n.Deleting:
 			u.Disrupting++
 		case planned[id]:
 			u.Planned++

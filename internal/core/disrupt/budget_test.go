@@ -9,7 +9,7 @@ import (
 )
 
 func TestUsages(t *testing.T) {
-	t.Attr("covers", "C306 C307 C308 C310 C311")
+	t.Attr("covers", "C306 C307 C308 C310 C311 N032")
 	for _, tt := range []struct {
 		name   string
 		change func(*model.Node)
@@ -20,6 +20,9 @@ func TestUsages(t *testing.T) {
 		{"uninitialized nodes do not count", func(n *model.Node) { n.Initialized = false }, Usage{}},
 		{"nodes whose instance is terminating do not count", func(n *model.Node) { n.InstanceTerminating, n.Deleting = true, true }, Usage{}},
 		{"deleting and marked nodes consume budget", func(n *model.Node) { n.Deleting = true }, Usage{Nodes: 1, Disrupting: 1}},
+		{"rebooting nodes count and consume budget", func(n *model.Node) { n.Initialized, n.Rebooting = false, true }, Usage{Nodes: 1, Disrupting: 1}},
+		{"nodes that have not initialized again after a reboot do not count", func(n *model.Node) { n.Initialized, n.Rebooting = false, false }, Usage{}},
+		{"a rebooting node whose instance is terminating does not count", func(n *model.Node) { n.Rebooting, n.InstanceTerminating = true, true }, Usage{}},
 		{"nodes that are not ready consume budget", func(n *model.Node) { n.Ready = false }, Usage{Nodes: 1, Disrupting: 1}},
 		{"a node is counted once", func(n *model.Node) { n.Ready, n.Deleting, n.ID = false, true, "pledged" }, Usage{Nodes: 1, Disrupting: 1}},
 		{"a node in a waiting command is pledged", func(n *model.Node) { n.ID = "pledged" }, Usage{Nodes: 1, Planned: 1}},

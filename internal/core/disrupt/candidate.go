@@ -105,10 +105,14 @@ func (w QualifyInput) disqualifies(n *model.Node) Code {
 		return NoNodeClaim
 	case n.NodeName == "":
 		return NoNode
-	case !n.Initialized:
-		return NotInitialized
+	case n.Rebooting:
+		return Rebooting
 	case n.Deleting:
 		return Deleting
+	case !n.Registered && !n.Initialized:
+		return NotRegistered
+	case !n.Initialized:
+		return NotInitialized
 	case n.NominatedUntil > w.Now.UnixNano():
 		return Nominated
 	case n.Disruption.DoNotDisrupt:

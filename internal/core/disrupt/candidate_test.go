@@ -15,7 +15,7 @@ var noon = time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
 func node(name string, changes ...func(*model.Node)) *model.Node {
 	n := &model.Node{
 		ID: "id/" + name, Name: name, NodeName: name, ClaimName: "claim-" + name, ProviderID: "id/" + name, Pool: "default",
-		Managed: true, Launched: true, Initialized: true, Ready: true,
+		Managed: true, Launched: true, Registered: true, Initialized: true, Ready: true,
 		Disruption: model.Disruption{Consolidatable: true},
 	}
 	for _, change := range changes {
@@ -53,7 +53,7 @@ func codes(obstacles []Obstacle) []Code {
 }
 
 func TestQualify(t *testing.T) {
-	t.Attr("covers", "C284 C285 C286 C287 C289 C290 C291 C292 C294")
+	t.Attr("covers", "C284 C285 C286 C287 C289 C290 C291 C292 C294 N018 N069")
 	for _, tt := range []struct {
 		name   string
 		change func(*model.Node)
@@ -77,6 +77,26 @@ func TestQualify(t *testing.T) {
 		},
 		{
 			name: "an uninitialized node is not a candidate", change: func(n *model.Node) { n.Initialized = false },
+			want: NotInitialized, text: "node isn't initialized",
+		},
+		{
+			name: "an unregistered node is not a candidate", change: func(n *model.Node) { n.Registered, n.Initialized = false, false },
+			want: NotRegistered, text: "node isn't initialized nor registered",
+		},
+		{
+			name: "a rebooting node is not a candidate", change: func(n *model.Node) { n.Rebooting, n.Initialized = true, false },
+			want: Rebooting, text: "node is rebooting",
+		},
+		{
+			name: "a rebooting node that is also marked", change: func(n *model.Node) { n.Rebooting, n.Deleting, n.Disruption.DoNotDisrupt = true, true, true },
+			want: Rebooting, text: "node is rebooting",
+		},
+		{
+			name: "a rebooting NodeClaim without node", change: func(n *model.Node) { n.Rebooting, n.NodeName = true, "" },
+			want: NoNode, text: "nodeclaim does not have an associated node",
+		},
+		{
+			name: "an uninitialized node that is nominated", change: func(n *model.Node) { n.Initialized, n.NominatedUntil = false, noon.UnixNano()+1 },
 			want: NotInitialized, text: "node isn't initialized",
 		},
 		{
@@ -105,7 +125,7 @@ func TestQualify(t *testing.T) {
 			change: func(n *model.Node) {
 				n.Pool, n.Deleting, n.Initialized, n.Disruption.DoNotDisrupt = "", true, false, true
 			},
-			want: NotInitialized, text: "node isn't initialized",
+			want: Deleting, text: "node is deleting or marked for deletion",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -182,7 +202,7 @@ func TestEveryCodeHasARuleAndAText(t *testing.T) {
 		}
 	}
 	for _, code := range []Code{
-		InCommand, NoNodeClaim, NoNode, NotInitialized, Deleting, Nominated, NodeProtected, NoPoolLabel, PoolNotFound,
+		InCommand, NoNodeClaim, NoNode, Rebooting, Deleting, NotRegistered, NotInitialized, Nominated, NodeProtected, NoPoolLabel, PoolNotFound,
 		PodProtected, SeveralPDBs, PDBBlocked, PodsUnknown, Static, ConsolidationOff, NotEmpty, NotConsolidatable, NodePoolBudgetExhausted, Gone,
 	} {
 		if !seen[code] {

@@ -20,10 +20,14 @@ const (
 	NoNodeClaim Code = "NoNodeClaim"
 	// NoNode means that the NodeClaim has no Node yet.
 	NoNode Code = "NoNode"
-	// NotInitialized means that the Node is not initialized.
-	NotInitialized Code = "NotInitialized"
+	// Rebooting means that the node is drained for a reboot, or has not returned from it.
+	Rebooting Code = "Rebooting"
 	// Deleting means that the node is being deleted or marked for it.
 	Deleting Code = "Deleting"
+	// NotRegistered means that the Node is not registered, and so not initialized.
+	NotRegistered Code = "NotRegistered"
+	// NotInitialized means that the Node is not initialized.
+	NotInitialized Code = "NotInitialized"
 	// Nominated means that a scheduling result counts on the node for a pending pod.
 	Nominated Code = "Nominated"
 	// NodeProtected means that the node's own annotation forbids disruption.
@@ -152,8 +156,10 @@ func Rules() []Rule {
 		{InCommand, NoEvent, false, "A node is part of at most one command.", "Wait until the command has ended."},
 		{NoNodeClaim, NoEvent, false, "Only nodes with a NodeClaim are disrupted.", "Nothing: the node was not launched by a NodePool."},
 		{NoNode, DisruptionBlocked, false, "A NodeClaim is disrupted only once its Node exists.", "Wait for the node to register, or for its registration to time out."},
-		{NotInitialized, DisruptionBlocked, false, "A node is disrupted only once it is initialized.", "Look at the Initialized condition of the NodeClaim."},
+		{Rebooting, DisruptionBlocked, false, "A node that is rebooted is left alone until it is ready again.", "Wait until the reboot has ended: look at the Rebooting condition of the NodeClaim."},
 		{Deleting, DisruptionBlocked, false, "A node that is being deleted is not disrupted again.", "Wait until the node is gone."},
+		{NotRegistered, DisruptionBlocked, false, "A node is disrupted only once it is registered and initialized.", "Look at the Registered condition of the NodeClaim."},
+		{NotInitialized, DisruptionBlocked, false, "A node is disrupted only once it is initialized.", "Look at the Initialized condition of the NodeClaim."},
 		{Nominated, DisruptionBlocked, false, "A node that a pending pod is expected on is left alone for a while.", "Wait until the pod has started or the nomination has ended."},
 		{NodeProtected, DisruptionBlocked, false, "The annotation on the node forbids disruption.", "Remove the annotation karpenter.sh/do-not-disrupt from the node."},
 		{NoPoolLabel, DisruptionBlocked, false, "A node is disrupted under the rules of its pool.", "Restore the label karpenter.sh/nodepool of the node."},
@@ -243,10 +249,14 @@ func (o Obstacle) String() string {
 		return "node does not have an associated nodeclaim"
 	case NoNode:
 		return "nodeclaim does not have an associated node"
-	case NotInitialized:
-		return "node isn't initialized"
+	case Rebooting:
+		return "node is rebooting"
 	case Deleting:
 		return "node is deleting or marked for deletion"
+	case NotRegistered:
+		return "node isn't initialized nor registered"
+	case NotInitialized:
+		return "node isn't initialized"
 	case Nominated:
 		return "node is nominated for a pending pod"
 	case NodeProtected:

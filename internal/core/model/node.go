@@ -39,8 +39,13 @@ type Node struct {
 	// Managed is set when the node has a NodeClaim of this installation.
 	Managed bool
 	// Launched is set when the instance exists, or the node is not managed.
-	Launched    bool
+	Launched bool
+	// Registered is set when the Node has the labels and taints of its NodeClaim, or the node is not managed.
+	Registered bool
+	// Initialized is set when the Node is ready for pods; it is not while Rebooting is set.
 	Initialized bool
+	// Rebooting is set from the request of a reboot until the node is ready again.
+	Rebooting bool
 	Ready       bool
 	// Deleting is set as soon as the node is marked for deletion by any controller or user.
 	Deleting bool

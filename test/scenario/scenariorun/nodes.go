@@ -41,8 +41,8 @@ type Node struct {
 	DriftedFor time.Duration
 	// Protected is set for the annotation karpenter.sh/do-not-disrupt, Gone for nodes that disappear.
 	Protected, Gone bool
-	// NotReady and NotInitialized are set for such nodes.
-	NotReady, NotInitialized bool
+	// NotReady, NotInitialized and Rebooting are set for such nodes. A node that reboots is not initialized.
+	NotReady, NotInitialized, Rebooting bool
 	// GracePeriod is the terminationGracePeriod of the NodeClaim; 0 for none.
 	GracePeriod time.Duration
 	Pods        []Pod
@@ -133,6 +133,8 @@ func (n *Node) set(word string) (err error) {
 		n.NotReady = true
 	case "not-initialized":
 		n.NotInitialized = true
+	case "rebooting":
+		n.Rebooting = true
 	case "gone":
 		n.Gone = true
 	default:
@@ -231,6 +233,9 @@ func (n Node) claim(pool *v1.NodePool, labels map[string]string, capacity, alloc
 	set.True(v1.ConditionTypeRegistered)
 	if !n.NotInitialized {
 		set.True(v1.ConditionTypeInitialized)
+	}
+	if n.Rebooting {
+		set.TrueWithReason(v1.ConditionTypeRebooting, v1.RebootReasonRequested, "rebooting for a scenario")
 	}
 	if n.Drifted {
 		claim.Annotations[v1.NodePoolHashAnnotationKey] = "of another template"

@@ -1,0 +1,57 @@
+package translate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// TestNodesThatReboot follows a node through a reboot: until it is initialized again its capacity counts as that of a node that starts.
+func TestNodesThatReboot(t *testing.T) {
+	t.Attr("covers", "N068 N076")
+	lasting := corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}
+	passing := []corev1.Taint{
+		lasting, v1.RebootingNoScheduleTaint(),
+		{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute},
+		{Key: "boot", Effect: corev1.TaintEffectNoSchedule},
+	}
+	for name, c := range map[string]struct {
+		rebooting             metav1.ConditionStatus
+		label                 string
+		initialized, rebooted bool
+		taints                int
+	}{
+		"requested, before the label is removed": {metav1.ConditionTrue, "true", false, true, 1},
+		"issued":                                 {metav1.ConditionTrue, "", false, true, 1},
+		"ready again, not initialized yet":       {metav1.ConditionFalse, "", false, false, 1},
+		"initialized again":                      {metav1.ConditionFalse, "true", true, false, len(passing)},
+	} {
+		claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+		claim.Spec.StartupTaints = []corev1.Taint{{Key: "boot", Effect: corev1.TaintEffectNoSchedule}}
+		claim.Status.Allocatable = corev1.ResourceList{}
+		if set := condition.For(claim, time.Unix(0, 0)); c.rebooting == metav1.ConditionTrue {
+			set.TrueWithReason(v1.ConditionTypeRebooting, v1.RebootReasonRequested, "")
+		} else {
+			set.False(v1.ConditionTypeRebooting, v1.RebootReasonSucceeded, "")
+		}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{v1.NodeRegisteredLabelKey: "true"}}}
+		node.Spec.Taints = passing
+		if c.label != "" {
+			node.Labels[v1.NodeInitializedLabelKey] = c.label
+		}
+		n := New(v1.CoreLabelRules()).Node("a", node, claim)
+		if n.Initialized != c.initialized || n.Rebooting != c.rebooted || !n.Registered {
+			t.Errorf("%s: initialized %v, rebooting %v, registered %v", name, n.Initialized, n.Rebooting, n.Registered)
+		}
+		if len(n.Taints) != c.taints || n.Taints[0] != (model.Taint{Key: "gpu", Effect: model.NoSchedule}) {
+			t.Errorf("%s: taints %s", name, cmp.Diff(nil, n.Taints))
+		}
+	}
+}
