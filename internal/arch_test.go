@@ -152,6 +152,7 @@ LOOP = internal/ttlcache, internal/controller/requeue, internal/controller/ratel
 CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/observe/logfield, internal/options, internal/controller/nodelookup, LOOP
 internal/controller/nodeclaim < CONTROLLERBASE, internal/drift
 internal/controller/termination < CONTROLLERBASE
+internal/controller/reboot < CONTROLLERBASE, internal/controller/termination
 internal/controller/repair < CONTROLLERBASE
 internal/controller/nodepool < CONTROLLERBASE, internal/cost, internal/core/unschedulable, internal/translate
 internal/controller/nodeoverlay < CONTROLLERBASE, internal/overlay

@@ -66,6 +66,12 @@ func ToleratesDisruption(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return tolerates(t, taint) })
 }
 
+// ToleratesReboot reports whether the pod tolerates the taint of nodes that are rebooted. Such pods stay during a reboot.
+func ToleratesReboot(pod *corev1.Pod) bool {
+	taint := v1.RebootingNoScheduleTaint()
+	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return tolerates(t, taint) })
+}
+
 // tolerates is the Kubernetes rule for one toleration and one taint. The numeric operators can never match: the
 // disrupted taint has no value.
 func tolerates(t corev1.Toleration, taint corev1.Taint) bool {

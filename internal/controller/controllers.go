@@ -16,6 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodepool"
 	"github.com/karpenter-anew/karpenter/internal/controller/provisioning"
+	"github.com/karpenter-anew/karpenter/internal/controller/reboot"
 	"github.com/karpenter-anew/karpenter/internal/controller/static"
 	"github.com/karpenter-anew/karpenter/internal/controller/termination"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -105,6 +106,7 @@ func All(p Parts) ([]Controller, error) {
 		nodeclaim.NewGarbage(shared),
 		nodeclaim.NewInstanceGarbage(shared, lifecycle),
 		termination.New(shared, evictions),
+		reboot.New(shared, evictions),
 		evictions,
 		nodepool.NewHash(shared),
 		nodepool.NewValidation(shared, translator),

@@ -55,6 +55,22 @@ func NodeRepairBlocked(node *corev1.Node, claim *v1.NodeClaim, pool *v1.NodePool
 	return out
 }
 
+// rebootWindow is the window in which the events of a reboot are not repeated.
+const rebootWindow = 30 * time.Minute
+
+// RebootObserved reports that a node has booted again; requested is when its reboot was requested.
+func RebootObserved(claim *v1.NodeClaim, requested time.Time) Event {
+	return NormalEvent(claim, "RebootObserved", "New boot observed (bootID changed); awaiting node readiness", string(claim.UID), episode(requested)).within(rebootWindow)
+}
+
+// RebootFailed reports why a reboot failed; requested is when it was requested.
+func RebootFailed(claim *v1.NodeClaim, requested time.Time, why string) Event {
+	return WarningEvent(claim, "RebootFailed", why, string(claim.UID), episode(requested)).within(rebootWindow)
+}
+
+// episode tells the reboots of a node apart.
+func episode(requested time.Time) string { return requested.UTC().Format(time.RFC3339) }
+
 // truncate cuts text to at most n bytes, between characters.
 func truncate(text string, n int) string {
 	if len(text) <= n {

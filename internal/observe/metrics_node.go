@@ -17,6 +17,11 @@ type NodeMetrics struct {
 	Terminated *prometheus.CounterVec
 	// Drained has label nodepool; counted the first time a drain completes.
 	Drained *prometheus.CounterVec
+	// Reboots and RebootDuration have label result; counted when a reboot has ended. The duration is that from the request.
+	Reboots        *prometheus.CounterVec
+	RebootDuration *prometheus.HistogramVec
+	// RebootRecovery has no label. It is the time from the acceptance by the cloud, of reboots that succeeded.
+	RebootRecovery *prometheus.HistogramVec
 	// TerminationDuration has label nodepool.
 	TerminationDuration *prometheus.SummaryVec
 	// LifetimeDuration has label nodepool.
@@ -36,6 +41,11 @@ func newNodeMetrics(b *MetricBuilder, labels NodeLabels) NodeMetrics {
 		Created:    b.Counters("karpenter_nodes_created_total", "Nodes registered.", "nodepool", "zone"),
 		Terminated: b.Counters("karpenter_nodes_terminated_total", "Nodes whose finalizer was removed.", "nodepool", "zone"),
 		Drained:    b.Counters("karpenter_nodes_drained_total", "Nodes whose drain completed.", "nodepool"),
+		Reboots:    b.Counters("karpenter_nodes_reboots_total", "Reboots of nodes that have ended.", "result"),
+		RebootDuration: b.Histograms("karpenter_nodes_reboot_duration_seconds",
+			"Time from the request of a reboot until it succeeded or failed.", doubling(10, 8), "result"),
+		RebootRecovery: b.Histograms("karpenter_nodes_reboot_recovery_duration_seconds",
+			"Time from the acceptance of a reboot by the cloud provider until the node was ready again.", doubling(10, 8)),
 		TerminationDuration: b.summaries("karpenter_nodes_termination_duration_seconds",
 			"Time from the deletion of a node until its finalizer was removed.", "nodepool"),
 		LifetimeDuration: b.Histograms("karpenter_nodes_lifetime_duration_seconds",

@@ -89,7 +89,7 @@ func fillEverySeries(m *Metrics, client *APIClientMetrics) {
 	m.SetBuild(Build{Version: "v1", Commit: "c", GoVersion: "go", GoArch: "a"})
 	counters := []*prometheus.CounterVec{
 		m.NodeClaims.Created, m.NodeClaims.Terminated, m.NodeClaims.Disrupted, m.NodeClaims.UnhealthyDisrupted, m.Nodes.Created, m.Nodes.Terminated,
-		m.Nodes.Drained, m.NodePools.CostTrackerErrors, m.Pods.EvictionRequests, m.Pods.Drained, m.Pods.DisruptionInitiated, m.Disruption.Decisions,
+		m.Nodes.Drained, m.Nodes.Reboots, m.NodePools.CostTrackerErrors, m.Pods.EvictionRequests, m.Pods.Drained, m.Pods.DisruptionInitiated, m.Disruption.Decisions,
 		m.Disruption.DecisionsByNodePool, m.Disruption.ConsolidationTimeouts, m.Disruption.FailedValidations, m.Disruption.QueueFailures,
 		m.Disruption.ConsolidationMoves, m.Scheduler.Panics, m.CloudProvider.Errors, client.Requests,
 	}
@@ -104,7 +104,7 @@ func fillEverySeries(m *Metrics, client *APIClientMetrics) {
 		m.Pods.ProvisioningSchedulingUndecidedTime,
 	}
 	histograms := []*prometheus.HistogramVec{
-		m.NodeClaims.InstanceTerminationDuration, m.NodeClaims.TerminationDuration, m.Nodes.LifetimeDuration, m.Disruption.EvaluationDuration,
+		m.NodeClaims.InstanceTerminationDuration, m.NodeClaims.TerminationDuration, m.Nodes.LifetimeDuration, m.Nodes.RebootDuration, m.Nodes.RebootRecovery, m.Disruption.EvaluationDuration,
 		m.Disruption.ConsolidationScore, m.Scheduler.Duration, m.CloudProvider.Duration, client.Duration,
 	}
 	for _, s := range []StatusMetrics{m.Status.NodeClaims, m.Status.NodePools, m.Status.Nodes, m.Status.CapacityBuffers, m.Status.Deprecated, m.Status.NodeClasses["karpenter.kwok.sh/kwoknodeclass"]} {

@@ -124,6 +124,20 @@ func TestCrash(t *testing.T) {
 			w.Error("the taint of a deleting node was removed")
 		}
 	})
+	inBubble(t, "the reason of a node that is rebooted stays until the end", func(w *harness) {
+		w.Attr("covers", "N051")
+		w.pool("pool", budget("100%"))
+		w.addNode("pool", "a", notConsolidatable, func(m *nodeAndClaim) {
+			set := condition.For(m.claim, time.Now())
+			set.TrueWithReason(v1.ConditionTypeDisruptionReason, "Unhealthy", "Unhealthy")
+			set.TrueWithReason(v1.ConditionTypeRebooting, v1.RebootReasonRequested, "")
+		})
+		defer w.run()()
+		w.pass(2 * time.Second)
+		if c := condition.For(w.claim("a"), time.Now()).Get(v1.ConditionTypeDisruptionReason); c == nil || c.Reason != "Unhealthy" {
+			w.Errorf("the disruption reason is %v", c)
+		}
+	})
 	inBubble(t, "a leftover condition alone is cleared as well", func(w *harness) {
 		w.pool("pool", budget("100%"))
 		w.addNode("pool", "a", notConsolidatable, func(m *nodeAndClaim) {

@@ -78,7 +78,7 @@ func New(t testing.TB, objects ...client.Object) *Cluster {
 		Client:    readyourwrites.New(w.API, w.Time),
 		Live:      live{w.API, w},
 		Clock:     w.Time,
-		Cloud:     cloud.Cloud{Name: "test", Provider: w.Provider, NodeClasses: []cloud.NodeClass{class}, Labels: v1.CoreLabelRules()},
+		Cloud:     cloud.Cloud{Name: "test", Provider: w.Provider, Rebooter: w.Provider, NodeClasses: []cloud.NodeClass{class}, Labels: v1.CoreLabelRules()},
 		Metrics:   observe.NewMetrics(w.registry, slices.Sorted(maps.Keys(v1.CoreLabelRules().WellKnown)), ClassLabel),
 		CPUMillis: 1000,
 	}

@@ -3,6 +3,7 @@ package fakecluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,9 +19,11 @@ import (
 // Provider is a cloud provider in memory: launches are idempotent, terminations take until the test finishes them, and the test sets
 // errors and results. Its zero value has no instances.
 type Provider struct {
-	CreateErr, DeleteErr, GetErr, ListErr, TypesErr, DriftErr error
-	Drift                                                     cloud.DriftReason
-	Types                                                     []*cloud.InstanceType
+	CreateErr, DeleteErr, GetErr, ListErr, TypesErr, DriftErr, RebootErr error
+	Drift                                                                cloud.DriftReason
+	Types                                                                []*cloud.InstanceType
+	// OnReboot is called when a reboot is accepted; it may change the cluster.
+	OnReboot func(*v1.NodeClaim)
 	// OnCreate may change the result of a launch.
 	OnCreate func(*v1.NodeClaim)
 
@@ -29,6 +32,7 @@ type Provider struct {
 	calls     map[string]int
 	instances map[string]*v1.NodeClaim
 	launched  map[types.UID]string
+	reboots   []string
 }
 
 // Calls returns the number of calls of a method.
@@ -158,6 +162,25 @@ func (p *Provider) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftReason,
 	defer p.mu.Unlock()
 	p.called("IsDrifted")
 	return p.Drift, p.DriftErr
+}
+
+// Reboot implements cloud.Rebooter.
+func (p *Provider) Reboot(_ context.Context, claim *v1.NodeClaim, operationID string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.called("Reboot")
+	p.reboots = append(p.reboots, operationID)
+	if p.RebootErr == nil && p.OnReboot != nil {
+		p.OnReboot(claim)
+	}
+	return p.RebootErr
+}
+
+// Reboots returns the operation IDs of all calls of Reboot.
+func (p *Provider) Reboots() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.reboots)
 }
 
 // Resources builds a list from names and quantities in turn.

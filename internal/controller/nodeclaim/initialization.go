@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
@@ -17,8 +18,12 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
-// initialize waits until the registered Node is ready for pods. There is no timeout; events requeue the NodeClaim.
+// initialize waits until the registered Node is ready for pods. There is no timeout; events requeue the NodeClaim. A Node that is rebooted
+// is initialized again once the reboot has ended.
 func (l *Lifecycle) initialize(ctx context.Context, claim *v1.NodeClaim) outcome {
+	if condition.Status(claim, v1.ConditionTypeRebooting) == metav1.ConditionTrue {
+		return outcome{}
+	}
 	now := l.Clock.Now()
 	if decided(claim, v1.ConditionTypeInitialized, now) {
 		return outcome{}

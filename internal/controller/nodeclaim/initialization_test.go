@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
@@ -64,6 +65,27 @@ func TestInitialization(t *testing.T) {
 			}
 		})
 	}
+	t.Run("does nothing while the node is rebooted", func(t *testing.T) {
+		t.Attr("covers", "N062")
+		w := fakecluster.New(t)
+		claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered), w.RegisteredNode("a")
+		set := condition.For(claim, w.Time.Now())
+		set.TrueWithReason(v1.ConditionTypeRebooting, v1.RebootReasonIssued, "")
+		set.Unknown(v1.ConditionTypeInitialized, "Rebooting", "node is rebooting")
+		w.Add(claim, node)
+		l := nodeclaim.NewLifecycle(w.Shared, &health{})
+		w.Run(l, claim)
+		if got := fakecluster.Condition(fakecluster.Must(w, claim).Status.Conditions, "Initialized"); got != "Unknown/Rebooting/node is rebooting" {
+			t.Errorf("Initialized %q while it reboots", got)
+		}
+		fakecluster.Change(w, claim, func(c *v1.NodeClaim) {
+			condition.For(c, w.Time.Now()).False(v1.ConditionTypeRebooting, v1.RebootReasonSucceeded, "")
+		})
+		w.Run(l, claim)
+		if got := fakecluster.Condition(fakecluster.Must(w, claim).Status.Conditions, "Initialized"); got != done {
+			t.Errorf("Initialized %q after the reboot", got)
+		}
+	})
 	t.Run("waits for registration", func(t *testing.T) {
 		t.Attr("covers", "C046")
 		w := fakecluster.New(t)

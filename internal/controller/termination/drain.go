@@ -91,6 +91,12 @@ func planDrain(pods []corev1.Pod, deadline *time.Time, now time.Time) drainPlan 
 	return plan
 }
 
+// NextEvictions returns how many of the pods of a Node a drain that only evicts waits for, and which of them to evict next.
+func NextEvictions(pods []corev1.Pod, now time.Time) (waiting int, evict []*corev1.Pod) {
+	plan := planDrain(pods, nil, now)
+	return plan.waiting, plan.evict
+}
+
 // group is the position of a pod in the order of a drain, from 0 to 3.
 func group(pod *corev1.Pod) int {
 	out := 0

@@ -121,8 +121,8 @@ func (q *EvictionQueue) forceDelete(ctx context.Context, key PodKey, pod *corev1
 	return reconcile.Result{}, nil
 }
 
-// reason is why the pod is evicted: the disruption reason of its NodeClaim, if it has one; empty if its Node or NodeClaim cannot be
-// found.
+// reason is why the pod is evicted: the disruption reason of its NodeClaim, if it has one, or that the Node is rebooted; empty if its Node
+// or NodeClaim cannot be found.
 func (q *EvictionQueue) reason(ctx context.Context, pod *corev1.Pod) string {
 	node := &corev1.Node{}
 	if err := q.Client.Get(ctx, types.NamespacedName{Name: pod.Spec.NodeName}, node); err != nil {
@@ -134,6 +134,9 @@ func (q *EvictionQueue) reason(ctx context.Context, pod *corev1.Pod) string {
 	}
 	if c := condition.For(claim, q.Clock.Now()).Get(v1.ConditionTypeDisruptionReason); c != nil && c.Status == metav1.ConditionTrue {
 		return c.Reason
+	}
+	if condition.Status(claim, v1.ConditionTypeRebooting) == metav1.ConditionTrue {
+		return v1.ConditionTypeRebooting
 	}
 	return "Forceful Termination"
 }

@@ -35,10 +35,10 @@ type PodKey struct {
 	UID types.UID
 }
 
-// EvictionQueue is the controller eviction-queue: it evicts the pods of all terminating Nodes, each with its own backoff.
+// EvictionQueue is the controller eviction-queue: it evicts the pods of all Nodes that are drained, each with its own backoff.
 //
 // Invariant: an entry is removed when its pod is gone, was evicted, or was replaced by another pod of the same name; so the queue holds
-// only pods that are still to be evicted. Nothing survives a restart: every pass over a deleted Node fills the queue again.
+// only pods that are still to be evicted. Nothing survives a restart: every pass over a Node that is drained fills the queue again.
 type EvictionQueue struct {
 	deps.Shared
 	// evicted has the deadline with which a pod was evicted.
@@ -53,6 +53,8 @@ type EvictionQueue struct {
 type entry struct {
 	// deadline is that of the pod's Node; zero if there is none. It only gets earlier.
 	deadline time.Time
+	// evictOnly is set for pods that are not deleted by force: at the deadline their entry is dropped.
+	evictOnly bool
 	// urgent is set once the backoff of the pod was reset because it must be deleted.
 	urgent bool
 }
@@ -91,32 +93,80 @@ func (q *EvictionQueue) attach(work workqueue.TypedRateLimitingInterface[PodKey]
 
 // Add adds pods to evict; deadline is that of their Node, nil for none. A pod that is in the queue keeps its backoff, and the earlier
 // of both deadlines.
-func (q *EvictionQueue) Add(deadline *time.Time, pods ...*corev1.Pod) { q.add(deadline, false, pods) }
+func (q *EvictionQueue) Add(deadline *time.Time, pods ...*corev1.Pod) { q.add(deadline, entry{}, pods) }
 
 // AddUrgent adds pods that must be deleted now, and resets the backoff of those in the queue, once.
 func (q *EvictionQueue) AddUrgent(deadline *time.Time, pods ...*corev1.Pod) {
-	q.add(deadline, true, pods)
+	q.add(deadline, entry{urgent: true}, pods)
 }
 
-func (q *EvictionQueue) add(deadline *time.Time, urgent bool, pods []*corev1.Pod) {
-	var until time.Time
+// AddUntil adds pods to evict until timeout, nil for none. They are never deleted by force, and have no effect on pods that are in the
+// queue because their Node is terminated.
+func (q *EvictionQueue) AddUntil(timeout *time.Time, pods ...*corev1.Pod) {
+	q.add(timeout, entry{evictOnly: true}, pods)
+}
+
+// Withdraw removes pods that AddUntil added.
+func (q *EvictionQueue) Withdraw(pods ...*corev1.Pod) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, pod := range pods {
+		if key := keyFor(pod); q.entries[key].evictOnly {
+			delete(q.entries, key)
+		}
+	}
+}
+
+func keyFor(pod *corev1.Pod) PodKey {
+	return PodKey{types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, pod.UID}
+}
+
+func (q *EvictionQueue) add(deadline *time.Time, added entry, pods []*corev1.Pod) {
 	if deadline != nil {
-		until = *deadline
+		added.deadline = *deadline
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, pod := range pods {
-		key := PodKey{types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, pod.UID}
+		key := keyFor(pod)
 		have, in := q.entries[key]
-		if before, ok := q.evicted.Get(key); ok && !in && (!urgent || before.Equal(until)) {
+		if before, ok := q.evicted.Get(key); ok && !in && (!added.urgent || before.Equal(added.deadline)) {
 			continue
 		}
-		next := entry{deadline: earlier(have.deadline, until), urgent: have.urgent || urgent}
+		next := added
+		if in {
+			next = have.and(added)
+		}
 		q.entries[key] = next
 		if q.work != nil && (!in || next != have) {
 			q.work.Add(key)
 		}
 	}
+}
+
+// and combines an entry with another one for the same pod. Those of a Node that is terminated replace those that only evict; two of the
+// same kind keep the earlier deadline.
+func (e entry) and(other entry) entry {
+	switch {
+	case e.evictOnly && !other.evictOnly:
+		return other
+	case !e.evictOnly && other.evictOnly:
+		return e
+	}
+	return entry{deadline: earlier(e.deadline, other.deadline), evictOnly: e.evictOnly, urgent: e.urgent || other.urgent}
+}
+
+// expired reports whether the pod is not evicted any more, because the time for that is over.
+func (e entry) expired(now time.Time) bool {
+	return e.evictOnly && !e.deadline.IsZero() && !now.Before(e.deadline)
+}
+
+// forced is the time by which the pod must be gone; nil if there is none.
+func (e entry) forced() *time.Time {
+	if e.evictOnly || e.deadline.IsZero() {
+		return nil
+	}
+	return &e.deadline
 }
 
 // earlier is the earlier of two times, where zero means none.
@@ -179,12 +229,11 @@ func (q *EvictionQueue) Reconcile(ctx context.Context, key PodKey) (reconcile.Re
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("getting pod %s: %w", key.NamespacedName, err)
 	}
-	var deadline *time.Time
-	if !have.deadline.IsZero() {
-		deadline = &have.deadline
-	}
-	now := q.Clock.Now()
+	deadline, now := have.forced(), q.Clock.Now()
 	switch {
+	case have.expired(now):
+		q.drop(key)
+		return reconcile.Result{}, nil
 	case mustDelete(pod, deadline, now):
 		return q.forceDelete(ctx, key, pod, *deadline)
 	case !podrules.Active(pod):

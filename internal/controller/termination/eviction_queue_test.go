@@ -137,6 +137,77 @@ func TestEvictionQueueEntries(t *testing.T) {
 			t.Error("it was evicted")
 		}
 	})
+	t.Run("a pod that is only evicted is dropped at the end, and never deleted", func(t *testing.T) {
+		t.Attr("covers", "N269")
+		w := fakecluster.New(t)
+		pod := w.Pod("p", "a")
+		w.Add(w.LaunchedClaim("a", v1.ConditionTypeRegistered), w.RegisteredNode("a"), pod)
+		q := NewEvictionQueue(w.Shared)
+		end := w.Time.Now().Add(time.Minute)
+		q.AddUntil(&end, pod)
+		w.Fail = fakecluster.Always("create-eviction", pod, apierrors.NewTooManyRequests("no", 0))
+		for _, left := range []int{1, 0} {
+			w.Time.Step(59 * time.Second) // its own grace period ends after the deadline
+			if _, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil || q.Len() != left {
+				t.Errorf("error %v, %d left, want %d", err, q.Len(), left)
+			}
+		}
+		if _, there := fakecluster.Get(w, pod); !there {
+			t.Error("it was deleted")
+		}
+	})
+	t.Run("termination goes before a reboot", func(t *testing.T) {
+		t.Attr("covers", "N269")
+		w := fakecluster.New(t)
+		pod, q := w.Pod("p", "a"), NewEvictionQueue(w.Shared)
+		at := func(minutes int) *time.Time {
+			out := w.Time.Now().Add(time.Duration(minutes) * time.Minute)
+			return &out
+		}
+		for i, step := range []struct {
+			evictOnly      bool
+			deadline, want *time.Time
+		}{
+			{true, nil, nil},
+			{true, at(9), at(9)},
+			{true, at(5), at(5)},
+			{true, at(7), at(5)},
+			{true, nil, at(5)},
+			{false, nil, nil},
+			{true, at(1), nil},
+			{false, at(8), at(8)},
+			{false, at(9), at(8)},
+			{true, at(1), at(8)},
+		} {
+			if step.evictOnly {
+				q.AddUntil(step.deadline, pod)
+			} else {
+				q.Add(step.deadline, pod)
+			}
+			var want time.Time
+			if step.want != nil {
+				want = *step.want
+			}
+			if got := q.Deadlines()[keyOf(pod)]; !got.Equal(want) {
+				t.Errorf("step %d: the deadline is %v, want %v", i, got, want)
+			}
+			if got := q.entries[keyOf(pod)].evictOnly; got != (i < 5) {
+				t.Errorf("step %d: only evicts: %v", i, got)
+			}
+		}
+		if q.Withdraw(pod); q.Len() != 1 {
+			t.Error("the pod of a terminating node was withdrawn")
+		}
+	})
+	t.Run("evictions of a reboot are counted as such", func(t *testing.T) {
+		w, q, pod := newEvictionHarness(t, nil)
+		fakecluster.Change(w, w.LaunchedClaim("a"), func(c *v1.NodeClaim) {
+			condition.For(c, w.Time.Now()).TrueWithReason(v1.ConditionTypeRebooting, v1.RebootReasonRequested, "")
+		})
+		if _, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil || w.Count("karpenter_pods_drained_total", "reason=Rebooting") != 1 {
+			t.Errorf("error %v, events %q", err, w.Events())
+		}
+	})
 	t.Run("unknown pods are ignored", func(t *testing.T) {
 		w, q, _ := newEvictionHarness(t, nil)
 		stranger := w.Pod("stranger", "a")
