@@ -18,6 +18,7 @@ func (r rebooter) Reboot(_ context.Context, claim *v1.NodeClaim, operationID str
 }
 
 func TestReboot(t *testing.T) {
+	t.Attr("covers", "N070")
 	claim, denied := &v1.NodeClaim{}, errors.New("denied")
 	claim.Name = "a"
 	err := cloud.Cloud{Name: "fake"}.Reboot(t.Context(), claim, "1")

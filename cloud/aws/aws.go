@@ -80,7 +80,7 @@ var errNoCluster = errors.New("the provider aws needs a cluster: instance types 
 // Unopened is the cloud without an account: its name, kinds and labels. It launches nothing.
 func Unopened() cloud.Cloud {
 	out := (&provider.Provider{}).Cloud()
-	out.Provider, out.UseCorrection, out.Hooks = unopened{}, nil, nil
+	out.Provider, out.Rebooter, out.UseCorrection, out.Hooks = unopened{}, nil, nil, nil
 	return out
 }
 

@@ -60,9 +60,11 @@ func New(c client.Client, opts Options) (cloud.Cloud, error) {
 	rules := labelRules(cat.offeringKeys)
 	types := instanceTypes(cat, rules)
 	offeringLists := newOfferingLists(types, rules)
+	instances := &provider{client: c, types: types, offeringLists: offeringLists, rules: rules}
 	result := cloud.Cloud{
 		Name:          Name,
-		Provider:      &provider{client: c, types: types, offeringLists: offeringLists, rules: rules},
+		Provider:      instances,
+		Rebooter:      instances,
 		NodeClasses:   []cloud.NodeClass{class},
 		Labels:        rules,
 		UseCorrection: offeringLists.use,

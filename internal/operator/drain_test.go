@@ -157,6 +157,10 @@ func (p recordingProvider) IsDrifted(ctx context.Context, _ *v1.NodeClaim) (clou
 	return "", p.c.note(ctx)
 }
 
+func (p recordingProvider) Reboot(ctx context.Context, _ *v1.NodeClaim, _ string) error {
+	return p.c.note(ctx)
+}
+
 func TestEveryCallSurvivesTheStop(t *testing.T) {
 	var alive []bool
 	inner := recordingClient{alive: &alive}
@@ -187,6 +191,7 @@ func TestEveryCallSurvivesTheStop(t *testing.T) {
 		func() error { _, err := p.List(ctx); return err },
 		func() error { _, err := p.InstanceTypes(ctx, nil); return err },
 		func() error { _, err := p.IsDrifted(ctx, nil); return err },
+		func() error { return d.rebooter(recordingProvider{inner}).Reboot(ctx, nil, "") },
 	}
 	for i, call := range calls {
 		if err := call(); err != nil {

@@ -18,6 +18,9 @@ func TestOnlyAFreshLeaseStartsAndEndsInstances(t *testing.T) {
 		changes := map[string]func() error{
 			"Create": func() error { _, err := p.Create(t.Context(), &v1.NodeClaim{}); return err },
 			"Delete": func() error { return p.Delete(t.Context(), &v1.NodeClaim{}) },
+			"Reboot": func() error {
+				return f.rebooter(recordingProvider{recordingClient{alive: &alive}}).Reboot(t.Context(), &v1.NodeClaim{}, "")
+			},
 		}
 		questions := map[string]func() error{
 			"Get":           func() error { _, err := p.Get(t.Context(), ""); return err },

@@ -31,8 +31,10 @@ func (p failingProvider) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftR
 	return "", p.err
 }
 
+func (p failingProvider) Reboot(context.Context, *v1.NodeClaim, string) error { return p.err }
+
 func TestInstrumentCountsCallsAndErrors(t *testing.T) {
-	t.Attr("covers", "L407")
+	t.Attr("covers", "L407 N190")
 	cause := errors.New("why")
 	for _, tc := range []struct {
 		err   error
@@ -52,14 +54,15 @@ func TestInstrumentCountsCallsAndErrors(t *testing.T) {
 		_, list := p.List(ctx)
 		_, types := p.InstanceTypes(ctx, nil)
 		_, drift := p.IsDrifted(ctx, nil)
-		for _, err := range []error{create, p.Delete(ctx, nil), get, list, types, drift} {
+		reboot := instrumentRebooter(failingProvider{tc.err}, "kwok", m).Reboot(ctx, nil, "")
+		for _, err := range []error{reboot, create, p.Delete(ctx, nil), get, list, types, drift} {
 			if !errors.Is(err, tc.err) {
 				t.Errorf("the error changed from %v to %v", tc.err, err)
 			}
 		}
-		for _, method := range []string{"Create", "Delete", "Get", "List", "GetInstanceTypes", "IsDrifted"} {
-			if got := testutil.CollectAndCount(m.CloudProvider.Duration); got != 6 {
-				t.Errorf("%d methods timed, want 6", got)
+		for _, method := range []string{"Create", "Delete", "Get", "List", "GetInstanceTypes", "IsDrifted", "Reboot"} {
+			if got := testutil.CollectAndCount(m.CloudProvider.Duration); got != 7 {
+				t.Errorf("%d methods timed, want 7", got)
 			}
 			want := 1.0
 			if tc.err == nil {
@@ -69,6 +72,9 @@ func TestInstrumentCountsCallsAndErrors(t *testing.T) {
 				t.Errorf("%v: %s counted %v times as %q, want %v", tc.err, method, got, tc.label, want)
 			}
 		}
+	}
+	if (&fence{}).rebooter(nil) != nil || (&drain{}).rebooter(nil) != nil || instrumentRebooter(nil, "kwok", nil) != nil {
+		t.Error("a cloud that does not reboot appears to do so")
 	}
 	if got := observe.ControllerName(context.Background()); got != "" {
 		t.Errorf("controller without a name: %q", got)

@@ -178,6 +178,7 @@ func (a assembly) register(place cloud.Cloud, telemetry *observe.Telemetry, stat
 		return err
 	}
 	place.Provider = instrument(a.stop.provider(a.held.provider(place.Provider)), place.Name, metrics)
+	place.Rebooter = instrumentRebooter(a.stop.rebooter(a.held.rebooter(place.Rebooter)), place.Name, metrics)
 	controllers, err := controller.All(controller.Parts{
 		Manager: a.manager, Client: a.manager.GetClient(), Clock: a.clock, Cloud: place,
 		Recorder: telemetry.Recorder, StatusRecorder: statuses, Metrics: metrics, Log: a.process.Log, Options: a.options,

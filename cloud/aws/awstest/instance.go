@@ -39,6 +39,8 @@ type Instance struct {
 	SystemFailed, InstanceFailed time.Time
 	// Events are the scheduled events.
 	Events []ScheduledEvent
+	// Reboots is how often it was rebooted.
+	Reboots int
 
 	ends        time.Time
 	reclaimed   time.Time
@@ -293,6 +295,30 @@ func terminateInstances(a *Account, f *form) (any, error) {
 	return struct {
 		Changes []change `xml:"instancesSet>item"`
 	}{changes}, nil
+}
+
+// BootID is the boot ID of the operating system; each boot has another one.
+func (i *Instance) BootID() string { return fmt.Sprintf("%s-boot-%d", i.ID, i.Reboots+1) }
+
+func rebootInstances(a *Account, f *form) (any, error) {
+	found, err := a.pick(f.list("InstanceId"))
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range found {
+		if i.State != "running" {
+			return nil, refuse("IncorrectState", "This instance '%s' is not in a state from which it can be rebooted.", i.ID)
+		}
+	}
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	for _, i := range found {
+		i.Reboots++
+	}
+	return struct {
+		Return bool `xml:"return"`
+	}{true}, nil
 }
 
 func createTags(a *Account, f *form) (any, error) {

@@ -114,6 +114,7 @@ func tables() map[string]map[string]call {
 			"DescribeInstances":             describeInstances,
 			"DescribeInstanceStatus":        describeInstanceStatus,
 			"TerminateInstances":            terminateInstances,
+			"RebootInstances":               rebootInstances,
 			"CreateTags":                    createTags,
 		},
 		"AmazonSSM":           {"GetParameter": getParameter},

@@ -40,6 +40,7 @@ var ErrShifted = errors.New("traffic is shifted away from its zone")
 type EC2 interface {
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 	TerminateInstances(context.Context, *ec2.TerminateInstancesInput, ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
+	RebootInstances(context.Context, *ec2.RebootInstancesInput, ...func(*ec2.Options)) (*ec2.RebootInstancesOutput, error)
 	CreateTags(context.Context, *ec2.CreateTagsInput, ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
 }
 
@@ -222,6 +223,28 @@ func (k *Client) Terminate(ctx context.Context, id string) error {
 		return fmt.Errorf("ending instance %q: %w", id, err)
 	case !ok:
 		return fmt.Errorf("ending instance %q: EC2 does not say that it ends", id)
+	}
+	return nil
+}
+
+// Reboot reboots an instance. One that is being terminated counts as missing; one of another cluster, or of none, is left alone.
+func (k *Client) Reboot(ctx context.Context, id string) error {
+	i, err := k.Look(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case i.Ending:
+		return fmt.Errorf("rebooting instance %q, which is being terminated: %w", id, ErrNotFound)
+	case !i.ownedBy(k.cluster):
+		return fmt.Errorf("rebooting instance %q, whose tag %s is %q: %w", id, awsv1.TagClusterName, i.Tags[awsv1.TagClusterName], ErrForeign)
+	case k.alone(i):
+		return fmt.Errorf("rebooting instance %q in zone %q: %w", id, i.Zone, ErrShifted)
+	}
+	if _, err := k.api.RebootInstances(ctx, &ec2.RebootInstancesInput{InstanceIds: []string{id}}); err != nil {
+		if missing(err) {
+			err = ErrNotFound
+		}
+		return fmt.Errorf("rebooting instance %q: %w", id, err)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
 	"github.com/karpenter-anew/karpenter/cloud/aws/catalog"
 	"github.com/karpenter-anew/karpenter/cloud/aws/controlplane"
 	"github.com/karpenter-anew/karpenter/cloud/aws/drift"
@@ -248,6 +249,22 @@ func (p *Provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
 	if errors.Is(err, instance.ErrForeign) {
 		return cloud.NewDeleteError(err, "InstanceNotOwned", fmt.Sprintf("%v. Set the tag to %q to have the instance terminated, or terminate it yourself. "+
 			"To keep it, remove the finalizer %s from the Node and the NodeClaim", err, p.Options.Cluster.Name, v1.TerminationFinalizer))
+	}
+	return err
+}
+
+// Reboot implements cloud.Rebooter. EC2 has no token for a reboot: an operation that is repeated reboots the instance again.
+func (p *Provider) Reboot(ctx context.Context, claim *v1.NodeClaim, _ string) error {
+	id, ok := instance.ParseProviderID(claim.Status.ProviderID)
+	if !ok {
+		return notFound(claim.Status.ProviderID)
+	}
+	err := p.Instances.Reboot(ctx, id)
+	switch {
+	case errors.Is(err, instance.ErrNotFound):
+		return notFound(claim.Status.ProviderID)
+	case errors.Is(err, instance.ErrForeign), awserrors.IsUnauthorized(err):
+		return cloud.NewRebootRejectedError(err)
 	}
 	return err
 }

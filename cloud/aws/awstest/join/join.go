@@ -67,6 +67,8 @@ type Joiner struct {
 type record struct {
 	settings firstboot.Settings
 	node     string
+	// boot is the boot ID that the Node shows.
+	boot string
 	// stage is the stage that the instance has reached.
 	stage stage
 	err   error
@@ -178,6 +180,8 @@ func (j *Joiner) due(ctx context.Context, m *awstest.Host) func() {
 	switch {
 	case m.State == "running" && stage == waiting && !now.Before(m.Launched.Add(j.o.Boot)):
 		step, next = func() error { return j.join(ctx, m, r) }, joined
+	case m.State == "running" && stage == joined && r.boot != m.BootID():
+		step = func() error { return j.reboot(ctx, m, r) }
 	case (m.State == "shutting-down" || m.State == "stopping" || m.State == "stopped") && stage == joined:
 		step, next = func() error { return j.silence(ctx, r.node) }, silent
 	case m.State == "terminated" && (stage == joined || stage == silent):
@@ -219,7 +223,24 @@ func (j *Joiner) join(ctx context.Context, m *awstest.Host, r *record) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	r.settings, r.node = s, node.Name
+	r.settings, r.node, r.boot = s, node.Name, m.BootID()
+	return nil
+}
+
+// reboot shows the boot ID of an instance that was rebooted. Its Node stays ready.
+func (j *Joiner) reboot(ctx context.Context, m *awstest.Host, r *record) error {
+	node := &corev1.Node{}
+	if err := j.o.Client.Get(ctx, client.ObjectKey{Name: r.node}, node); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	before := node.DeepCopy()
+	node.Status.NodeInfo.BootID = m.BootID()
+	if err := j.o.Client.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r.boot = m.BootID()
 	return nil
 }
 

@@ -195,6 +195,19 @@ func TestAccessMayComeLater(t *testing.T) {
 	})
 }
 
+func TestARebootGivesTheNodeAnotherBootID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := setUp(t, good, nil)
+		time.Sleep(4 * time.Second)
+		first := b.node().Status.NodeInfo.BootID
+		b.account.Change(b.id, func(i *awstest.Instance) { i.Reboots++ })
+		time.Sleep(time.Second)
+		if second := b.node().Status.NodeInfo.BootID; first == "" || second == "" || second == first {
+			t.Errorf("boot IDs %q and %q", first, second)
+		}
+	})
+}
+
 func TestTheNodeGoesWithItsInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setUp(t, good, nil)

@@ -54,7 +54,7 @@ func nodeOf(m *awstest.Host, s firstboot.Settings) *corev1.Node {
 		Spec:       corev1.NodeSpec{ProviderID: fmt.Sprintf("aws:///%s/%s", m.Zone, m.ID), Taints: s.Taints},
 		Status: corev1.NodeStatus{
 			Capacity: capacity, Allocatable: allocatable(m, s, capacity), Addresses: addresses(m, s),
-			NodeInfo: corev1.NodeSystemInfo{Architecture: m.Architecture, OperatingSystem: system, OSImage: m.ImageName},
+			NodeInfo: corev1.NodeSystemInfo{BootID: m.BootID(), Architecture: m.Architecture, OperatingSystem: system, OSImage: m.ImageName},
 		},
 	}
 }
