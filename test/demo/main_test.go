@@ -23,7 +23,7 @@ func TestUnknownSceneListsTheScenes(t *testing.T) {
 	if err == nil {
 		t.Fatal("it was accepted")
 	}
-	for _, want := range []string{`"comedy"`, "consolidation, drift, expiry, repair"} {
+	for _, want := range []string{`"comedy"`, "consolidation, drift, expiry, repair, reboot"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q lacks %q", err, want)
 		}
