@@ -38,7 +38,7 @@ func TestReboot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w.bootsOf(id) != 1 || w.bootsOf(otherID) != 0 || w.state(id) != "running" {
-		t.Errorf("rebooted %d times, the other one %d times; it is %s", w.bootsOf(id), w.bootsOf(otherID), w.state(id))
+		t.Errorf("rebooted %d times, another one %d times; it is %s", w.bootsOf(id), w.bootsOf(otherID), w.state(id))
 	}
 }
 
