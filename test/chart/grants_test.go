@@ -112,6 +112,18 @@ func TestExplanationsAreOfGrants(t *testing.T) {
 	}
 }
 
+// TestOnlySimulatedNodesAreRebootedByTheirStatus checks the permission with which the simulated cloud gives Nodes another boot ID.
+func TestOnlySimulatedNodesAreRebootedByTheirStatus(t *testing.T) {
+	t.Attr("covers", "N404")
+	for provider, want := range map[string]bool{"aws": false, "kwok": true} {
+		all := grants(named("settings.clusterName=one", "settings.cloudProvider="+provider).objects(t))
+		got := slices.ContainsFunc(all, func(g grant) bool { return g.covers(call{verb: "patch", resource: "nodes/status"}) })
+		if got != want {
+			t.Errorf("%s: patching nodes/status is granted: %v", provider, got)
+		}
+	}
+}
+
 // TestAdministratorsOfANamespaceLaunchNothing checks what role aggregation grants: no status, which belongs to the controller, and no
 // writes of what launches nodes beyond the quota of a namespace.
 func TestAdministratorsOfANamespaceLaunchNothing(t *testing.T) {
