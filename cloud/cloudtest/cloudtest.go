@@ -54,6 +54,7 @@ func checks() []check {
 		{"get and list agree", getAndListAgree},
 		{"a new instance is not drifted", newInstanceIsNotDrifted},
 		{"what does not exist is not found", unknownInstanceIsNotFound},
+		{"what does not exist is not rebooted", unknownInstanceIsNotRebooted},
 		{"delete ends in not found", deleteEndsInNotFound},
 		{"delete leaves other instances alone", deleteLeavesOthersAlone},
 	}

@@ -142,6 +142,11 @@ func (l *ledger) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftReason, e
 	return l.drift, nil
 }
 
+// rebooter answers every reboot with the same error.
+type rebooter struct{ err error }
+
+func (r rebooter) Reboot(context.Context, *v1.NodeClaim, string) error { return r.err }
+
 // asSubject is the ledger as a subject of the suite.
 func (l *ledger) asSubject() Subject {
 	s := Subject{
@@ -284,6 +289,12 @@ func TestBrokenProvidersFail(t *testing.T) {
 			l.get = func(*ledger, string) (*v1.NodeClaim, error) { return nil, errors.New("no") }
 		}},
 		{"what does not exist is not found", "delete of nothing succeeds", func(l *ledger) { l.delete = func(*ledger, string) error { return nil } }},
+		{"what does not exist is not rebooted", "reboot of nothing succeeds", func(l *ledger) {
+			l.subject = func(s *Subject) { s.Cloud.Rebooter = rebooter{} }
+		}},
+		{"what does not exist is not rebooted", "reboots are not implemented after all", func(l *ledger) {
+			l.subject = func(s *Subject) { s.Cloud.Rebooter = rebooter{cloud.NewRebootNotImplementedError("ledger")} }
+		}},
 		{"delete ends in not found", "never ends", func(l *ledger) { l.delete = func(*ledger, string) error { return nil } }},
 		{"delete ends in not found", "says so but keeps it", func(l *ledger) {
 			l.delete = func(_ *ledger, id string) error { return cloud.NewNodeClaimNotFoundError(errors.New(id)) }

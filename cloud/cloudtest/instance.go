@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -139,4 +140,24 @@ func deleteLeavesOthersAlone(ctx context.Context, s Subject) error {
 		return fmt.Errorf("Get of the other instance: %w", err)
 	}
 	return livesOnce(ctx, s, other.Status.ProviderID, 1)
+}
+
+// unknownInstanceIsNotRebooted: a reboot of an instance that does not exist is not found, unless the cloud reboots none.
+func unknownInstanceIsNotRebooted(ctx context.Context, s Subject) error {
+	created, err := launch(ctx, s)
+	if err != nil {
+		return err
+	}
+	claim := created.DeepCopy()
+	claim.Status.Conditions = append(claim.Status.Conditions, metav1.Condition{Type: v1.ConditionTypeRegistered, Status: metav1.ConditionTrue})
+	var errs []error
+	for _, id := range []string{created.Status.ProviderID + "0", "elsewhere://no-such-instance", ""} {
+		claim.Status.ProviderID = id
+		err := s.Cloud.Reboot(ctx, claim, "operation")
+		if s.Cloud.Rebooter == nil && cloud.IsRebootNotImplemented(err) || cloud.IsNodeClaimNotFound(err) {
+			continue
+		}
+		errs = append(errs, fmt.Errorf("Reboot(%q): %w is not a NodeClaimNotFoundError", id, err))
+	}
+	return errors.Join(errs...)
 }

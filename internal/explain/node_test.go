@@ -115,6 +115,13 @@ func TestNode(t *testing.T) {
 			"    blocked: budgets of NodePool \"web\" allow no further disruption\n" +
 			"    1 allowed at a time, 1 disrupting; the tightest budget is 1: 1 at a time; node-1: it is not ready\n" +
 			"    what would help: Loosen the budgets of the NodePool, or wait until other nodes are done.\n" + current + empty},
+		{"empty, while another node reboots", "node-2", changes{quiet, budgets(v1.Budget{Nodes: "1"}), change("web-1", func(c *v1.NodeClaim) {
+			c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: v1.ConditionTypeRebooting, Status: metav1.ConditionTrue})
+		})}, spare +
+			"  Empty: would be deleted, saving $0.1086/h, once budgets allow it\n" +
+			"    blocked: budgets of NodePool \"web\" allow no further disruption\n" +
+			"    1 allowed at a time, 1 disrupting; the tightest budget is 1: 1 at a time; node-1: it is rebooting\n" +
+			"    what would help: Loosen the budgets of the NodePool, or wait until other nodes are done.\n" + current + empty},
 		{"a pending pod is expected", "node-1", nil, front + "  not disrupted: node is nominated for a pending pod\n    expected: shop/small\n" +
 			"    what would help: Wait until the pod has started or the nomination has ended.\n"},
 		{"a pod disruption budget", "node-1", changes{quiet}, front + used + current +

@@ -66,6 +66,6 @@ func newNodePoolMetrics(b *MetricBuilder) NodePoolMetrics {
 		AllowedDisruptions: b.Gauges("karpenter_nodepools_allowed_disruptions",
 			"Nodes that budgets allow to disrupt, including those that are being disrupted; reason as in budgets, such as Empty.", "nodepool", "reason"),
 		NodesConsumingBudgets: b.Gauges("karpenter_nodepools_nodes_consuming_budgets",
-			"Nodes that count against budgets: not ready or deleting; reason as in budgets, such as Empty.", "nodepool", "reason"),
+			"Nodes that count against budgets: not ready, rebooting or deleting; reason as in budgets, such as Empty.", "nodepool", "reason"),
 	}
 }
