@@ -28,6 +28,7 @@ var hostClocks = map[string]string{
 	"cloud/aws/batch/batch.go":                "time since a batch was opened",
 	"cloud/aws/aws.go":                        "the default in tests, which open the provider without a controller",
 	"internal/demo/progress.go":               "durations that are shown",
+	"internal/demo/scene_reboot.go":           "when a reboot is requested, on the host that runs the cluster",
 	"internal/demo/scene_repair.go":           "since when a node is not ready, on the host that runs the cluster",
 	"embedded/controlplane/controlplane.go":   "the clock of the API server that it starts",
 	"cloud/kwok/kwok.go":                      "the default in simulations and tests",

@@ -33,3 +33,16 @@ func (p *fencedProvider) Delete(ctx context.Context, claim *v1.NodeClaim) error 
 	}
 	return p.Provider.Delete(ctx, claim)
 }
+
+// rebooter wraps inner, as provider does: no instance is rebooted while the lease may be lost.
+func (f *fence) rebooter(inner cloud.Rebooter) cloud.Rebooter {
+	if inner == nil {
+		return nil
+	}
+	return rebooterFunc(func(ctx context.Context, claim *v1.NodeClaim, operationID string) error {
+		if err := f.refuse(time.Now()); err != nil {
+			return err
+		}
+		return inner.Reboot(ctx, claim, operationID)
+	})
+}

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"time"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -15,19 +14,6 @@ type rebooterFunc func(ctx context.Context, claim *v1.NodeClaim, operationID str
 // Reboot implements cloud.Rebooter.
 func (f rebooterFunc) Reboot(ctx context.Context, claim *v1.NodeClaim, operationID string) error {
 	return f(ctx, claim, operationID)
-}
-
-// rebooter wraps inner, as provider does: no instance is rebooted while the lease may be lost.
-func (f *fence) rebooter(inner cloud.Rebooter) cloud.Rebooter {
-	if inner == nil {
-		return nil
-	}
-	return rebooterFunc(func(ctx context.Context, claim *v1.NodeClaim, operationID string) error {
-		if err := f.refuse(time.Now()); err != nil {
-			return err
-		}
-		return inner.Reboot(ctx, claim, operationID)
-	})
 }
 
 // rebooter wraps inner, as provider does: a call continues for the grace time after the stop.
