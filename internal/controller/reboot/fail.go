@@ -64,7 +64,7 @@ func (r *Reboot) fail(ctx context.Context, e *episode, result, message string) (
 	return r.end(ctx, e)
 }
 
-// end cleans up after a reboot that has ended, or that another client has cancelled by setting the condition. It deletes NodeClaims whose
+// end cleans up after a reboot that has ended, or that another client has cancelled by setting or removing the condition. It deletes NodeClaims whose
 // reboot failed.
 func (r *Reboot) end(ctx context.Context, e *episode) (reconcile.Result, error) {
 	r.timers.stop(e.claim.Name)

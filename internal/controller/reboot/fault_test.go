@@ -283,16 +283,9 @@ func TestStaleBootID(t *testing.T) {
 	}
 }
 
-// TestLeftovers cleans up what others left: another version, or a user who cancels a reboot.
-func TestLeftovers(t *testing.T) {
-	t.Attr("covers", "N053 N539")
-	leftover := func(f *fixture) {
-		bounded("10m")(f)
-		condition.For(f.claim, f.requested).False(v1.ConditionTypeRebooting, "Cancelled", "")
-		f.claim.Annotations[v1.RebootPreBootIDAnnotationKey] = "boot-1"
-		f.node.Spec.Taints = []corev1.Taint{{Key: "other", Effect: corev1.TaintEffectNoSchedule}, v1.RebootingNoScheduleTaint()}
-	}
-	f := newFixture(t, leftover)
+// wantCleaned runs a pass, and fails the test unless what a reboot leaves is gone.
+func wantCleaned(t *testing.T, f *fixture) {
+	t.Helper()
 	f.pass()
 	node := fakecluster.Must(f.Cluster, f.node)
 	if len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != "other" {
@@ -303,6 +296,23 @@ func TestLeftovers(t *testing.T) {
 	}
 	if f.deleting() {
 		t.Error("the NodeClaim is deleted")
+	}
+}
+
+// TestLeftovers cleans up what others left: another version, or a user who cancels a reboot.
+func TestLeftovers(t *testing.T) {
+	t.Attr("covers", "N053 N539")
+	leftover := func(f *fixture) {
+		bounded("10m")(f)
+		condition.For(f.claim, f.requested).False(v1.ConditionTypeRebooting, "Cancelled", "")
+		f.claim.Annotations[v1.RebootPreBootIDAnnotationKey] = "boot-1"
+		f.node.Spec.Taints = []corev1.Taint{{Key: "other", Effect: corev1.TaintEffectNoSchedule}, v1.RebootingNoScheduleTaint()}
+	}
+	for name, change := range map[string]func(*fixture){
+		"the condition is False": func(*fixture) {},
+		"there is no condition":  func(f *fixture) { condition.For(f.claim, f.requested).Clear(v1.ConditionTypeRebooting) },
+	} {
+		t.Run(name, func(t *testing.T) { wantCleaned(t, newFixture(t, leftover, change)) })
 	}
 	t.Run("evictions end", func(t *testing.T) {
 		f := newFixture(t)

@@ -105,8 +105,11 @@ func (r *Reboot) Reconcile(ctx context.Context, request reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	progress := meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeRebooting)
-	if progress == nil || !managed.Is(r.Cloud, claim) {
+	if !managed.Is(r.Cloud, claim) {
 		return reconcile.Result{}, nil
+	}
+	if progress == nil { // only leftovers
+		progress = &metav1.Condition{}
 	}
 	if claim.DeletionTimestamp != nil || r.Client.DeletionPending(claim) {
 		r.timers.stop(claim.Name)

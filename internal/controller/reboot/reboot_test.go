@@ -243,8 +243,17 @@ func TestWhatWakesIt(t *testing.T) {
 	if requested().Create(event.CreateEvent{Object: bare}) || bare.Status.Conditions != nil {
 		t.Error("a NodeClaim without the condition wakes it, or is changed")
 	}
-	if !requested().Create(event.CreateEvent{Object: f.claim}) {
-		t.Error("a request does not wake it")
+	if !requested().Create(event.CreateEvent{Object: f.claim}) || !requested().Update(event.UpdateEvent{ObjectOld: f.claim, ObjectNew: bare}) {
+		t.Error("a request, or its withdrawal, does not wake it")
+	}
+	bare.Annotations = map[string]string{v1.RebootPreBootIDAnnotationKey: ""}
+	if !requested().Create(event.CreateEvent{Object: bare}) {
+		t.Error("a leftover annotation does not wake it")
+	}
+	found := f.node.DeepCopy()
+	found.Spec.Taints = []corev1.Taint{v1.RebootingNoScheduleTaint()}
+	if bootChanged().Create(event.CreateEvent{Object: f.node}) || !bootChanged().Create(event.CreateEvent{Object: found}) {
+		t.Error("a new node wakes it, or one with a leftover taint does not")
 	}
 }
 

@@ -10,18 +10,30 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// requested passes the NodeClaims that have the condition Rebooting, with any status. It only reads: the objects are shared with the
-// cache.
+// requested passes the NodeClaims that have, or just had, the condition Rebooting or the annotation of a reboot. It only reads: the objects
+// are shared with the cache.
 func requested() predicate.Predicate {
-	return predicate.NewPredicateFuncs(func(o client.Object) bool {
+	matches := func(o client.Object) bool {
 		claim, ok := o.(*v1.NodeClaim)
-		return ok && meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeRebooting) != nil
-	})
+		if !ok {
+			return false
+		}
+		_, recorded := claim.Annotations[v1.RebootPreBootIDAnnotationKey]
+		return recorded || meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeRebooting) != nil
+	}
+	out := predicate.NewPredicateFuncs(matches)
+	out.UpdateFunc = func(e event.UpdateEvent) bool { return matches(e.ObjectOld) || matches(e.ObjectNew) }
+	return out
 }
 
-// bootChanged keeps the events of Nodes that appear, that boot, become ready or are tainted. A heartbeat is filtered out.
+// bootChanged keeps the events of Nodes that boot, become ready or are tainted, and of those that are found tainted after a restart. A
+// heartbeat is filtered out.
 func bootChanged() predicate.Predicate {
 	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool {
+			node, ok := e.Object.(*corev1.Node)
+			return ok && tainted(node)
+		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			was, isNode := e.ObjectOld.(*corev1.Node)
 			is, alsoNode := e.ObjectNew.(*corev1.Node)
