@@ -84,3 +84,46 @@ func TestRebootSurvivesKills(t *testing.T) {
 	w.awaitEvent(&claim, "RebootObserved", "New boot observed (bootID changed); awaiting node readiness")
 	w.awaitMetric(second, `karpenter_nodes_reboots_total{result="succeeded"} 1`)
 }
+
+// TestAWSReboot reboots an instance of EC2. A permission that is missing at first is final: that node is replaced.
+func TestAWSReboot(t *testing.T) {
+	t.Attr("covers", "N059 N303 N304")
+	t.Parallel()
+	w := begin(t)
+	a := w.account("m5.large")
+	p := w.controller(a.Flags()...)
+	w.create(awsClass("web"), awsPool("web", []string{"m5.large"}), awsPods("web", 1))
+	w.awaitCases(map[string]int32{"web": 1})
+	w.awaitNodes(1)
+	before, claim := w.nodesOf(a, "web")[0], w.claims()[0]
+
+	w.requestReboot(&claim, 0)
+	w.await("the node has another boot ID and is initialized again", awsPatience, func() string {
+		now := w.nodesOf(a, "web")
+		switch {
+		case len(now) != 1:
+			return fmt.Sprintf("%d nodes are initialized", len(now))
+		case now[0].Status.NodeInfo.BootID == before.Status.NodeInfo.BootID:
+			return "it has not booted"
+		case now[0].Name != before.Name:
+			return "it is another node"
+		}
+		return ""
+	})
+	if n := len(a.Account.Calls("RebootInstances")); n != 1 {
+		t.Errorf("%d calls of RebootInstances", n)
+	}
+	w.awaitMetric(p, `karpenter_nodes_reboots_total{result="succeeded"} 1`)
+
+	a.Account.Fail("RebootInstances", "UnauthorizedOperation", "You are not authorized to perform this operation.", -1)
+	w.requestReboot(&claim, 0)
+	w.awaitEvent(&claim, "RebootFailed", "reboot rejected by the cloud provider")
+	w.await("the nodeclaim is gone", awsPatience, func() string {
+		if w.get(&claim) {
+			return "it is not"
+		}
+		return ""
+	})
+	w.awaitCases(map[string]int32{"web": 1})
+	w.awaitMetric(p, `karpenter_nodes_reboots_total{result="provider_error"} 1`)
+}
