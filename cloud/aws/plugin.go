@@ -69,7 +69,7 @@ func published(o options.Options, opened cloud.Cloud) map[string]string {
 		"isolated-vpc":               strconv.FormatBool(s.IsolatedVPC),
 		"vm-memory-overhead-percent": strconv.FormatFloat(s.VMMemoryOverheadPercent, 'g', -1, 64),
 		"reserved-enis":              strconv.Itoa(s.ReservedENIs),
-		"aws-feature-gates":          "NodeClassCEL=" + strconv.FormatBool(s.FeatureGates.NodeClassCEL),
+		"aws-feature-gates":          s.FeatureGates.String(),
 	}
 	if p, ok := opened.Provider.(*provider.Provider); ok {
 		out["catalog"] = offline.CatalogFor(p.Region)

@@ -79,7 +79,11 @@ func TestSettingsPage(t *testing.T) {
 	}
 	page.WriteString("\n## Feature gates\n\n| Gate | Default | Feature |\n|---|---|---|\n")
 	for _, g := range options.DefaultFeatureGates().List() {
-		fmt.Fprintf(&page, "| `%s` | %v | %s |\n", g.Name, g.On, g.About)
+		about := g.About
+		if g.Pending {
+			about += " No effect in this version: the controller logs a warning."
+		}
+		fmt.Fprintf(&page, "| `%s` | %v | %s |\n", g.Name, g.On, about)
 	}
 	compareWithPage(t, "settings.md", page.String())
 }

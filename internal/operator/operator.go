@@ -53,6 +53,7 @@ type Process struct {
 func Run(ctx context.Context, o options.Options, p Process) error {
 	routeLibraryLogs(p.Log)
 	p.Log.Info("starting", logfield.Version(p.Build.Version), logfield.CloudProvider(string(o.CloudProvider)), logfield.FeatureGates(o.FeatureGates.String()))
+	warnOfGates(o, p.Log)
 	if o.Process.MemoryLimit > 0 {
 		debug.SetMemoryLimit(o.Process.MemoryLimit / 10 * 9)
 	}
@@ -105,6 +106,13 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 		options: o, process: p, manager: m, registry: registry, held: held, stop: stop, ready: ready, clock: now, namespace: lease.namespace,
 	}
 	return a.run(ctx, wait)
+}
+
+// warnOfGates logs the feature gates that are set although they have no effect.
+func warnOfGates(o options.Options, log *slog.Logger) {
+	if gates := o.GatesWithoutEffect(); len(gates) > 0 {
+		log.Warn("feature gates have no effect in this version: unset them", logfield.GatesWithoutEffect(gates))
+	}
 }
 
 // stopped reports whether the process received a stop signal before any controller ran.

@@ -231,3 +231,17 @@ func TestTakenPortIsNamed(t *testing.T) {
 		t.Errorf("error: %v", err)
 	}
 }
+
+func TestGatesWithoutEffectAreLogged(t *testing.T) {
+	for text, want := range map[string]string{"TerminateFirstDrift=true": "TerminateFirstDrift", "NodeRepair=true": ""} {
+		gates, err := options.ParseFeatureGates(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		warnOfGates(options.Options{FeatureGates: gates}, slog.New(slog.NewTextHandler(&log, nil)))
+		if got := log.String(); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: logged %q", text, got)
+		}
+	}
+}

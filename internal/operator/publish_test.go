@@ -120,7 +120,8 @@ func TestOnlySettingsOfPlansArePublished(t *testing.T) {
 	got, err := published(parse("--catalog=aws/us-east-1", "--feature-gates=NodeOverlay=true", "--preference-policy=Ignore", "--scheduler-config="+
 		"podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]}", "--kubeconfig=secret"),
 		Process{Provider: kwok.Provider(), Build: build}, cloud.Cloud{})
-	gates := "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=true,StaticCapacity=false,CapacityBuffer=false,LegacyProvisioner=false"
+	gates := "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=true,StaticCapacity=false,CapacityBuffer=false," +
+		"TerminateFirstDrift=false,TerminateFirstRepair=false,PodDeletionCostManagement=false,LegacyProvisioner=false"
 	want := map[string]string{
 		"version": "1.2.3", "commit": "abc1234", "cloud-provider": "kwok", "catalog": "aws/us-east-1", "feature-gates": gates,
 		"preference-policy": "Ignore", "min-values-policy": "Strict", "ignore-dra-requests": "true", "batch-max-duration": "10s", "batch-idle-duration": "1s",
@@ -136,7 +137,7 @@ func TestOnlySettingsOfPlansArePublished(t *testing.T) {
 	}
 	want["cloud-provider"], want["preference-policy"], want["feature-gates"] = "aws", "Respect", strings.Replace(gates, "NodeOverlay=true", "NodeOverlay=false", 1)
 	want["cluster-name"], want["isolated-vpc"], want["reserved-enis"] = "one", "false", "1"
-	want["vm-memory-overhead-percent"], want["aws-feature-gates"] = "0.075", "NodeClassCEL=false"
+	want["vm-memory-overhead-percent"], want["aws-feature-gates"] = "0.075", "NodeClassCEL=false,DRANVIDIAGPU=false,DRAEFA=false,RebootForRepair=false"
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("aws: %v (-want +got)\n%s", err, diff)
 	}

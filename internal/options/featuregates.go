@@ -24,6 +24,12 @@ type FeatureGates struct {
 	StaticCapacity bool
 	// CapacityBuffer keeps spare capacity for CapacityBuffer objects.
 	CapacityBuffer bool
+	// TerminateFirstDrift terminates drifted nodes before their replacements launch, if there is no capacity for both.
+	TerminateFirstDrift bool
+	// TerminateFirstRepair terminates unhealthy nodes before their replacements launch, if there is no capacity for both.
+	TerminateFirstRepair bool
+	// PodDeletionCostManagement ranks pods by their nodes, so that ReplicaSets that shrink empty nodes.
+	PodDeletionCostManagement bool
 	// LegacyProvisioner serves Provisioners and node templates of earlier APIs.
 	LegacyProvisioner bool
 }
@@ -39,18 +45,23 @@ type gate struct {
 	field *bool
 	// about describes its effect when it is on.
 	about string
+	// pending says that this version knows the gate, but has nothing that it switches.
+	pending bool
 }
 
 // gates lists the fields of g in the order of documentation.
 func (g *FeatureGates) gates() []gate {
 	return []gate{
-		{"NodeRepair", &g.NodeRepair, "Nodes that stay unhealthy are replaced, if the cloud provider defines repair policies."},
-		{"ReservedCapacity", &g.ReservedCapacity, "Capacity reservations are used first, and never beyond what they hold."},
-		{"SpotToSpotConsolidation", &g.SpotToSpotConsolidation, "Spot nodes may be replaced by cheaper spot nodes."},
-		{"NodeOverlay", &g.NodeOverlay, "NodeOverlays change prices and resources of instance types."},
-		{"StaticCapacity", &g.StaticCapacity, "NodePools with `replicas` are kept at that number of nodes."},
-		{"CapacityBuffer", &g.CapacityBuffer, "CapacityBuffers keep capacity for pods to come."},
-		{"LegacyProvisioner", &g.LegacyProvisioner, "Provisioners (`karpenter.sh/v1alpha5`) and the node templates they refer to are served: a NodePool and a node class are maintained for them."},
+		{name: "NodeRepair", field: &g.NodeRepair, about: "Nodes that stay unhealthy are replaced, if the cloud provider defines repair policies."},
+		{name: "ReservedCapacity", field: &g.ReservedCapacity, about: "Capacity reservations are used first, and never beyond what they hold."},
+		{name: "SpotToSpotConsolidation", field: &g.SpotToSpotConsolidation, about: "Spot nodes may be replaced by cheaper spot nodes."},
+		{name: "NodeOverlay", field: &g.NodeOverlay, about: "NodeOverlays change prices and resources of instance types."},
+		{name: "StaticCapacity", field: &g.StaticCapacity, about: "NodePools with `replicas` are kept at that number of nodes."},
+		{name: "CapacityBuffer", field: &g.CapacityBuffer, about: "CapacityBuffers keep capacity for pods to come."},
+		{name: "TerminateFirstDrift", field: &g.TerminateFirstDrift, about: "Drifted nodes of full capacity reservations, and of static NodePools at their limit, are terminated before their replacements launch.", pending: true},
+		{name: "TerminateFirstRepair", field: &g.TerminateFirstRepair, about: "The same for unhealthy nodes.", pending: true},
+		{name: "PodDeletionCostManagement", field: &g.PodDeletionCostManagement, about: "Pods are ranked by their nodes, so that ReplicaSets that shrink empty nodes.", pending: true},
+		{name: "LegacyProvisioner", field: &g.LegacyProvisioner, about: "Provisioners (`karpenter.sh/v1alpha5`) and the node templates they refer to are served: a NodePool and a node class are maintained for them."},
 	}
 }
 
@@ -61,20 +72,33 @@ type Gate struct {
 	On bool
 	// About describes its effect when it is on.
 	About string
+	// Pending says that it has no effect in this version.
+	Pending bool
 }
 
 // List returns all gates in the order of documentation.
 func (g FeatureGates) List() []Gate {
 	var out []Gate
 	for _, e := range g.gates() {
-		out = append(out, Gate{Name: e.name, On: *e.field, About: e.about})
+		out = append(out, Gate{Name: e.name, On: *e.field, About: e.about, Pending: e.pending})
+	}
+	return out
+}
+
+// WithoutEffect returns the names of the gates that are on although this version has nothing that they switch.
+func (g FeatureGates) WithoutEffect() []string {
+	var out []string
+	for _, e := range g.gates() {
+		if e.pending && *e.field {
+			out = append(out, e.name)
+		}
 	}
 	return out
 }
 
 // String renders all gates in the form that ParseFeatureGates reads.
 func (g FeatureGates) String() string {
-	parts := make([]string, 0, 7)
+	parts := make([]string, 0, 10)
 	for _, e := range g.gates() {
 		parts = append(parts, e.name+"="+strconv.FormatBool(*e.field))
 	}

@@ -204,7 +204,7 @@ func TestErrorsNameSourceValueAndWhatIsAllowed(t *testing.T) {
 }
 
 func TestFeatureGatesAloneAndTogether(t *testing.T) {
-	t.Attr("covers", "C548 C549")
+	t.Attr("covers", "C548 C549 N266")
 	base := DefaultFeatureGates()
 	for _, g := range base.gates() {
 		want := DefaultFeatureGates()
@@ -219,12 +219,30 @@ func TestFeatureGatesAloneAndTogether(t *testing.T) {
 	if want := (FeatureGates{ReservedCapacity: true, StaticCapacity: true}); err != nil || got != want {
 		t.Errorf("several with spaces: got %v, %v, want %v", got, err, want)
 	}
-	const text = "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=false,StaticCapacity=false,CapacityBuffer=false,LegacyProvisioner=false"
+	const text = "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=false,StaticCapacity=false,CapacityBuffer=false,TerminateFirstDrift=false,TerminateFirstRepair=false,PodDeletionCostManagement=false,LegacyProvisioner=false"
 	if base.String() != text {
 		t.Errorf("default string is %s, want %s", base, text)
 	}
 	if got, err := ParseFeatureGates(text); err != nil || got != base {
 		t.Errorf("the default string reads as %v, %v", got, err)
+	}
+}
+
+// TestGatesWithoutEffectAreNamed: a gate that this version knows without having what it switches is not accepted in silence.
+func TestGatesWithoutEffectAreNamed(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		want []string
+	}{
+		{"", nil},
+		{"NodeRepair=true,TerminateFirstDrift=false", nil},
+		{"TerminateFirstDrift=true,NodeRepair=true", []string{"TerminateFirstDrift"}},
+		{"PodDeletionCostManagement=true,TerminateFirstRepair=true", []string{"TerminateFirstRepair", "PodDeletionCostManagement"}},
+	} {
+		gates, err := ParseFeatureGates(tc.text)
+		if diff := cmp.Diff(tc.want, Options{FeatureGates: gates}.GatesWithoutEffect()); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got)\n%s", tc.text, err, diff)
+		}
 	}
 }
 

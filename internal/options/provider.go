@@ -14,6 +14,25 @@ type ProviderSettings interface {
 	Validate(chosen bool, refuse Refuse)
 }
 
+// ProviderGates is implemented by settings of a provider that have feature gates.
+type ProviderGates interface {
+	// GatesWithoutEffect returns the names of the gates that are on, or that a setting names, although this version has nothing that they switch.
+	GatesWithoutEffect() []string
+}
+
+// GatesWithoutEffect returns the names of the gates that are set although this version has nothing that they switch, those of the chosen
+// provider included.
+func (o Options) GatesWithoutEffect() []string {
+	out := o.FeatureGates.WithoutEffect()
+	for _, s := range o.Providers {
+		settings, _ := s.(ProviderSettings)
+		if gates, ok := s.(ProviderGates); ok && settings.Provider() == o.CloudProvider {
+			out = append(out, gates.GatesWithoutEffect()...)
+		}
+	}
+	return out
+}
+
 // Refuse reports that the value of a flag is not valid. The text names the allowed values.
 type Refuse func(flag, env string, value any, format string, args ...any)
 

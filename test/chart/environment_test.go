@@ -83,8 +83,15 @@ func TestDefaultsAreThoseOfTheBinary(t *testing.T) {
 	}
 }
 
+// everyGate are the feature gates of testdata/every-value.yaml: each differs from its default.
+var everyGate = options.FeatureGates{
+	NodeRepair: true, SpotToSpotConsolidation: true, NodeOverlay: true, StaticCapacity: true, CapacityBuffer: true,
+	TerminateFirstDrift: true, TerminateFirstRepair: true, PodDeletionCostManagement: true, LegacyProvisioner: true,
+}
+
 // TestEveryValueReachesTheBinary: every value reaches the binary, false and 0 included.
 func TestEveryValueReachesTheBinary(t *testing.T) {
+	t.Attr("covers", "N390 N391")
 	got := parsed(t, release{chart: controller, name: "other", namespace: "infra", files: []string{"testdata/every-value.yaml"}})
 	byDefault := options.Default(&settings.Settings{})
 	for name, differs := range map[string]bool{
@@ -94,12 +101,12 @@ func TestEveryValueReachesTheBinary(t *testing.T) {
 		"scheduling":    got.Scheduling.BatchIdleDuration != byDefault.Scheduling.BatchIdleDuration && got.Scheduling.PreferencePolicy == "Ignore" && got.Scheduling.MinValuesPolicy == "BestEffort",
 		"configuration": got.Scheduling.Config.PodTopologySpread != nil,
 		"state":         got.DisableClusterStateObservability,
-		"gates":         got.FeatureGates == options.FeatureGates{NodeRepair: true, SpotToSpotConsolidation: true, NodeOverlay: true, StaticCapacity: true, CapacityBuffer: true, LegacyProvisioner: true},
+		"gates":         got.FeatureGates == everyGate,
 		"switches":      onAWS(got).IsolatedVPC && onAWS(got).EKSControlPlane && onAWS(got).EnableZonalShift && onAWS(got).DisableDryRun,
 		"overhead":      onAWS(got).VMMemoryOverheadPercent == 0,
 		"interfaces":    onAWS(got).ReservedENIs == 1,
 		"refresh":       onAWS(got).AMIRefreshInterval != onAWS(byDefault).AMIRefreshInterval && onAWS(got).SubnetRefreshInterval != onAWS(byDefault).SubnetRefreshInterval,
-		"expressions":   onAWS(got).FeatureGates.NodeClassCEL,
+		"gates of AWS":  onAWS(got).FeatureGates == settings.FeatureGates{NodeClassCEL: true, DRANVIDIAGPU: true, DRAEFA: true, RebootForRepair: true},
 		"cluster":       onAWS(got).ClusterEndpoint == "https://other.example.com" && onAWS(got).ClusterCABundle == "QUJD" && onAWS(got).InterruptionQueue == "one",
 	} {
 		if !differs {
@@ -110,9 +117,13 @@ func TestEveryValueReachesTheBinary(t *testing.T) {
 
 // TestGateWithoutValueKeepsItsDefault: an empty gate would be an error.
 func TestGateWithoutValueKeepsItsDefault(t *testing.T) {
+	t.Attr("covers", "N391 N392")
 	r := named("settings.cloudProvider=kwok", "settings.featureGates.reservedCapacity=null", "settings.featureGates.nodeRepair=true")
 	if got, want := parsed(t, r).FeatureGates, (options.FeatureGates{NodeRepair: true, ReservedCapacity: true}); got != want {
 		t.Errorf("gates are %+v, want %+v", got, want)
+	}
+	if text := variables(named("settings.clusterName=one", "settings.awsFeatureGates.nodeClassCEL=null").objects(t), t)["AWS_FEATURE_GATES"]; text != (settings.FeatureGates{}).String() {
+		t.Errorf("gates of AWS without values are %s", text)
 	}
 	if text := variables(r.objects(t), t)["FEATURE_GATES"]; strings.Contains(text, "ReservedCapacity") {
 		t.Errorf("the gate without value is passed: %s", text)

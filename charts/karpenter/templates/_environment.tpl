@@ -59,8 +59,6 @@
 {{- include "karpenter.variable" (list "RESERVED_ENIS" $s.reservedENIs) }}
 {{- include "karpenter.text" (list "AMI_REFRESH_INTERVAL" $s.amiRefreshInterval) }}
 {{- include "karpenter.text" (list "SUBNET_REFRESH_INTERVAL" $s.subnetRefreshInterval) }}
-{{- if not (kindIs "invalid" $s.awsFeatureGates.nodeClassCEL) }}
 - name: AWS_FEATURE_GATES
-  value: "NodeClassCEL={{ $s.awsFeatureGates.nodeClassCEL }}"
-{{- end }}
+  value: {{ include "karpenter.awsFeatureGates" . | quote }}
 {{- end }}

@@ -123,11 +123,17 @@ annotations and the prefix of their level.
 {{- /* Feature gates that have a value. Others keep the default of the binary. */}}
 {{- define "karpenter.featureGates" -}}
 {{- $gates := list }}
-{{- range list "NodeRepair" "ReservedCapacity" "SpotToSpotConsolidation" "NodeOverlay" "StaticCapacity" "CapacityBuffer" "LegacyProvisioner" }}
+{{- range list "ReservedCapacity" "SpotToSpotConsolidation" "NodeRepair" "NodeOverlay" "StaticCapacity" "CapacityBuffer" "TerminateFirstDrift" "TerminateFirstRepair" "PodDeletionCostManagement" "LegacyProvisioner" }}
 {{- $value := get $.Values.settings.featureGates (untitle .) }}
 {{- if ne (toString $value) "" }}{{ $gates = append $gates (printf "%s=%v" . $value) }}{{ end }}
 {{- end }}
 {{- join "," $gates }}
+{{- end }}
+
+{{- /* All feature gates of the provider for AWS. Those without a value are off. */}}
+{{- define "karpenter.awsFeatureGates" -}}
+{{- $gates := .Values.settings.awsFeatureGates -}}
+NodeClassCEL={{ default false $gates.nodeClassCEL }},DRANVIDIAGPU={{ default false $gates.draNVIDIAGPU }},DRAEFA={{ default false $gates.draEFA }},RebootForRepair={{ default false $gates.rebootForRepair }}
 {{- end }}
 
 {{- define "karpenter.subjects" -}}

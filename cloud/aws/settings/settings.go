@@ -4,13 +4,9 @@
 package settings
 
 import (
-	"fmt"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
-
-	"github.com/alecthomas/kong"
 
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -44,49 +40,17 @@ type Settings struct {
 	AMIRefreshInterval    time.Duration `name:"ami-refresh-interval" envvar:"AMI_REFRESH_INTERVAL" group:"AWS" default:"1m" help:"aws: how long discovered images are cached, at least 1m."`
 	SubnetRefreshInterval time.Duration `name:"subnet-refresh-interval" envvar:"SUBNET_REFRESH_INTERVAL" group:"AWS" default:"1m" help:"aws: how long discovered subnets are cached, at least 1m."`
 	// FeatureGates switches features of this provider.
-	FeatureGates FeatureGates `name:"aws-feature-gates" envvar:"AWS_FEATURE_GATES" group:"AWS" placeholder:"NAME=BOOL,..." default:"NodeClassCEL=false" help:"aws: feature gates of the provider; unknown ones are ignored."`
-}
-
-// FeatureGates switches features of the provider for AWS.
-type FeatureGates struct {
-	// NodeClassCEL allows expressions in the kubelet block of an EC2NodeClass.
-	NodeClassCEL bool
+	FeatureGates FeatureGates `name:"aws-feature-gates" envvar:"AWS_FEATURE_GATES" group:"AWS" placeholder:"NAME=BOOL,..." default:"NodeClassCEL=false,DRANVIDIAGPU=false,DRAEFA=false,RebootForRepair=false" help:"aws: feature gates of the provider; unknown ones are logged and ignored."`
 }
 
 // shortestRefresh is the shortest time that images and subnets may be cached for.
 const shortestRefresh = time.Minute
 
-// Decode implements kong.MapperValue.
-func (g *FeatureGates) Decode(ctx *kong.DecodeContext) error {
-	return options.DecodeText(ctx, g, ParseFeatureGates)
-}
-
-// ParseFeatureGates reads "Name=bool,Name=bool". Gates that are not named keep their default, unknown names are ignored, and the
-// last mention of a gate wins.
-func ParseFeatureGates(text string) (FeatureGates, error) {
-	var out FeatureGates
-	for entry := range strings.SplitSeq(text, ",") {
-		if strings.TrimSpace(entry) == "" {
-			continue
-		}
-		name, value, found := strings.Cut(entry, "=")
-		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		if !found || value == "" {
-			return FeatureGates{}, fmt.Errorf("feature gate %s has no value; write %s=true or %s=false", name, name, name)
-		}
-		on, err := strconv.ParseBool(value)
-		if err != nil {
-			return FeatureGates{}, fmt.Errorf("feature gate %s has value %q; allowed: true or false", name, value)
-		}
-		if name == "NodeClassCEL" {
-			out.NodeClassCEL = on
-		}
-	}
-	return out, nil
-}
-
 // Provider implements options.ProviderSettings.
 func (*Settings) Provider() options.CloudProvider { return Provider }
+
+// GatesWithoutEffect implements options.ProviderGates.
+func (a *Settings) GatesWithoutEffect() []string { return a.FeatureGates.withoutEffect() }
 
 // Validate implements options.ProviderSettings.
 func (a *Settings) Validate(chosen bool, refuse options.Refuse) {

@@ -131,7 +131,7 @@ func TestWhatCannotBeRightOnAWSIsRefused(t *testing.T) {
 }
 
 func TestFeatureGates(t *testing.T) {
-	t.Attr("covers", "A356")
+	t.Attr("covers", "A356 N306")
 	for _, tc := range []struct {
 		text string
 		want FeatureGates
@@ -140,8 +140,10 @@ func TestFeatureGates(t *testing.T) {
 		{"", FeatureGates{}, true},
 		{" NodeClassCEL = true ", FeatureGates{NodeClassCEL: true}, true},
 		{"NodeClassCEL=true,NodeClassCEL=false", FeatureGates{}, true},
-		{"Other=true,NodeClassCEL=true", FeatureGates{NodeClassCEL: true}, true},
-		{"Other=true", FeatureGates{}, true},
+		{"Other=true,NodeClassCEL=true", FeatureGates{NodeClassCEL: true, Unknown: "Other"}, true},
+		{"Other=true,Another=false,Other=false", FeatureGates{Unknown: "Another,Other"}, true},
+		{"DRANVIDIAGPU=true,DRAEFA=true", FeatureGates{DRANVIDIAGPU: true, DRAEFA: true}, true},
+		{"NodeClassCEL=true,DRANVIDIAGPU=false,DRAEFA=false,RebootForRepair=true", FeatureGates{NodeClassCEL: true, RebootForRepair: true}, true},
 		{"NodeClassCEL", FeatureGates{}, false},
 		{"NodeClassCEL=", FeatureGates{}, false},
 		{"NodeClassCEL=on", FeatureGates{}, false},
@@ -156,5 +158,30 @@ func TestFeatureGates(t *testing.T) {
 				t.Errorf("%s %q: %+v, %v, want %+v, accepted %v", source, tc.text, got.FeatureGates, err, tc.want, tc.ok)
 			}
 		}
+	}
+}
+
+// TestGatesWithoutEffectAreNamed: only the settings of the chosen provider count, and a gate that is off is none.
+func TestGatesWithoutEffectAreNamed(t *testing.T) {
+	t.Attr("covers", "N306")
+	for _, tc := range []struct {
+		provider, text string
+		want           []string
+	}{
+		{"aws", "NodeClassCEL=true,RebootForRepair=false", nil},
+		{"aws", "RebootForRepair=true,Other=false,DRAEFA=true", []string{"DRAEFA", "RebootForRepair", "Other"}},
+		{"kwok", "RebootForRepair=true", nil},
+	} {
+		o, err := options.Parse([]string{"--cloud-provider=" + tc.provider, "--cluster-name=one", "--aws-feature-gates=" + tc.text}, lookup(nil), &Settings{})
+		if diff := cmp.Diff(tc.want, o.GatesWithoutEffect()); diff != "" || err != nil {
+			t.Errorf("%s, %s: %v (-want +got)\n%s", tc.provider, tc.text, err, diff)
+		}
+	}
+}
+
+func TestGatesAreRenderedAsTheyAreRead(t *testing.T) {
+	const text = "NodeClassCEL=true,DRANVIDIAGPU=false,DRAEFA=true,RebootForRepair=false"
+	if gates, err := ParseFeatureGates(text); err != nil || gates.String() != text {
+		t.Errorf("got %s, %v", gates, err)
 	}
 }

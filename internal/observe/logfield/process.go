@@ -61,6 +61,9 @@ func CloudProvider(name string) slog.Attr { return slog.String("cloud-provider",
 // FeatureGates lists the feature gates.
 func FeatureGates(text string) slog.Attr { return slog.String("feature-gates", text) }
 
+// GatesWithoutEffect lists feature gates that are set and have no effect.
+func GatesWithoutEffect(names []string) slog.Attr { return texts("gates", names) }
+
 // LegacyObject is the kind and name of an object of an earlier API.
 func LegacyObject(text string) slog.Attr { return slog.String("object", text) }
 
