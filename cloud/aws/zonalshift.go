@@ -42,7 +42,7 @@ func (e *controllerSet) watches() []periodic.Task {
 	p, telemetry := e.provider, e.settings.Telemetry
 	responder := &interruption.Handler{
 		Client: e.client, Clock: p.Clock, Manages: e.manages, Fresh: p.LaunchedRecently, Recorder: telemetry.Recorder, Metrics: telemetry.Metrics,
-		UnavailableOfferings: p.Catalog.UnavailableOfferings, Reservations: p.Catalog.Reservations,
+		UnavailableOfferings: p.Catalog.UnavailableOfferings,
 	}
 	poll := &health.Poller{EC2: e.statuses, Client: e.client, Manages: e.manages, Handle: responder.Handle, Shifted: p.Shifts.Shifted, Clock: p.Clock, Metrics: e.metrics}
 	reserved := periodic.Reservations{Instances: p.Instances, Finder: p.Catalog.Finder, Client: e.client, Manages: e.manages}

@@ -93,7 +93,7 @@ func soldAs(created *v1.NodeClaim, types []*cloud.InstanceType) error {
 	}
 	zone, capacityType := created.Labels[corev1.LabelTopologyZone], created.Labels[v1.CapacityTypeLabelKey]
 	if !slices.ContainsFunc(types[i].Offerings, func(o cloud.Offering) bool {
-		return o.Available && o.Zone() == zone && o.CapacityType() == capacityType
+		return o.Launchable() && o.Zone() == zone && o.CapacityType() == capacityType
 	}) {
 		return fmt.Errorf("instance type %q has no available offering %s in %s", name, capacityType, zone)
 	}

@@ -68,7 +68,7 @@ func (r *catalogReader) read(out *catalog.InstanceType, it *cloud.InstanceType, 
 	for i := range it.Offerings {
 		o := &it.Offerings[i]
 		group := catalog.Unavailable
-		if o.Launchable() {
+		if o.Available {
 			group = 0
 			if len(o.CapacityOverride)+len(o.OverheadOverride) > 0 {
 				if known == nil {
@@ -82,6 +82,7 @@ func (r *catalogReader) read(out *catalog.InstanceType, it *cloud.InstanceType, 
 			Price:               o.Price,
 			ReservationCapacity: int32(min(o.ReservationCapacity, math.MaxInt32)), //nolint:gosec // not more than fits
 			Group:               int32(group),                                     //nolint:gosec // one for each offering at most
+			Full:                o.Available && !o.Launchable(),
 		})
 	}
 	out.Offerings = r.offerings[first:len(r.offerings):len(r.offerings)]

@@ -108,6 +108,34 @@ func TestEqualOfferingsShareTheirRequirements(t *testing.T) {
 	}
 }
 
+// TestFullReservationsAreAvailable: health and free capacity are separate.
+func TestFullReservationsAreAvailable(t *testing.T) {
+	t.Attr("covers", "N230 N233")
+	for _, test := range []struct {
+		healthy, reserved     bool
+		left                  int
+		available, launchable bool
+	}{
+		{true, true, 1, true, true},
+		{true, true, 0, true, false},
+		{false, true, 1, false, false},
+		{false, true, 0, false, false},
+		{true, false, 0, true, true},
+		{false, false, 0, false, false},
+	} {
+		types := ladder(1)
+		o := &types[0].Offerings[0]
+		o.Available, o.ReservationCapacity = test.healthy, test.left
+		if test.reserved {
+			o.Requirements[0] = cloud.In(v1.CapacityTypeLabelKey, v1.CapacityTypeReserved)
+		}
+		got := translate.New(v1.CoreLabelRules()).Catalog(types)[0].Offerings[0]
+		if got.Available() != test.available || got.Launchable() != test.launchable {
+			t.Errorf("%+v: available %t, launchable %t", test, got.Available(), got.Launchable())
+		}
+	}
+}
+
 // TestTypesMatchThoseOfTheProvider translates lists of types whose requirements resemble each other more or less, and compares
 // each with its translation on its own.
 func TestTypesMatchThoseOfTheProvider(t *testing.T) {

@@ -19,6 +19,7 @@ type Coded interface {
 // The codes that are handled one by one.
 const (
 	codeSpotRole        = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
+	codeReservationFull = "ReservationCapacityExceeded"
 	codeSubnetFull      = "InsufficientFreeAddressesInSubnet"
 	codeTemplateMissing = "InvalidLaunchTemplateName.NotFoundException"
 	codeUnauthorized    = "UnauthorizedOperation"
@@ -87,9 +88,12 @@ type FleetError struct{ Code, Message string }
 func (f FleetError) Unfulfillable() bool {
 	return slices.Contains([]string{
 		"InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity", "Unsupported",
-		codeSubnetFull, "MaxFleetCountExceeded", "ReservationCapacityExceeded",
+		codeSubnetFull, "MaxFleetCountExceeded", codeReservationFull, "SpotMaxPriceTooLow", "InvalidCapacityReservationState.Unavailable",
 	}, f.Code)
 }
+
+// ReservationFull reports whether the reservation has no free capacity.
+func (f FleetError) ReservationFull() bool { return f.Code == codeReservationFull }
 
 // SpotRoleMissing reports whether spot cannot be used because its service-linked role may not be created.
 func (f FleetError) SpotRoleMissing() bool { return f.Code == codeSpotRole }

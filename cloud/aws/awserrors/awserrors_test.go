@@ -55,13 +55,15 @@ func TestClasses(t *testing.T) {
 }
 
 func TestNoCapacity(t *testing.T) {
+	t.Attr("covers", "N331")
 	var all []awserrors.FleetError
 	for _, code := range []string{
 		"InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity", "Unsupported", "InsufficientFreeAddressesInSubnet",
-		"MaxFleetCountExceeded", "ReservationCapacityExceeded", "AuthFailure.ServiceLinkedRoleCreationNotPermitted",
+		"MaxFleetCountExceeded", "ReservationCapacityExceeded", "SpotMaxPriceTooLow", "InvalidCapacityReservationState.Unavailable", "AuthFailure.ServiceLinkedRoleCreationNotPermitted",
 	} {
 		f := awserrors.FleetError{Code: code}
-		if f.Unfulfillable() == f.SpotRoleMissing() || f.SubnetFull() != (code == "InsufficientFreeAddressesInSubnet") || !awserrors.NoCapacity([]awserrors.FleetError{f}) {
+		if f.Unfulfillable() == f.SpotRoleMissing() || f.SubnetFull() != (code == "InsufficientFreeAddressesInSubnet") ||
+			f.ReservationFull() != (code == "ReservationCapacityExceeded") || !awserrors.NoCapacity([]awserrors.FleetError{f}) {
 			t.Errorf("%s is no lack of capacity", code)
 		}
 		all = append(all, f)

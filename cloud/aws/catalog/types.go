@@ -186,7 +186,7 @@ func (c *Catalog) market(name string, class instancetype.Class, zones, sold []st
 				}
 			}
 			return c.UnavailableOfferings.IsUnavailable(unavailableofferings.Offering{
-				InstanceType: name, CapacityType: pool.CapacityType, Zone: pool.Zone, PlacementGroup: pool.PlacementGroup, Partition: pool.Partition,
+				InstanceType: name, CapacityType: pool.CapacityType, Zone: pool.Zone, PlacementGroup: pool.PlacementGroup, Partition: pool.Partition, Reservation: pool.Reservation,
 			}, subnets)
 		},
 	}

@@ -38,11 +38,14 @@ type Availability struct {
 	ReservationCapacity map[string]int
 }
 
-// Pool is a capacity pool: an instance type, capacity type and zone, optionally in a placement group or one of its partitions.
+// Pool is a capacity pool: an instance type, capacity type and zone, optionally in a placement group or one of its partitions; for reserved
+// capacity, of one reservation.
 type Pool struct {
 	CapacityType, Zone string
 	// PlacementGroup and Partition are empty outside of placement groups.
 	PlacementGroup, Partition string
+	// Reservation is the ID of a capacity reservation; empty for other capacity, and for what holds for all reservations.
+	Reservation string
 }
 
 // OfferingSource changes the offerings of a type: it gets the offerings of the sources before it, starting with the usual ones, and
@@ -73,7 +76,9 @@ func (in *Input) ownOfferings() []cloud.Offering {
 			number := strconv.Itoa(partition + 1)
 			part := o
 			part.Requirements = append(slices.Clip(o.Requirements), cloud.In(awsv1.LabelPlacementGroupPartition, number))
-			part.Available = o.Available && !in.exhausted(Pool{o.CapacityType(), o.Zone(), group.ID, number})
+			part.Available = o.Available && !in.exhausted(Pool{
+				CapacityType: o.CapacityType(), Zone: o.Zone(), PlacementGroup: group.ID, Partition: number, Reservation: o.Label(awsv1.LabelCapacityReservationID),
+			})
 			split = append(split, part)
 		}
 	}
@@ -96,14 +101,15 @@ func (in *Input) usualOfferings(compatible bool) []cloud.Offering {
 					cloud.DoesNotExist(awsv1.LabelCapacityReservationInterruptible),
 				}),
 				Price:     price,
-				Available: compatible && price > 0 && in.zoneOpen(zone) && !in.exhaustedAnywhere(capacityType, zone),
+				Available: compatible && price > 0 && in.zoneOpen(zone) && !in.exhaustedAnywhere(Pool{CapacityType: capacityType, Zone: zone}),
 			})
 		}
 	}
 	return out
 }
 
-// reservedOfferings are the reservations of the class for the type.
+// reservedOfferings are the reservations of the class for the type. A reservation without free capacity is available: it is healthy, and
+// launchable again as soon as an instance ends.
 func (in *Input) reservedOfferings(compatible bool) []cloud.Offering {
 	var out []cloud.Offering
 	for _, r := range in.Class.reservationsOf(in.Description.Name) {
@@ -120,7 +126,7 @@ func (in *Input) reservedOfferings(compatible bool) []cloud.Offering {
 			}),
 			Price:               in.Market.OnDemand / reservedDiscount,
 			ReservationCapacity: left,
-			Available:           compatible && left > 0 && r.State != awsv1.CapacityReservationStateExpiring && in.zoneOpen(r.AvailabilityZone),
+			Available:           compatible && r.State != awsv1.CapacityReservationStateExpiring && in.zoneOpen(r.AvailabilityZone) && !in.reservationExhausted(r),
 		})
 	}
 	return out
@@ -157,12 +163,24 @@ func (in *Input) zoneOpen(zone string) bool {
 }
 
 // exhaustedAnywhere reports whether the pool is exhausted, in general or in the class's placement group.
-func (in *Input) exhaustedAnywhere(capacityType, zone string) bool {
-	if in.exhausted(Pool{CapacityType: capacityType, Zone: zone}) {
+func (in *Input) exhaustedAnywhere(p Pool) bool {
+	if in.exhausted(p) {
 		return true
 	}
 	group := in.Class.PlacementGroup
-	return group != nil && in.exhausted(Pool{CapacityType: capacityType, Zone: zone, PlacementGroup: group.ID})
+	if group == nil {
+		return false
+	}
+	p.PlacementGroup = group.ID
+	return in.exhausted(p)
+}
+
+// reservationExhausted reports whether launches into a reservation failed recently, or launches of all reservations in its zone.
+func (in *Input) reservationExhausted(r awsv1.CapacityReservation) bool {
+	all := Pool{CapacityType: v1.CapacityTypeReserved, Zone: r.AvailabilityZone}
+	one := all
+	one.Reservation = r.ID
+	return in.exhaustedAnywhere(all) || in.exhaustedAnywhere(one)
 }
 
 func (in *Input) exhausted(p Pool) bool { return in.Market.Exhausted != nil && in.Market.Exhausted(p) }

@@ -3,6 +3,7 @@ package instancetype_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -139,7 +140,7 @@ func TestListedButNotAvailable(t *testing.T) {
 }
 
 func TestReservations(t *testing.T) {
-	t.Attr("covers", "A252")
+	t.Attr("covers", "A252 N230 N328")
 	in := input(t, "m5.large")
 	reserve := func(id, zone string, kind awsv1.CapacityReservationType, state awsv1.CapacityReservationState, interruptible bool) awsv1.CapacityReservation {
 		return awsv1.CapacityReservation{ID: id, InstanceType: "m5.large", AvailabilityZone: zone, ReservationType: kind, State: state, Interruptible: interruptible}
@@ -160,13 +161,53 @@ func TestReservations(t *testing.T) {
 	}
 	want := []string{
 		"cr-1 us-east-1a default false 3 9.6e-09 true", "cr-2 us-east-1a capacity-block false 1 9.6e-09 true", "cr-3 us-east-1a capacity-block false 9 9.6e-09 false",
-		"cr-4 us-east-1b default true 2 9.6e-09 true", "cr-5 us-east-1a default false 0 9.6e-09 false", "cr-6 us-east-1c default false 1 9.6e-09 false",
+		"cr-4 us-east-1b default true 2 9.6e-09 true", "cr-5 us-east-1a default false 0 9.6e-09 true", "cr-6 us-east-1c default false 1 9.6e-09 false",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if got := label(it, awsv1.LabelCapacityReservationID); got != cloud.Requirement(awsv1.LabelCapacityReservationID, "In", []string{"cr-1", "cr-2", "cr-4"}, awsv1.LabelRules()).String() {
+	if got := label(it, awsv1.LabelCapacityReservationID); got != cloud.Requirement(awsv1.LabelCapacityReservationID, "In", []string{"cr-1", "cr-2", "cr-4", "cr-5"}, awsv1.LabelRules()).String() {
 		t.Errorf("the type has the reservations %s", got)
+	}
+}
+
+// TestReservationsFailOneByOne: a failed launch is about one reservation, in the placement group that it was launched into, unless the
+// group takes no more instances of any.
+func TestReservationsFailOneByOne(t *testing.T) {
+	t.Attr("covers", "N328 N329")
+	group := &instancetype.PlacementGroup{ID: "pg-1", Strategy: "spread"}
+	for _, test := range []struct {
+		name   string
+		group  *instancetype.PlacementGroup
+		failed instancetype.Pool
+		want   string
+	}{
+		{"none", nil, instancetype.Pool{}, "cr-1 cr-2"},
+		{"one", nil, instancetype.Pool{CapacityType: "reserved", Zone: "us-east-1a", Reservation: "cr-1"}, "cr-2"},
+		{"on-demand", nil, instancetype.Pool{CapacityType: "on-demand", Zone: "us-east-1a"}, "cr-1 cr-2"},
+		{"in another zone", nil, instancetype.Pool{CapacityType: "reserved", Zone: "us-east-1b", Reservation: "cr-1"}, "cr-1 cr-2"},
+		{"in a group, which the class does not have", nil, instancetype.Pool{CapacityType: "reserved", Zone: "us-east-1a", PlacementGroup: "pg-1", Reservation: "cr-1"}, "cr-1 cr-2"},
+		{"in the group of the class", group, instancetype.Pool{CapacityType: "reserved", Zone: "us-east-1a", PlacementGroup: "pg-1", Reservation: "cr-2"}, "cr-1"},
+		{"a full group", group, instancetype.Pool{CapacityType: "reserved", Zone: "us-east-1a", PlacementGroup: "pg-1"}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			in := input(t, "m5.large")
+			in.Class.PlacementGroup = test.group
+			for _, id := range []string{"cr-1", "cr-2"} {
+				in.Class.Reservations = append(in.Class.Reservations, awsv1.CapacityReservation{ID: id, InstanceType: "m5.large", AvailabilityZone: "us-east-1a", State: "active"})
+			}
+			in.Market.ReservationCapacity = map[string]int{"cr-1": 1, "cr-2": 1}
+			in.Market.Exhausted = func(p instancetype.Pool) bool { return p == test.failed }
+			var got []string
+			for _, o := range instancetype.Resolve(in).Offerings {
+				if o.Available && o.CapacityType() == "reserved" {
+					got = append(got, o.Label(awsv1.LabelCapacityReservationID))
+				}
+			}
+			if diff := cmp.Diff(test.want, strings.Join(got, " ")); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
 	}
 }
 

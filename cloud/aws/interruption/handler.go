@@ -15,7 +15,6 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
 	"github.com/karpenter-anew/karpenter/cloud/aws/eventbridge"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancelookup"
-	"github.com/karpenter-anew/karpenter/cloud/aws/reservation"
 	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -55,9 +54,8 @@ type Handler struct {
 	Fresh    func(instanceID string) bool
 	Recorder *observe.Recorder
 	Metrics  *observe.Metrics
-	// UnavailableOfferings and Reservations record capacity that EC2 reclaims.
+	// UnavailableOfferings records capacity that EC2 reclaims.
 	UnavailableOfferings *unavailableofferings.Cache
-	Reservations         *reservation.Ledger
 }
 
 // Handle acts on an event, for each of its instances. Instances without a NodeClaim are ignored.
@@ -104,18 +102,20 @@ func (r *Handler) handleFor(ctx context.Context, kind eventbridge.Kind, id strin
 
 // recordCapacity records what an event says about capacity.
 func (r *Handler) recordCapacity(kind eventbridge.Kind, claim *v1.NodeClaim) {
+	pool := unavailableofferings.Offering{
+		InstanceType: claim.Labels[corev1.LabelInstanceTypeStable], Zone: claim.Labels[corev1.LabelTopologyZone],
+		PlacementGroup: claim.Labels[awsv1.LabelPlacementGroupID],
+	}
 	switch kind {
 	case eventbridge.SpotInterrupted:
-		pool := unavailableofferings.Offering{
-			InstanceType: claim.Labels[corev1.LabelInstanceTypeStable], CapacityType: v1.CapacityTypeSpot,
-			Zone: claim.Labels[corev1.LabelTopologyZone], PlacementGroup: claim.Labels[awsv1.LabelPlacementGroupID],
-		}
+		pool.CapacityType = v1.CapacityTypeSpot
 		if pool.InstanceType != "" && pool.Zone != "" {
 			r.UnavailableOfferings.MarkUnavailable(pool)
 		}
 	case eventbridge.CapacityReservationInterrupted:
-		if id := claim.Labels[awsv1.LabelCapacityReservationID]; id != "" {
-			r.Reservations.Exhausted(id)
+		pool.CapacityType, pool.Reservation = v1.CapacityTypeReserved, claim.Labels[awsv1.LabelCapacityReservationID]
+		if pool.InstanceType != "" && pool.Zone != "" && pool.Reservation != "" {
+			r.UnavailableOfferings.MarkUnavailable(pool)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 func sorted(all []string) []string { return slices.Sorted(slices.Values(all)) }
 
 func TestInterruptionsTellOfCapacity(t *testing.T) {
-	t.Attr("covers", "A336")
+	t.Attr("covers", "A336 N329 N332")
 	outside := unavailableofferings.Offering{InstanceType: "m5.large", CapacityType: "spot", Zone: "us-east-1a"}
 	inside := outside
 	inside.PlacementGroup = "pg-1"
@@ -45,17 +45,19 @@ func TestInterruptionsTellOfCapacity(t *testing.T) {
 	}
 	t.Run("in a reservation", func(t *testing.T) {
 		w := newWorld(t)
-		for _, id := range []string{"cr-1", "cr-2"} {
-			w.Reservations.Observed(id, 5, w.clock.Now())
-		}
 		w.claim("i-1", func(c *v1.NodeClaim) { c.Labels[awsv1.LabelCapacityReservationID] = "cr-1" })
 		w.send(w.event("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning", `{"instance-id":"i-1"}`))
 		w.poll()
-		if one, two := w.Reservations.Left("cr-1"), w.Reservations.Left("cr-2"); one != 0 || two != 5 {
-			t.Errorf("left are %d and %d", one, two)
+		taken := unavailableofferings.Offering{InstanceType: "m5.large", CapacityType: "reserved", Zone: "us-east-1a", Reservation: "cr-1"}
+		sibling, other := taken, taken
+		sibling.Reservation, other.Reservation = "cr-2", ""
+		if !w.UnavailableOfferings.IsUnavailable(taken, nil) {
+			t.Error("the reservation is not marked")
 		}
-		if w.UnavailableOfferings.IsUnavailable(outside, nil) {
-			t.Error("the end of a reservation says nothing of spot")
+		for _, p := range []unavailableofferings.Offering{outside, sibling, other} {
+			if w.UnavailableOfferings.IsUnavailable(p, nil) {
+				t.Errorf("%+v is marked as well", p)
+			}
 		}
 	})
 	t.Run("of others", func(t *testing.T) {

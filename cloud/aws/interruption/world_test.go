@@ -26,7 +26,6 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancelookup"
 	"github.com/karpenter-anew/karpenter/cloud/aws/interruption"
-	"github.com/karpenter-anew/karpenter/cloud/aws/reservation"
 	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -91,7 +90,7 @@ func newWorld(t *testing.T) *world {
 	w.Handler = &interruption.Handler{
 		Client: w.client, Clock: w.clock, Recorder: observe.NewRecorder(w.events, w.clock), Metrics: observe.NewMetrics(w.registry, nil),
 		Manages: func(ref *v1.NodeClassReference) bool { return ref != nil && ref.Kind == "EC2NodeClass" },
-		Fresh:   func(id string) bool { return id == w.fresh }, UnavailableOfferings: unavailableofferings.New(w.clock), Reservations: &reservation.Ledger{},
+		Fresh:   func(id string) bool { return id == w.fresh }, UnavailableOfferings: unavailableofferings.New(w.clock),
 	}
 	w.queue = &interruption.Queue{
 		API: sqs.NewFromConfig(awstest.Connect(t, w.account)), Name: "queue", Region: "us-east-1", Handle: w.Handle, Clock: w.clock, Metrics: telemetry.NewMetrics(w.registry),

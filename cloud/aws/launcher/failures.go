@@ -38,7 +38,8 @@ func (a *attempt) zoneID(zone string) string {
 
 // recordFailures records what a launch shows about capacity, also when it succeeded: offerings that failed become unavailable for a while,
 // the one that was launched becomes available. A launch that was shared by several NodeClaims can be both: it got some instances, then
-// capacity ran out. In a partition placement group, a failure is about the requested partition, or about all.
+// capacity ran out. In a partition placement group, a failure is about the requested partition, or about all. Of reserved capacity, a failure
+// is about one reservation: if it is full, its count is corrected, and any other failure makes its offering unavailable.
 func (l *Launcher) recordFailures(ctx context.Context, a *attempt, answer fleet.Result) {
 	order := a.order
 	scope := unavailableofferings.Offering{CapacityType: order.CapacityType, PlacementGroup: request.OnlyValue(order.Candidates[0].Type, awsv1.LabelPlacementGroupID)}
@@ -60,14 +61,14 @@ func (l *Launcher) recordFailures(ctx context.Context, a *attempt, answer fleet.
 			l.UnavailableOfferings.MarkCapacityTypeUnavailable(v1.CapacityTypeSpot)
 			l.Publish(telemetry.SpotRoleMissing(a.claim))
 		case !f.Unfulfillable():
-		case order.CapacityType == v1.CapacityTypeReserved:
-			l.reservationFull(order, f)
+		case f.ReservationFull() && order.CapacityType == v1.CapacityTypeReserved:
+			l.Reservations.Exhausted(reservationOf(order, f.InstanceType, f.Zone))
 		default:
 			pool := scope
-			pool.InstanceType, pool.Zone = f.InstanceType, f.Zone
+			pool.InstanceType, pool.Zone, pool.Reservation = f.InstanceType, f.Zone, reservationOf(order, f.InstanceType, f.Zone)
 			pause := l.UnavailableOfferings.MarkUnavailable(pool)
 			observe.Log(ctx).DebugContext(ctx, "removing offering from offerings", logfield.Reason(f.Code), logfield.InstanceType(f.InstanceType), logfield.Zone(f.Zone),
-				logfield.CapacityType(order.CapacityType), awsfield.TTL(pause), awsfield.PlacementGroupID(pool.PlacementGroup), awsfield.PlacementGroupPartition(pool.Partition),
+				logfield.CapacityType(order.CapacityType), awsfield.TTL(pause), awsfield.PlacementGroupID(pool.PlacementGroup), awsfield.PlacementGroupPartition(pool.Partition), awsfield.CapacityReservationID(pool.Reservation),
 				awsfield.FleetID(answer.FleetID), awsfield.EC2NodeClass(a.class.Name))
 		}
 	}
@@ -75,16 +76,11 @@ func (l *Launcher) recordFailures(ctx context.Context, a *attempt, answer fleet.
 		return
 	}
 	if !slices.ContainsFunc(answer.Failures, func(f fleet.Failure) bool { return f.InstanceType == answer.InstanceType && f.Zone == answer.Zone }) {
-		scope.InstanceType, scope.Zone = answer.InstanceType, answer.Zone
+		scope.InstanceType, scope.Zone, scope.Reservation = answer.InstanceType, answer.Zone, reservationOf(order, answer.InstanceType, answer.Zone)
 		l.UnavailableOfferings.MarkAvailable(scope)
 	}
-	if order.CapacityType == v1.CapacityTypeReserved {
-		for _, c := range order.Candidates {
-			if c.Type.Name == answer.InstanceType && c.Offering.Zone() == answer.Zone {
-				l.Reservations.Launched(c.Offering.Label(awsv1.LabelCapacityReservationID), l.Clock.Now())
-				return
-			}
-		}
+	if held := reservationOf(order, answer.InstanceType, answer.Zone); held != "" {
+		l.Reservations.Launched(held, l.Clock.Now())
 	}
 }
 
@@ -97,11 +93,13 @@ func (l *Launcher) spreadGroupFull(order launch.Order, group, zone string) {
 	}
 }
 
-// reservationFull records that the reservation which a launch targeted has no capacity left.
-func (l *Launcher) reservationFull(order launch.Order, f fleet.Failure) {
+// reservationOf is the ID of the reservation that an order names for an instance type and zone; empty if there is none. There is one at
+// most: an order has the largest reservation of each.
+func reservationOf(order launch.Order, instanceType, zone string) string {
 	for _, c := range order.Candidates {
-		if c.Type.Name == f.InstanceType && c.Offering.Zone() == f.Zone {
-			l.Reservations.Exhausted(c.Offering.Label(awsv1.LabelCapacityReservationID))
+		if c.Type.Name == instanceType && c.Offering.Zone() == zone {
+			return c.Offering.Label(awsv1.LabelCapacityReservationID)
 		}
 	}
+	return ""
 }

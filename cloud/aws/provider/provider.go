@@ -40,6 +40,9 @@ const (
 	// startedFor is how long this process knows for which NodeClaim it launched an instance: longer than a launched NodeClaim may stay
 	// without its provider ID, see the launch timeout.
 	startedFor = time.Hour
+	// returnedFor is how long this process knows that the slot of an instance in a reservation is free again: longer than NodeClaims of
+	// terminated instances exist.
+	returnedFor = 15 * time.Minute
 	// freshFor is how long a launch may take to be visible to all controllers.
 	freshFor = 30 * time.Second
 )
@@ -76,8 +79,10 @@ type Provider struct {
 
 	launched *ttlcache.Cache[string, *v1.NodeClaim]
 	// started are the UIDs of the NodeClaims that instances were launched for, by provider ID.
-	started  *ttlcache.Cache[string, types.UID]
-	fresh    *ttlcache.Cache[string, struct{}]
+	started *ttlcache.Cache[string, types.UID]
+	fresh   *ttlcache.Cache[string, struct{}]
+	// returned are instances that were terminated and whose slots in a reservation count as free again.
+	returned *ttlcache.Cache[string, struct{}]
 	recorder *observe.Recorder
 }
 
@@ -96,7 +101,7 @@ func New(o Options) *Provider {
 			Described: observeBatch(o.Metrics, "describe_instances"), Ended: observeBatch(o.Metrics, "terminate_instances"),
 		}),
 		launched: ttlcache.New[string, *v1.NodeClaim](o.Clock, launchedFor), started: ttlcache.New[string, types.UID](o.Clock, startedFor),
-		fresh: ttlcache.New[string, struct{}](o.Clock, freshFor),
+		fresh: ttlcache.New[string, struct{}](o.Clock, freshFor), returned: ttlcache.New[string, struct{}](o.Clock, returnedFor),
 	}
 	p.Instances.SkipTermination(p.Catalog.IsShifted)
 	p.Requests = request.New(request.Options{
@@ -235,9 +240,7 @@ func (p *Provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
 	}
 	err := p.Instances.Terminate(ctx, id)
 	if errors.Is(err, instance.ErrNotFound) {
-		if held := claim.Labels[awsv1.LabelCapacityReservationID]; held != "" {
-			p.Catalog.Reservations.Ended(held)
-		}
+		p.returnSlot(id, claim.Labels[awsv1.LabelCapacityReservationID])
 		return notFound(claim.Status.ProviderID)
 	}
 	if errors.Is(err, instance.ErrShifted) {
@@ -267,6 +270,18 @@ func (p *Provider) Reboot(ctx context.Context, claim *v1.NodeClaim, _ string) er
 		return cloud.NewRebootRejectedError(err)
 	}
 	return err
+}
+
+// returnSlot counts the slot of a terminated instance in a reservation as free, once for each instance: NodeClaims may be deleted again and
+// again until they are gone.
+func (p *Provider) returnSlot(instanceID, reservation string) {
+	if reservation == "" {
+		return
+	}
+	if _, ok := p.returned.Get(instanceID); !ok {
+		p.returned.Set(instanceID, struct{}{})
+		p.Catalog.Reservations.Ended(reservation)
+	}
 }
 
 // InstanceTypes are all types under the class of a pool; none if the class cannot be had.

@@ -21,10 +21,12 @@ const (
 )
 
 // Offering is what can be unavailable: an instance type with a capacity type in a zone; within a placement group and one of its
-// partitions, or outside, where both are empty.
+// partitions, or outside, where both are empty; for reserved capacity, in one reservation.
 type Offering struct {
 	InstanceType, CapacityType, Zone string
 	PlacementGroup, Partition        string
+	// Reservation is the ID of a capacity reservation; empty for capacity that is not reserved, and for what holds for all reservations.
+	Reservation string
 }
 
 // Cache holds the unavailable offerings. Make one with New. It is safe for concurrent use.

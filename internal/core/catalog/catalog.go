@@ -24,7 +24,7 @@ type InstanceType struct {
 	// Groups are the sets of offerings with equal allocatable resources; group 0 is the type without overrides and exists even
 	// if no offering belongs to it.
 	Groups []Group
-	// Offerings are all of them, available or not.
+	// Offerings are all of them, launchable or not.
 	Offerings []Offering
 	// Attachable is the expected number of volumes that can be attached to a node of this type, by driver.
 	Attachable volume.Limits
@@ -50,13 +50,19 @@ type Offering struct {
 	ReservationCapacity int32
 	// Group indexes InstanceType.Groups, or is Unavailable.
 	Group int32
+	// Full is set for an available offering whose reservation has no instance left.
+	Full bool
 }
 
 // Unavailable is the group of offerings that are currently unavailable.
 const Unavailable = -1
 
-// Available reports whether the offering is currently available.
+// Available reports whether the offering is healthy: the cloud offers it, and launches of it did not fail recently. The reservation of an
+// available offering may be full.
 func (o *Offering) Available() bool { return o.Group != Unavailable }
+
+// Launchable reports whether an instance could be launched now: the offering is available and its reservation, if any, is not full.
+func (o *Offering) Launchable() bool { return o.Available() && !o.Full }
 
 // Kind is the part that offerings of different instance types have in common. The offerings of one catalog share it.
 type Kind struct {

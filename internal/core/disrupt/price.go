@@ -34,7 +34,7 @@ type quote struct {
 	lowest, worst float64
 }
 
-// quotes are the instance types of a claim with an available offering, in the order of launches: cheapest first, exotic types last
+// quotes are the instance types of a claim with a launchable offering, in the order of launches: cheapest first, exotic types last
 // unless there are minValues.
 func quotes(list []*catalog.InstanceType, reqs requirement.Set) []quote {
 	out := make([]quote, 0, len(list))
@@ -61,7 +61,7 @@ func quoteOf(it *catalog.InstanceType, reqs requirement.Set) quote {
 	highest := map[string]float64{}
 	for i := range it.Offerings {
 		o := &it.Offerings[i]
-		if !o.Available() || math.IsNaN(o.Price) || !reqs.Intersects(o.Requirements) {
+		if !o.Launchable() || math.IsNaN(o.Price) || !reqs.Intersects(o.Requirements) {
 			continue
 		}
 		q.lowest = min(q.lowest, o.Price)

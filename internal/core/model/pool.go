@@ -33,7 +33,7 @@ type DaemonSet struct {
 	UsesDevices bool
 }
 
-// MinAllocatable returns the entrywise minimum of allocatable over all instance types and available offerings of the pool,
+// MinAllocatable returns the entrywise minimum of allocatable over all instance types and launchable offerings of the pool,
 // before DaemonSets; nil if there are none.
 func (p *Pool) MinAllocatable() resource.Vector {
 	var low resource.Vector
@@ -43,7 +43,7 @@ func (p *Pool) MinAllocatable() resource.Vector {
 		}
 		for i := range t.Offerings {
 			o := &t.Offerings[i]
-			if !o.Available() || !p.Requirements.Intersects(o.Requirements) {
+			if !o.Launchable() || !p.Requirements.Intersects(o.Requirements) {
 				continue
 			}
 			allocatable := t.Groups[o.Group].Allocatable

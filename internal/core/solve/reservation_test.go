@@ -28,7 +28,7 @@ func withReservation(it *catalog.InstanceType, id string, capacity int) *catalog
 			requirement.New(capacityTypeKey, requirement.In, capacityTypeReserved),
 			requirement.New(reservationKey, requirement.In, id),
 		)},
-		Price: 0.001, ReservationCapacity: int32(capacity), Group: map[bool]int32{false: catalog.Unavailable}[capacity > 0],
+		Price: 0.001, ReservationCapacity: int32(capacity), Full: capacity == 0,
 	})
 	it.Requirements = it.Requirements.Replace(requirement.New(capacityTypeKey, requirement.In, "on-demand", capacityTypeReserved))
 	return it
@@ -189,6 +189,39 @@ func TestAPodIsDeferredRatherThanPlacedInAPoolOfLowerWeight(t *testing.T) {
 	plan := Solve(reservedProblem(all, first, pool("second", instanceType("n", 4, 16, 1))))
 	if len(plan.NodeClaims) != 1 || plan.NodeClaims[0].Pool != "first" || len(plan.Deferred) != 1 {
 		t.Errorf("%d claims and %d deferred, want one claim of the first pool and one pod deferred", len(plan.NodeClaims), len(plan.Deferred))
+	}
+}
+
+// TestAFullReservationDefersNoPod: a pool that has nothing but full reservations is no reason to wait. Pods go to other pools, with their
+// preferences relaxed if need be; those that can only use the reservation stay pending.
+func TestAFullReservationDefersNoPod(t *testing.T) {
+	t.Attr("covers", "N232 N233 N234")
+	reservedOnly := func(full bool) *model.Pool {
+		out := pool("reserved", withReservation(instanceType("m", 4, 16, 1), "r-1", 3))
+		out.Weight = 10
+		out.Catalog[0].Offerings = out.Catalog[0].Offerings[len(out.Catalog[0].Offerings)-1:]
+		if full {
+			out.Catalog[0].Offerings[0].Full, out.Catalog[0].Offerings[0].ReservationCapacity = true, 0
+		} else {
+			out.Catalog[0].Offerings[0].Group = catalog.Unavailable // and it still reports capacity
+		}
+		return out
+	}
+	inReserved := requirement.NewSet(requirement.New(capacityTypeKey, requirement.In, capacityTypeReserved))
+	for _, mode := range []compile.ReservedMode{ReservedStrict, ReservedFallback} {
+		for _, full := range []bool{true, false} {
+			all := apart(3)
+			preferring, requiring := *all[0].Shape, *all[0].Shape
+			preferring.Preferred = []model.Preference{{Weight: 1, Terms: inReserved}}
+			requiring.Required = []requirement.Set{inReserved}
+			all[1].Shape, all[2].Shape = &preferring, &requiring
+			pr := reservedProblem(all, reservedOnly(full), pool("ordinary", instanceType("n", 4, 16, 5)))
+			pr.Options.Reserved = mode
+			plan := Solve(pr)
+			if got := held(plan); len(plan.Deferred) != 0 || len(plan.Unschedulable) != 1 || !slices.Equal(plan.Unschedulable[0].Pods, all[2:]) || !slices.Equal(got, []string{"-", "-"}) {
+				t.Errorf("mode %d, full %t: held %v, %d deferred, %d unschedulable, want two ordinary nodes and the pod that requires a reservation unschedulable", mode, full, got, len(plan.Deferred), len(plan.Unschedulable))
+			}
+		}
 	}
 }
 

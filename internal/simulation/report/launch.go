@@ -76,7 +76,7 @@ func (b reporter) offerings(c solve.NodeClaim) []catalog.Offering {
 		for _, t := range pool.Catalog {
 			if t.Name == c.InstanceTypes[0] {
 				return slices.DeleteFunc(slices.Clone(t.Offerings), func(o catalog.Offering) bool {
-					return !o.Available() || !c.Requests.Fits(t.Groups[o.Group].Allocatable)
+					return !o.Launchable() || !c.Requests.Fits(t.Groups[o.Group].Allocatable)
 				})
 			}
 		}

@@ -21,9 +21,9 @@ type Columns struct {
 	defined map[int]bool
 	// read are the labels that were looked up, by key.
 	read map[int]*Label
-	// Kinds are the distinct available offerings, price aside.
+	// Kinds are the distinct launchable offerings, price aside.
 	Kinds []Kind
-	// unavailableKinds are those that are not available; nil until they are needed.
+	// unavailableKinds are those that are not launchable; nil until they are needed.
 	unavailableKinds []Kind
 	// price[kind][column] is in dollars an hour; +Inf where the column has no such offering.
 	Price [][]float64
@@ -94,7 +94,7 @@ func (c *Columns) learnKeys() {
 	}
 }
 
-// Defines reports whether some type, or some available offering, has a requirement on a key.
+// Defines reports whether some type, or some launchable offering, has a requirement on a key.
 func (c *Columns) Defines(key int) bool { return c.defined[key] }
 
 // Label returns the requirements of the types on a key. It is compiled on first use: a catalog has many labels, and few matter
@@ -148,7 +148,7 @@ func (c *Columns) compileOfferings() {
 	for _, it := range c.Types {
 		for i := range it.Offerings {
 			o := &it.Offerings[i]
-			if !o.Available() {
+			if !o.Launchable() {
 				continue
 			}
 			k, ok := known[o.Kind]
@@ -208,7 +208,7 @@ func (c *Columns) Cheapest(kinds bitset.Set) []float64 {
 	return low
 }
 
-// Unavailable are the distinct offerings that are unavailable, price aside, each with the first column of the
+// Unavailable are the distinct offerings that are not launchable, price aside, each with the first column of the
 // types that come in it.
 func (c *Columns) Unavailable() []Kind {
 	if c.unavailableKinds != nil {
@@ -220,7 +220,7 @@ func (c *Columns) Unavailable() []Kind {
 	for _, it := range c.Types {
 		for i := range it.Offerings {
 			o := &it.Offerings[i]
-			if o.Available() {
+			if o.Launchable() {
 				continue
 			}
 			scratch = o.Requirements.AppendIdentity(scratch[:0])
