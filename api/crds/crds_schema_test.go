@@ -11,6 +11,7 @@ import (
 var rewrite = flag.Bool("rewrite", false, "write testdata/*.schema.txt from the definitions, for review")
 
 func TestSchema(t *testing.T) {
+	t.Attr("covers", "N258")
 	definitions, err := crds.Core()
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 // TestAPIServer installs the CRDs in a real API server and lets it judge.
 func TestAPIServer(t *testing.T) {
-	t.Attr("covers", "C325")
+	t.Attr("covers", "C325 N256 N263")
 	log.SetLogger(logr.Discard())
 	definitions, err := crds.Core()
 	if err != nil {

@@ -31,7 +31,10 @@ func duration(text string) v1.NillableDuration {
 
 // TestHashGolden pins the hashes that existing clusters have stored. None may change without a new hash version.
 func TestHashGolden(t *testing.T) {
-	t.Attr("covers", "C166")
+	t.Attr("covers", "C166 N262")
+	if v1.NodePoolHashVersion != "v3" {
+		t.Errorf("the version is %s", v1.NodePoolHashVersion)
+	}
 	taint := corev1.Taint{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoSchedule}
 	a := corev1.Taint{Key: "a", Effect: corev1.TaintEffectNoSchedule}
 	b := corev1.Taint{Key: "b", Effect: corev1.TaintEffectNoExecute}

@@ -167,8 +167,7 @@ func runKubectl(t *testing.T, page, kubeconfig, line string) {
 		return
 	}
 	selects := strings.Contains(command, "jsonpath") || strings.Contains(command, "custom-columns")
-	// The API server drops the field of upstream's 1.15.
-	if selects && !strings.Contains(command, "enclaveOptions") && (len(text) == 0 || regexp.MustCompile(`<none>|^\t|\t\t|\t\n`).Match(text)) {
+	if selects && (len(text) == 0 || regexp.MustCompile(`<none>|^\t|\t\t|\t\n`).Match(text)) {
 		t.Errorf("%s: %s prints nothing for a part:\n%s", page, command, text)
 	}
 }

@@ -67,6 +67,10 @@ func awsCases() []awsCase {
 			accept: "{httpTokens: required}\n{httpTokens: optional}", reject: `{httpTokens: none}`,
 		},
 		{
+			name: "enclaves", at: "spec.enclaveOptions", because: "spec.enclaveOptions",
+			accept: "{enabled: true}\n{enabled: false}", reject: "{}\n{enabled: \"true\"}",
+		},
+		{
 			name: "nested virtualization", at: "spec.cpuOptions", because: "spec.cpuOptions.nestedVirtualization",
 			accept: "{}\n{nestedVirtualization: enabled}\n{nestedVirtualization: disabled}", reject: "{nestedVirtualization: on}\n{nestedVirtualization: \"\"}",
 		},

@@ -63,13 +63,8 @@ type BlockDevice struct {
 // InterfaceType is the kind of a network interface.
 type InterfaceType string
 
-// Kinds of network interfaces.
-const (
-	// InterfaceTypeInterface is an ordinary interface, with addresses.
-	InterfaceTypeInterface InterfaceType = "interface"
-	// InterfaceTypeEFAOnly is an interface of the Elastic Fabric Adapter alone, without addresses.
-	InterfaceTypeEFAOnly InterfaceType = "efa-only"
-)
+// InterfaceTypeEFAOnly is an interface of the Elastic Fabric Adapter alone, without addresses. The other kind, "interface", has addresses.
+const InterfaceTypeEFAOnly InterfaceType = "efa-only"
 
 // NetworkInterface is one network interface.
 type NetworkInterface struct {
@@ -129,6 +124,13 @@ type ConnectionTracking struct {
 	// +kubebuilder:validation:Maximum:=60
 	// +optional
 	UDPTimeout *int32 `json:"udpTimeout,omitempty"`
+}
+
+// EnclaveOptions are options of AWS Nitro Enclaves.
+type EnclaveOptions struct {
+	// enabled lets instances run enclaves. Only types that support them are launched then.
+	// +required
+	Enabled bool `json:"enabled"`
 }
 
 // CPUOptions are options of the processor.

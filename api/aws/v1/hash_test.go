@@ -35,9 +35,16 @@ func baseClass() *awsv1.EC2NodeClass {
 	}}
 }
 
+// maxPods sets the kubelet block to this number of pods.
+func maxPods(text string) func(*awsv1.EC2NodeClassSpec) {
+	return func(s *awsv1.EC2NodeClassSpec) {
+		s.Kubelet = map[string]apiextensionsv1.JSON{"maxPods": {Raw: []byte(text)}}
+	}
+}
+
 // TestHashGolden pins the hashes that existing clusters have stored. None may change without a new hash version.
 func TestHashGolden(t *testing.T) {
-	t.Attr("covers", "A072 A073 A074 A075 A076 A077 A080")
+	t.Attr("covers", "A072 A073 A074 A075 A076 A077 A080 N324 N325 N326 N534")
 	if awsv1.HashVersion != "v6" {
 		t.Errorf("the version is %s", awsv1.HashVersion)
 	}
@@ -74,6 +81,20 @@ func TestHashGolden(t *testing.T) {
 		{"nested virtualization", func(s *awsv1.EC2NodeClassSpec) {
 			s.CPUOptions = &awsv1.CPUOptions{NestedVirtualization: new("enabled")}
 		}, "6157846767212910604"},
+		{"enclaves", func(s *awsv1.EC2NodeClassSpec) { s.EnclaveOptions = &awsv1.EnclaveOptions{Enabled: true} }, "7236976372141148292"},
+		{"no enclaves", func(s *awsv1.EC2NodeClassSpec) { s.EnclaveOptions = &awsv1.EnclaveOptions{} }, "12655667132181172925"},
+		{"name of a disk", func(s *awsv1.EC2NodeClassSpec) { s.BlockDeviceMappings[0].DeviceName = new("map-device-test-3") }, "8979166653850509463"},
+		{"root volume", func(s *awsv1.EC2NodeClassSpec) { s.BlockDeviceMappings[0].RootVolume = true }, "8875796205856543692"},
+		{"deletion of a volume", func(s *awsv1.EC2NodeClassSpec) { s.BlockDeviceMappings[0].EBS.DeleteOnTermination = new(true) }, "1470935115846151531"},
+		{"encryption", func(s *awsv1.EC2NodeClassSpec) { s.BlockDeviceMappings[0].EBS.Encrypted = new(true) }, "5252376125396833097"},
+		{"operations", func(s *awsv1.EC2NodeClassSpec) { s.BlockDeviceMappings[0].EBS.IOPS = new(int64(10)) }, "11651419893470054855"},
+		{"key", func(s *awsv1.EC2NodeClassSpec) { s.BlockDeviceMappings[0].EBS.KMSKeyID = new("test") }, "1488385067008138755"},
+		{"snapshot", func(s *awsv1.EC2NodeClassSpec) { s.BlockDeviceMappings[0].EBS.SnapshotID = new("test") }, "12786013539168652330"},
+		{"throughput", func(s *awsv1.EC2NodeClassSpec) { s.BlockDeviceMappings[0].EBS.Throughput = new(int64(10)) }, "1873429003468556999"},
+		{"type of a volume", func(s *awsv1.EC2NodeClassSpec) { s.BlockDeviceMappings[0].EBS.VolumeType = new("io1") }, "6743466905516550702"},
+		{"110 pods", maxPods("110"), "5128599174861426106"},
+		{"12 pods", maxPods("12"), "2122609974724197883"},
+		{"21 pods", maxPods("21"), "2124167982700961437"},
 		{"selectors", func(s *awsv1.EC2NodeClassSpec) {
 			s.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{ID: "subnet-1"}}
 			s.SecurityGroupSelectorTerms = []awsv1.SecurityGroupSelectorTerm{{ID: "sg-1"}}

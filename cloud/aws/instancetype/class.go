@@ -23,6 +23,8 @@ type Class struct {
 	NetworkInterfaces []*awsv1.NetworkInterface
 	// NestedVirtualization requires processors that support it.
 	NestedVirtualization bool
+	// Enclaves requires types that support Nitro Enclaves.
+	Enclaves bool
 	// TracksConnections says that the class sets connection tracking timeouts.
 	TracksConnections bool
 	// Reservations are those of the class's status; none where reserved capacity is off.
@@ -46,6 +48,7 @@ func ClassOf(class *awsv1.EC2NodeClass) (Class, error) {
 	if o := class.Spec.CPUOptions; o != nil && o.NestedVirtualization != nil {
 		out.NestedVirtualization = *o.NestedVirtualization == "enabled"
 	}
+	out.Enclaves = class.Spec.EnclaveOptions != nil && class.Spec.EnclaveOptions.Enabled
 	return out, nil
 }
 

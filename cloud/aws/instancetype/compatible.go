@@ -12,6 +12,7 @@ import (
 func Compatible(d *Description, c *Class) bool {
 	return familyRuns(d, c) && interfacesFit(d, c) &&
 		(!c.NestedVirtualization || slices.Contains(d.CPUFeatures, featureNestedVirtualization)) &&
+		(!c.Enclaves || d.NitroEnclaves) &&
 		(c.PlacementGroup == nil || slices.Contains(d.PlacementStrategies, c.PlacementGroup.Strategy)) &&
 		(!c.TracksConnections || d.Hypervisor == hypervisorNitro)
 }

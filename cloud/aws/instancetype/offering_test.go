@@ -96,6 +96,8 @@ func TestAvailability(t *testing.T) {
 		{"nested virtualization", func(in *instancetype.Input) {
 			in.Class.NestedVirtualization, in.Description.CPUFeatures = true, []string{"x", "nested-virtualization"}
 		}, usual},
+		{"no enclaves", func(in *instancetype.Input) { in.Class.Enclaves, in.Description.NitroEnclaves = true, false }, nil},
+		{"enclaves", func(in *instancetype.Input) { in.Class.Enclaves, in.Description.NitroEnclaves = true, true }, usual},
 		{"another strategy", func(in *instancetype.Input) {
 			in.Class.PlacementGroup, in.Description.PlacementStrategies = &instancetype.PlacementGroup{ID: "pg-1", Strategy: "cluster"}, []string{"spread"}
 		}, nil},

@@ -44,7 +44,7 @@ func podsOf(types map[string]*cloud.InstanceType) string {
 }
 
 func TestExpressionsForPods(t *testing.T) {
-	t.Attr("covers", "A231")
+	t.Attr("covers", "A231 N317")
 	w := newWorld(t, "m5.large", "m5.xlarge")
 	w.Catalog.EvaluatesExpressions = true
 	w.resolve(func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = kubeletBlock(t, `{"maxPods": "vcpus * 5"}`) })
@@ -307,6 +307,40 @@ func TestFurtherSourcesOfOfferings(t *testing.T) {
 	for _, r := range it.Requirements {
 		if r.Key == v1.CapacityTypeLabelKey && slices.Contains(r.Values, "spot") {
 			t.Error("labels are not those of the offerings")
+		}
+	}
+}
+
+// TestClassesShareOfferingsOnlyIfTheyLaunchTheSame: what a class asks of instances takes effect at once, although instance types are cached.
+func TestClassesShareOfferingsOnlyIfTheyLaunchTheSame(t *testing.T) {
+	t.Attr("covers", "N318 N319")
+	w := newWorld(t, "m5.large", "c5.large")
+	launchable := func() string {
+		var out []string
+		for name, it := range w.list() {
+			if slices.ContainsFunc(it.Offerings, func(o cloud.Offering) bool { return o.Launchable() }) {
+				out = append(out, name)
+			}
+		}
+		slices.Sort(out)
+		return strings.Join(out, ", ")
+	}
+	w.resolve(func(*awsv1.EC2NodeClass) {})
+	all, enabled := launchable(), "enabled"
+	for _, change := range []func(*awsv1.EC2NodeClass){
+		func(c *awsv1.EC2NodeClass) { c.Spec.EnclaveOptions = &awsv1.EnclaveOptions{Enabled: true} },
+		func(c *awsv1.EC2NodeClass) {
+			c.Spec.CPUOptions = &awsv1.CPUOptions{NestedVirtualization: &enabled}
+		},
+	} {
+		before := w.class.DeepCopy().Spec
+		w.resolve(change)
+		if got := launchable(); got == all {
+			t.Errorf("%s can be launched, as without the option", got)
+		}
+		w.resolve(func(c *awsv1.EC2NodeClass) { c.Spec = before })
+		if got := launchable(); got != all {
+			t.Errorf("%s can be launched again, want %s", got, all)
 		}
 	}
 }

@@ -95,6 +95,9 @@ func dryRunType(class *awsv1.EC2NodeClass, types []*cloud.InstanceType, pools []
 			}
 		}
 	}
+	if len(sold) > 0 {
+		types = sold // others may lack what the class asks for, such as enclaves
+	}
 	if len(fit) == 0 {
 		for _, t := range types {
 			if t.Name == "m5.large" || t.Name == "m6g.large" {

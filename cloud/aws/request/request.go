@@ -25,9 +25,6 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
 )
 
-// resourceEnclaves is what pods request that run in isolated parts of an instance.
-const resourceEnclaves corev1.ResourceName = "eks.amazonaws.com/nitro-sandbox"
-
 // templateKey is what candidates have in common that share a launch template.
 type templateKey struct {
 	image         string
@@ -155,9 +152,6 @@ func (b *Builder) template(ctx context.Context, claim *v1.NodeClaim, class *awsv
 		Tenancy: order.Tenancy, Partition: order.Partition, EFAs: m.efas, ReservesCapacity: b.ReservesCapacity,
 		IPv6: strings.Contains(b.Cluster.Facts().DNS, ":"), MetadataHasNoIPv6: strings.HasPrefix(b.Region, "us-iso"),
 		PlacementGroupID: OnlyValue(order.Candidates[0].Type, awsv1.LabelPlacementGroupID),
-	}
-	if q, ok := claim.Spec.Resources.Requests[resourceEnclaves]; ok && !q.IsZero() {
-		in.Enclaves = true
 	}
 	if m.reservation != "" {
 		at := slices.IndexFunc(class.Status.CapacityReservations, func(r awsv1.CapacityReservation) bool { return r.ID == m.reservation })

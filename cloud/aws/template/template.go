@@ -37,7 +37,7 @@ type Input struct {
 	PlacementGroupID      string
 	Partition             string
 	EFAs                  int64
-	Enclaves, IPv6        bool
+	IPv6                  bool
 	MetadataHasNoIPv6     bool
 	Reservation           *awsv1.CapacityReservation
 	ReservesCapacity      bool
@@ -66,7 +66,7 @@ func Build(in Input) (*ec2.CreateLaunchTemplateInput, error) {
 		MetadataOptions:     in.metadata(),
 		NetworkInterfaces:   in.interfaces(),
 		Placement:           placement,
-		EnclaveOptions:      &ec2types.LaunchTemplateEnclaveOptionsRequest{Enabled: aws.Bool(in.Enclaves)},
+		EnclaveOptions:      &ec2types.LaunchTemplateEnclaveOptionsRequest{Enabled: aws.Bool(in.Class.Spec.EnclaveOptions != nil && in.Class.Spec.EnclaveOptions.Enabled)},
 		TagSpecifications:   in.tags(),
 	}
 	if o := in.Class.Spec.CPUOptions; o != nil && o.NestedVirtualization != nil {

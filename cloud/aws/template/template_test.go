@@ -53,7 +53,7 @@ func TestEveryInputNamesAnotherTemplate(t *testing.T) {
 			in.Reservation = &awsv1.CapacityReservation{ID: "cr-1", ReservationType: "capacity-block"}
 		},
 		"may be taken back": func(in *template.Input) { in.Reservation = &awsv1.CapacityReservation{ID: "cr-1", Interruptible: true} },
-		"no reservations":   func(in *template.Input) { in.ReservesCapacity = false }, "enclaves": func(in *template.Input) { in.Enclaves = true },
+		"no reservations":   func(in *template.Input) { in.ReservesCapacity = false }, "enclaves": func(in *template.Input) { in.Class.Spec.EnclaveOptions = &awsv1.EnclaveOptions{Enabled: true} },
 		"IPv6": func(in *template.Input) { in.IPv6 = true }, "group": func(in *template.Input) { in.PlacementGroupID = "pg-1" },
 		"partition": func(in *template.Input) { in.PlacementGroupID, in.Partition = "pg-1", "3" },
 		"groups":    func(in *template.Input) { in.Class.Status.SecurityGroups = in.Class.Status.SecurityGroups[:1] },
@@ -134,8 +134,8 @@ func TestOptions(t *testing.T) {
 		}
 	})
 	t.Run("enclaves", func(t *testing.T) {
-		t.Attr("covers", "A307")
-		_, with := build(t, func(in *template.Input) { in.Enclaves = true })
+		t.Attr("covers", "A307 N318")
+		_, with := build(t, func(in *template.Input) { in.Class.Spec.EnclaveOptions = &awsv1.EnclaveOptions{Enabled: true} })
 		if *plain.EnclaveOptions.Enabled || !*with.EnclaveOptions.Enabled {
 			t.Error("enclaves do not follow what was asked for")
 		}
