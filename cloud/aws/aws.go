@@ -52,8 +52,8 @@ type Settings struct {
 	ReservedENIs            int64
 	// DryRuns says that launches are tried before a class counts as valid.
 	DryRuns bool
-	// ImagesFor and SubnetsFor are how long images and subnets are cached.
-	ImagesFor, SubnetsFor time.Duration
+	// ImagesFor, SubnetsFor and GroupsFor are how long images, subnets and security groups are cached.
+	ImagesFor, SubnetsFor, GroupsFor time.Duration
 	// ReservesCapacity says that capacity reservations are used; StrictMinValues that minValues are not relaxed at launch.
 	ReservesCapacity, StrictMinValues bool
 	// InterruptionQueue is the name of the queue with interruption messages; empty for none.
@@ -164,7 +164,7 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 				Region: config.Region, ReservedENIs: s.ReservedENIs, VMMemoryOverheadPercent: s.VMMemoryOverheadPercent,
 				ReservesCapacity: s.ReservesCapacity, EvaluatesExpressions: s.EvaluatesExpressions, UsesOverlays: s.UsesOverlays,
 			},
-			OfferingSources: s.OfferingSources, Parameters: ssm.NewFromConfig(config), Clock: now, SubnetTTL: s.SubnetsFor, ImageTTL: s.ImagesFor,
+			OfferingSources: s.OfferingSources, Parameters: ssm.NewFromConfig(config), Clock: now, SubnetTTL: s.SubnetsFor, GroupTTL: s.GroupsFor, ImageTTL: s.ImagesFor,
 		},
 		StrictMinValues: s.StrictMinValues, Cluster: controlplane.New(s.ClusterName, eks.NewFromConfig(config)), EC2: calls, Client: c, Metrics: metrics,
 	}

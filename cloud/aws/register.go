@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"k8s.io/client-go/discovery"
@@ -92,7 +93,10 @@ func (e *controllerSet) register(m manager.Manager) error {
 // controllers adds those that follow objects.
 func (e *controllerSet) controllers(m manager.Manager) error {
 	recorder := e.settings.Telemetry.Recorder
-	o := nodeclass.Options{Catalog: e.provider.Catalog, Requests: e.provider.Requests, EC2: e.ec2, Profiles: e.profiles, Client: e.client, Recorder: recorder, DryRuns: e.settings.DryRuns}
+	o := nodeclass.Options{
+		Catalog: e.provider.Catalog, Requests: e.provider.Requests, EC2: e.ec2, Profiles: e.profiles, Client: e.client, Recorder: recorder, DryRuns: e.settings.DryRuns,
+		ValidationTTL: nodeclass.RandomValidationTTL(rand.Int64N),
+	}
 	onlyDeletions := predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: func(event.UpdateEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -91,7 +92,7 @@ var everyGate = options.FeatureGates{
 
 // TestEveryValueReachesTheBinary: every value reaches the binary, false and 0 included.
 func TestEveryValueReachesTheBinary(t *testing.T) {
-	t.Attr("covers", "N390 N391")
+	t.Attr("covers", "N390 N391 N396")
 	got := parsed(t, release{chart: controller, name: "other", namespace: "infra", files: []string{"testdata/every-value.yaml"}})
 	byDefault := options.Default(&settings.Settings{})
 	for name, differs := range map[string]bool{
@@ -105,7 +106,7 @@ func TestEveryValueReachesTheBinary(t *testing.T) {
 		"switches":      onAWS(got).IsolatedVPC && onAWS(got).EKSControlPlane && onAWS(got).EnableZonalShift && onAWS(got).DisableDryRun,
 		"overhead":      onAWS(got).VMMemoryOverheadPercent == 0,
 		"interfaces":    onAWS(got).ReservedENIs == 1,
-		"refresh":       onAWS(got).AMIRefreshInterval != onAWS(byDefault).AMIRefreshInterval && onAWS(got).SubnetRefreshInterval != onAWS(byDefault).SubnetRefreshInterval,
+		"refresh":       onAWS(got).AMIRefreshInterval != onAWS(byDefault).AMIRefreshInterval && onAWS(got).SubnetRefreshInterval != onAWS(byDefault).SubnetRefreshInterval && onAWS(got).SecurityGroupRefreshInterval == 4*time.Minute,
 		"gates of AWS":  onAWS(got).FeatureGates == settings.FeatureGates{NodeClassCEL: true, DRANVIDIAGPU: true, DRAEFA: true, RebootForRepair: true},
 		"cluster":       onAWS(got).ClusterEndpoint == "https://other.example.com" && onAWS(got).ClusterCABundle == "QUJD" && onAWS(got).InterruptionQueue == "one",
 	} {

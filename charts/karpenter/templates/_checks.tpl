@@ -11,6 +11,9 @@
 {{- if and .Values.networkPolicy.enabled .Values.hostNetwork }}
 {{- $problems = append $problems "networkPolicy.enabled and hostNetwork are both true: NetworkPolicies do not apply to pods on the host network. Set one of them to false" }}
 {{- end }}
+{{- with include "karpenter.deviceConflicts" . }}
+{{- $problems = append $problems (printf "settings.enableDRA is mutually exclusive with %s: unset them, or unset settings.enableDRA" .) }}
+{{- end }}
 {{- with include "karpenter.unknownAlerts" . }}{{ $problems = append $problems . }}{{ end }}
 {{- if $problems }}{{ fail (join "\n" $problems) }}{{ end }}
 {{- end }}

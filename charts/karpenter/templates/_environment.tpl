@@ -30,7 +30,7 @@
 {{- include "karpenter.text" (list "BATCH_IDLE_DURATION" $s.batchIdleDuration) }}
 {{- include "karpenter.text" (list "PREFERENCE_POLICY" $s.preferencePolicy) }}
 {{- include "karpenter.text" (list "MIN_VALUES_POLICY" $s.minValuesPolicy) }}
-{{- include "karpenter.variable" (list "IGNORE_DRA_REQUESTS" $s.ignoreDRARequests) }}
+{{- include "karpenter.variable" (list "IGNORE_DRA_REQUESTS" (include "karpenter.ignoresDevices" .)) }}
 {{- include "karpenter.text" (list "SCHEDULER_CONFIG" $s.schedulerConfig) }}
 {{- include "karpenter.variable" (list "DISABLE_CLUSTER_STATE_OBSERVABILITY" $s.disableClusterStateObservability) }}
 - name: FEATURE_GATES
@@ -59,6 +59,7 @@
 {{- include "karpenter.variable" (list "RESERVED_ENIS" $s.reservedENIs) }}
 {{- include "karpenter.text" (list "AMI_REFRESH_INTERVAL" $s.amiRefreshInterval) }}
 {{- include "karpenter.text" (list "SUBNET_REFRESH_INTERVAL" $s.subnetRefreshInterval) }}
+{{- include "karpenter.text" (list "SECURITY_GROUP_REFRESH_INTERVAL" $s.securityGroupRefreshInterval) }}
 - name: AWS_FEATURE_GATES
   value: {{ include "karpenter.awsFeatureGates" . | quote }}
 {{- end }}

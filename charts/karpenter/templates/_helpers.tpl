@@ -130,10 +130,37 @@ annotations and the prefix of their level.
 {{- join "," $gates }}
 {{- end }}
 
-{{- /* All feature gates of the provider for AWS. Those without a value are off. */}}
+{{- /* All feature gates of the provider for AWS. Those without a value are off, or as settings.enableDRA says. */}}
 {{- define "karpenter.awsFeatureGates" -}}
 {{- $gates := .Values.settings.awsFeatureGates -}}
-NodeClassCEL={{ default false $gates.nodeClassCEL }},DRANVIDIAGPU={{ default false $gates.draNVIDIAGPU }},DRAEFA={{ default false $gates.draEFA }},RebootForRepair={{ default false $gates.rebootForRepair }}
+{{- $devices := .Values.settings.enableDRA -}}
+NodeClassCEL={{ default false $gates.nodeClassCEL }},DRANVIDIAGPU={{ default $devices $gates.draNVIDIAGPU }},DRAEFA={{ default $devices $gates.draEFA }},RebootForRepair={{ default false $gates.rebootForRepair }}
+{{- end }}
+
+{{- /* Whether pods with resource claims are rejected: "true" or "false". */}}
+{{- define "karpenter.ignoresDevices" -}}
+{{- $s := .Values.settings -}}
+{{- $gates := $s.awsFeatureGates -}}
+{{- $gated := and (eq $s.cloudProvider "aws") (or (eq (toString $gates.draNVIDIAGPU) "true") (eq (toString $gates.draEFA) "true")) -}}
+{{- if or (eq (toString $s.enableDRA) "true") $gated -}}
+false
+{{- else if kindIs "invalid" $s.ignoreDRARequests -}}
+true
+{{- else -}}
+{{ $s.ignoreDRARequests }}
+{{- end }}
+{{- end }}
+
+{{- /* Settings that settings.enableDRA stands for and that are set beside it; empty if there are none. */}}
+{{- define "karpenter.deviceConflicts" -}}
+{{- $s := .Values.settings -}}
+{{- $set := list -}}
+{{- if eq (toString $s.enableDRA) "true" -}}
+{{- range $key, $value := dict "settings.awsFeatureGates.draNVIDIAGPU" $s.awsFeatureGates.draNVIDIAGPU "settings.awsFeatureGates.draEFA" $s.awsFeatureGates.draEFA "settings.ignoreDRARequests" $s.ignoreDRARequests -}}
+{{- if not (kindIs "invalid" $value) }}{{ $set = append $set $key }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- join ", " $set -}}
 {{- end }}
 
 {{- define "karpenter.subjects" -}}
@@ -180,7 +207,7 @@ NodeClassCEL={{ default false $gates.nodeClassCEL }},DRANVIDIAGPU={{ default fal
 - apiGroups: [""]
   resources: [nodes/status]
   verbs: [patch]
-{{- if ne (toString .Values.settings.ignoreDRARequests) "true" }}
+{{- if ne (include "karpenter.ignoresDevices" .) "true" }}
 - apiGroups: [resource.k8s.io]
   resources: [resourceslices] # devices of simulated nodes
   verbs: [create]

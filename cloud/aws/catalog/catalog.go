@@ -65,8 +65,8 @@ type Options struct {
 	Shifts *zonalshift.Watch
 	// OfferingSources are further sources of offerings, in order.
 	OfferingSources []instancetype.OfferingSource
-	// SubnetTTL and ImageTTL are how long subnets and images are cached.
-	SubnetTTL, ImageTTL time.Duration
+	// SubnetTTL, GroupTTL and ImageTTL are how long subnets, security groups and images are cached.
+	SubnetTTL, GroupTTL, ImageTTL time.Duration
 }
 
 // Catalog resolves instance types. Make one with New; it is safe for concurrent use.
@@ -95,7 +95,7 @@ func New(o Options) *Catalog {
 		memories: discoveredMemory{seen: ttlcache.New[string, int64](o.Clock, seenFor)},
 	}
 	c.Finder = discovery.New(discovery.Options{
-		EC2: o.EC2, Parameters: o.Parameters, Clock: o.Clock, Addresses: c.Addresses, Reservations: c.Reservations, SubnetTTL: o.SubnetTTL, ImageTTL: o.ImageTTL,
+		EC2: o.EC2, Parameters: o.Parameters, Clock: o.Clock, Addresses: c.Addresses, Reservations: c.Reservations, SubnetTTL: o.SubnetTTL, GroupTTL: o.GroupTTL, ImageTTL: o.ImageTTL,
 	})
 	return c
 }

@@ -5,6 +5,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -60,8 +61,8 @@ type Options struct {
 	// Addresses receives the free addresses of subnets, Reservations the capacity left of reservations.
 	Addresses    *subnet.Ledger
 	Reservations *reservation.Ledger
-	// SubnetTTL and ImageTTL are how long subnets and images are cached; 0 for a minute.
-	SubnetTTL, ImageTTL time.Duration
+	// SubnetTTL, GroupTTL and ImageTTL are how long subnets, security groups and images are cached; 0 for a minute.
+	SubnetTTL, GroupTTL, ImageTTL time.Duration
 }
 
 // Finder resolves the selectors of classes. Make one with New. It is safe for concurrent use.
@@ -81,15 +82,12 @@ type Finder struct {
 
 // New returns a finder with empty caches.
 func New(o Options) *Finder {
-	if o.SubnetTTL == 0 {
-		o.SubnetTTL = defaultTTL
-	}
-	if o.ImageTTL == 0 {
-		o.ImageTTL = defaultTTL
+	for _, ttl := range []*time.Duration{&o.SubnetTTL, &o.GroupTTL, &o.ImageTTL} {
+		*ttl = cmp.Or(*ttl, defaultTTL)
 	}
 	return &Finder{
 		Options: o,
-		subnets: ttlcache.New[string, []awsv1.Subnet](o.Clock, o.SubnetTTL), groups: ttlcache.New[string, []awsv1.SecurityGroup](o.Clock, defaultTTL),
+		subnets: ttlcache.New[string, []awsv1.Subnet](o.Clock, o.SubnetTTL), groups: ttlcache.New[string, []awsv1.SecurityGroup](o.Clock, o.GroupTTL),
 		images: ttlcache.New[string, []image.Found](o.Clock, o.ImageTTL), aliases: ttlcache.New[string, parameter](o.Clock, aliasTTL),
 		parameters: ttlcache.New[string, parameter](o.Clock, parameterTTL), reservations: ttlcache.New[string, []ec2types.CapacityReservation](o.Clock, defaultTTL),
 		placementGroups: ttlcache.New[string, *PlacementGroup](o.Clock, defaultTTL), lastPlacementGroups: ttlcache.New[string, *PlacementGroup](o.Clock, staleTTL),

@@ -170,3 +170,25 @@ func TestWindowsIsTriedWithUsualTypes(t *testing.T) {
 		t.Errorf("Linux is tried with %s", got)
 	}
 }
+
+// TestResultsOfDryRunsLastFromProcessToProcess: half an hour, give or take five minutes.
+func TestResultsOfDryRunsLastFromProcessToProcess(t *testing.T) {
+	t.Attr("covers", "N309")
+	shortest := nodeclass.RandomValidationTTL(func(int64) int64 { return 0 })
+	longest := nodeclass.RandomValidationTTL(func(n int64) int64 { return n - 1 })
+	if shortest != 25*time.Minute || longest != 35*time.Minute {
+		t.Errorf("from %s to %s", shortest, longest)
+	}
+	for _, ttl := range []time.Duration{shortest, longest} {
+		w := newWorld(t, func(_ *provider.Options, o *nodeclass.Options) { o.ValidationTTL = ttl })
+		w.account.Fail("RunInstances", "UnauthorizedOperation", "no", -1)
+		w.add(nil)
+		const failed = "False RunInstancesAuthCheckFailed: Controller isn't authorized to call ec2:RunInstances: User is not authorized"
+		w.expect(awsv1.ConditionTypeValidationSucceeded, failed)
+		w.account.Recover("RunInstances")
+		w.clock.Step(ttl - time.Second)
+		w.expect(awsv1.ConditionTypeValidationSucceeded, failed)
+		w.clock.Step(2 * time.Second)
+		w.expect(awsv1.ConditionTypeReady, "True")
+	}
+}

@@ -5,6 +5,7 @@
 package nodeclass
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,8 @@ type Options struct {
 	Recorder *observe.Recorder
 	// DryRuns says that a class is validated with dry-run calls.
 	DryRuns bool
+	// ValidationTTL is how long the result of dry runs is cached; 0 for half an hour. See RandomValidationTTL.
+	ValidationTTL time.Duration
 }
 
 // Controller reconciles EC2NodeClasses. Make one with New.
@@ -65,7 +68,7 @@ type Controller struct {
 
 // New makes a controller.
 func New(o Options) *Controller {
-	return &Controller{Options: o, validations: ttlcache.New[string, cachedValidation](o.Catalog.Clock, validationTTL)}
+	return &Controller{Options: o, validations: ttlcache.New[string, cachedValidation](o.Catalog.Clock, cmp.Or(o.ValidationTTL, validationTTL))}
 }
 
 // step is one part of the status. It returns when to look again; 0 for never.

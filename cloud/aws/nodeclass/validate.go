@@ -28,8 +28,9 @@ import (
 )
 
 const (
-	// validationTTL is how long the result of a dry run is cached.
-	validationTTL = 30 * time.Minute
+	// validationTTL is how long the result of a dry run is cached, within validationSpread.
+	validationTTL    = 30 * time.Minute
+	validationSpread = 5 * time.Minute
 	// patience is the requeue delay of an inconclusive validation.
 	patience = 10 * time.Second
 )
@@ -47,6 +48,12 @@ const validated = awsv1.ConditionTypeValidationSucceeded
 
 // errAgain reports an inconclusive validation.
 var errAgain = errors.New("validation has to wait")
+
+// RandomValidationTTL returns how long a process caches the results of dry runs: half an hour, give or take five minutes, so that the
+// controllers of an account do not all try at the same time. Random returns numbers from 0 to less than its argument.
+func RandomValidationTTL(random func(n int64) int64) time.Duration {
+	return validationTTL - validationSpread + time.Duration(random(int64(2*validationSpread)+1))
+}
 
 // validate says whether instances could be launched with the class: first what the class itself shows, then by trying.
 func (c *Controller) validate(ctx context.Context, class *awsv1.EC2NodeClass, set condition.Set) (time.Duration, error) {

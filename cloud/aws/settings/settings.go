@@ -39,11 +39,13 @@ type Settings struct {
 	// AMIRefreshInterval and SubnetRefreshInterval are how long images and subnets are cached.
 	AMIRefreshInterval    time.Duration `name:"ami-refresh-interval" envvar:"AMI_REFRESH_INTERVAL" group:"AWS" default:"1m" help:"aws: how long discovered images are cached, at least 1m."`
 	SubnetRefreshInterval time.Duration `name:"subnet-refresh-interval" envvar:"SUBNET_REFRESH_INTERVAL" group:"AWS" default:"1m" help:"aws: how long discovered subnets are cached, at least 1m."`
+	// SecurityGroupRefreshInterval is how long security groups are cached.
+	SecurityGroupRefreshInterval time.Duration `name:"security-group-refresh-interval" envvar:"SECURITY_GROUP_REFRESH_INTERVAL" group:"AWS" default:"1m" help:"aws: how long discovered security groups are cached, at least 1m."`
 	// FeatureGates switches features of this provider.
 	FeatureGates FeatureGates `name:"aws-feature-gates" envvar:"AWS_FEATURE_GATES" group:"AWS" placeholder:"NAME=BOOL,..." default:"NodeClassCEL=false,DRANVIDIAGPU=false,DRAEFA=false,RebootForRepair=false" help:"aws: feature gates of the provider; unknown ones are logged and ignored."`
 }
 
-// shortestRefresh is the shortest time that images and subnets may be cached for.
+// shortestRefresh is the shortest time that images, subnets and security groups may be cached for.
 const shortestRefresh = time.Minute
 
 // Provider implements options.ProviderSettings.
@@ -68,6 +70,9 @@ func (a *Settings) Validate(chosen bool, refuse options.Refuse) {
 	}
 	if a.SubnetRefreshInterval < shortestRefresh {
 		refuse("subnet-refresh-interval", "SUBNET_REFRESH_INTERVAL", a.SubnetRefreshInterval, "subnet-refresh-interval must be at least 1m")
+	}
+	if a.SecurityGroupRefreshInterval < shortestRefresh {
+		refuse("security-group-refresh-interval", "SECURITY_GROUP_REFRESH_INTERVAL", a.SecurityGroupRefreshInterval, "security-group-refresh-interval must be at least 1m")
 	}
 }
 

@@ -44,11 +44,12 @@ var awsSettings = []struct {
 	{"enable-zonal-shift", "false", "ENABLE_ZONAL_SHIFT", "true", func(o Settings) any { return o.EnableZonalShift }, false, true, false},
 	{"ami-refresh-interval", "2m", "AMI_REFRESH_INTERVAL", "3m", func(o Settings) any { return o.AMIRefreshInterval }, 2 * time.Minute, 3 * time.Minute, time.Minute},
 	{"subnet-refresh-interval", "2m", "SUBNET_REFRESH_INTERVAL", "3m", func(o Settings) any { return o.SubnetRefreshInterval }, 2 * time.Minute, 3 * time.Minute, time.Minute},
+	{"security-group-refresh-interval", "2m", "SECURITY_GROUP_REFRESH_INTERVAL", "3m", func(o Settings) any { return o.SecurityGroupRefreshInterval }, 2 * time.Minute, 3 * time.Minute, time.Minute},
 	{"aws-feature-gates", "NodeClassCEL=false", "AWS_FEATURE_GATES", "NodeClassCEL=true", func(o Settings) any { return o.FeatureGates.NodeClassCEL }, false, true, false},
 }
 
 func TestPrecedenceOfAWSSettings(t *testing.T) {
-	t.Attr("covers", "A354")
+	t.Attr("covers", "A354 N307")
 	for _, tc := range awsSettings {
 		t.Run(tc.flag, func(t *testing.T) {
 			arg, env := "--"+tc.flag+"="+tc.onFlag, lookup(map[string]string{tc.env: tc.inEnv})
@@ -74,7 +75,7 @@ func TestPrecedenceOfAWSSettings(t *testing.T) {
 }
 
 func TestWhatCannotBeRightOnAWSIsRefused(t *testing.T) {
-	t.Attr("covers", "A355")
+	t.Attr("covers", "A355 N307")
 	for _, tc := range []struct{ name, arg, want string }{
 		{"relative endpoint", "--cluster-endpoint=/api", "cluster endpoint URL is not valid"},
 		{"endpoint without host", "--cluster-endpoint=https://:443", "cluster endpoint URL is not valid"},
@@ -84,6 +85,7 @@ func TestWhatCannotBeRightOnAWSIsRefused(t *testing.T) {
 		{"negative interfaces", "--reserved-enis=-1", "reserved-enis cannot be negative"},
 		{"images too often", "--ami-refresh-interval=59s", "ami-refresh-interval must be at least 1m"},
 		{"subnets too often", "--subnet-refresh-interval=59s", "subnet-refresh-interval must be at least 1m"},
+		{"security groups too often", "--security-group-refresh-interval=59s", "security-group-refresh-interval must be at least 1m"},
 		{"overhead is text", "--vm-memory-overhead-percent=ten", "a number such as 0.075"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
