@@ -16,11 +16,12 @@ import (
 // planSettings are the settings of the controller that change plans, as flags of simulate and explain. For a cluster, those that no flag
 // sets are those that its controller publishes there.
 type planSettings struct {
-	PreferencePolicy  options.PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" default:"Respect" help:"What soft affinities may cost: nodes (Respect), no additional node (Economical), or nothing (Ignore)."`
-	MinValuesPolicy   options.MinValuesPolicy  `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
-	SchedulerConfig   options.SchedulerConfig  `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
-	IgnoreDRARequests bool                     `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Reject pods with resource claims (${default}); =false allocates devices to them."`
-	FeatureGates      options.GateChanges      `name:"feature-gates" envvar:"FEATURE_GATES" placeholder:"GATE=BOOL,..." help:"Feature gates to change. ReservedCapacity, NodeOverlay, CapacityBuffer and, for explain, SpotToSpotConsolidation have an effect."`
+	PreferencePolicy      options.PreferencePolicy      `name:"preference-policy" envvar:"PREFERENCE_POLICY" default:"Respect" help:"What soft affinities may cost: nodes (Respect), no additional node (Economical), or nothing (Ignore)."`
+	MinValuesPolicy       options.MinValuesPolicy       `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
+	ConsolidateAfterScope options.ConsolidateAfterScope `name:"consolidate-after-scope" envvar:"CONSOLIDATE_AFTER_SCOPE" default:"SourceAndDestination" help:"For explain, what a node is spared within its consolidateAfter: being consolidated (Source), or receiving pods as well (SourceAndDestination)."`
+	SchedulerConfig       options.SchedulerConfig       `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
+	IgnoreDRARequests     bool                          `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Reject pods with resource claims (${default}); =false allocates devices to them."`
+	FeatureGates          options.GateChanges           `name:"feature-gates" envvar:"FEATURE_GATES" placeholder:"GATE=BOOL,..." help:"Feature gates to change. ReservedCapacity, NodeOverlay, CapacityBuffer and, for explain, SpotToSpotConsolidation have an effect."`
 
 	ControllerNamespace string `name:"controller-namespace" placeholder:"NAMESPACE" help:"Namespace of the controller whose published settings are used; otherwise all namespaces are searched."`
 
@@ -44,6 +45,7 @@ func (p *planSettings) simulation() simulation.Options {
 		AllocateDevices:     !p.IgnoreDRARequests,
 		DefaultSpread:       p.SchedulerConfig.DefaultConstraints(),
 		SpotToSpot:          gates.SpotToSpotConsolidation,
+		OpensDestinations:   p.ConsolidateAfterScope == options.ConsolidateAfterSource,
 		IgnoreReservations:  !gates.ReservedCapacity,
 		IgnoreOverlays:      !gates.NodeOverlay,
 		IgnoreBuffers:       !gates.CapacityBuffer,

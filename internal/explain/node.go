@@ -106,6 +106,9 @@ func (s *analysis) verdict(reason disrupt.Reason, c disrupt.Candidate) Verdict {
 	v := Verdict{Reason: string(reason), Wanted: wanted}
 	if o.Code != "" {
 		shown := s.obstacle(o)
+		if reason == disrupt.Underutilized {
+			s.addClosedDestinations(&shown, o, c)
+		}
 		v.Obstacle = &shown
 		return v
 	}

@@ -3,6 +3,7 @@ package explain
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +43,11 @@ func full(objects []client.Object) {
 // budgets replaces the budgets of NodePool web.
 func budgets(list ...v1.Budget) func([]client.Object) {
 	return change("web", func(p *v1.NodePool) { p.Spec.Disruption.Budgets = list })
+}
+
+// recent makes node-2 one whose pods have just changed.
+func recent(objects []client.Object) {
+	change("web-2", func(c *v1.NodeClaim) { c.Status.LastPodEventTime = metav1.NewTime(noon()) })(objects)
 }
 
 func drifted(claim string) func([]client.Object) {
@@ -141,6 +147,11 @@ func TestNode(t *testing.T) {
 		})}, spare + "  Empty: no: node has not been quiet for consolidateAfter\n    until 2026-01-02T12:00:30Z\n" +
 			"    what would help: Wait, or lower consolidateAfter of the NodePool.\n" + current + empty},
 		{"capacity on other nodes", "node-1", changes{quiet, free}, front + used + current + "  Underutilized: would be deleted, saving $0.1086/h, now\n"},
+		{"a closed destination", "node-1", changes{quiet, free, recent}, front + used + current +
+			"  Underutilized: blocked: can't replace with a cheaper node\n" +
+			"    it costs $0.1086/h, what could replace it at least $0.1086/h: $0.0000 too much; its pods would fit on nodes that are within their consolidateAfter: node-2\n" +
+			"    until 2026-01-02T12:00:30Z\n" +
+			"    what would help: Wait until these nodes had no pod events for the consolidateAfter of their NodePool, or start the controller with --consolidate-after-scope=Source.\n"},
 		{"drifted", "node-1", changes{quiet, free, full, drifted("web-1")}, front + used +
 			"  Drifted: would be replaced by c-4x-amd64-linux, saving $0.0000/h, now\n" +
 			"  Underutilized: blocked: can't replace with a cheaper node\n" +
@@ -173,6 +184,17 @@ func TestNode(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestOpenDestinations: with the scope Source, consolidateAfter closes no node to the pods of another.
+func TestOpenDestinations(t *testing.T) {
+	t.Attr("covers", "N271")
+	q := shop(t, quiet, free, recent)
+	q.Options.OpensDestinations = true
+	got, err := AboutNode(context.Background(), q, "node-1")
+	if err != nil || !strings.HasSuffix(got.Text(), "  Underutilized: would be deleted, saving $0.1086/h, now\n") {
+		t.Errorf("%v\n%s", err, got.Text())
 	}
 }
 

@@ -26,6 +26,8 @@ type Obstacle struct {
 	// Pods are the namespace/name of pods that are the obstacle, PodDisruptionBudgets those of the budgets.
 	Pods                 []string `json:"pods,omitempty"`
 	PodDisruptionBudgets []string `json:"podDisruptionBudgets,omitempty"`
+	// ClosedDestinations are nodes that would take the pods if they were not within the consolidateAfter of their NodePool.
+	ClosedDestinations []string `json:"closedDestinations,omitempty"`
 	// PaidPerHour is what the node costs, LeastPerHour the least that a replacement would cost, in dollars.
 	PaidPerHour  float64 `json:"paidPerHour,omitempty"`
 	LeastPerHour float64 `json:"leastPerHour,omitempty"`
@@ -89,6 +91,39 @@ func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
 		}
 	}
 	return out
+}
+
+// maxClosedDestinations is how many closed destinations a detail names.
+const maxClosedDestinations = 5
+
+// addClosedDestinations adds the nodes that would take the pods of c, so that it could be consolidated, if they were not within the
+// consolidateAfter of their pools.
+func (s *analysis) addClosedDestinations(shown *Obstacle, o disrupt.Obstacle, c disrupt.Candidate) {
+	if !o.Code.OfSimulation() {
+		return
+	}
+	closed := s.input.ClosedDestinations([]disrupt.Candidate{c}, func() bool { return false })[c.Node.ID]
+	if len(closed) == 0 {
+		return
+	}
+	var until time.Time
+	for _, n := range closed {
+		shown.ClosedDestinations = append(shown.ClosedDestinations, n.NodeName)
+		if end := time.Unix(0, n.Disruption.LastPodEvent).Add(s.input.Pools[n.Pool].ConsolidateAfter); end.After(until) {
+			until = end.UTC()
+		}
+	}
+	slices.Sort(shown.ClosedDestinations)
+	named := shown.ClosedDestinations
+	if len(named) > maxClosedDestinations {
+		named = slices.Concat(named[:maxClosedDestinations], []string{fmt.Sprintf("%d more", len(named)-maxClosedDestinations)})
+	}
+	if shown.Detail != "" {
+		shown.Detail += "; "
+	}
+	shown.Detail += "its pods would fit on nodes that are within their consolidateAfter: " + strings.Join(named, ", ")
+	shown.Help = "Wait until these nodes had no pod events for the consolidateAfter of their NodePool, or start the controller with --consolidate-after-scope=Source."
+	shown.Until = &until
 }
 
 // expected are the pending pods that are nominated to the node.

@@ -15,6 +15,8 @@ type DisruptionMetrics struct {
 	EligibleNodes *prometheus.GaugeVec
 	// ConsolidationTimeouts has label consolidation_type; starts at 0 for single and multi.
 	ConsolidationTimeouts *prometheus.CounterVec
+	// ClosedDestinations has label nodepool.
+	ClosedDestinations *prometheus.CounterVec
 	// FailedValidations has label consolidation_type.
 	FailedValidations *prometheus.CounterVec
 	// QueueFailures has labels decision, reason, consolidation_type. Upstream puts the decision into the last
@@ -38,6 +40,8 @@ func newDisruptionMetrics(b *MetricBuilder) DisruptionMetrics {
 			"Nodes that could be disrupted.", "reason"),
 		ConsolidationTimeouts: b.Counters("karpenter_voluntary_disruption_consolidation_timeouts_total",
 			"Searches for a consolidation that timed out.", "consolidation_type"),
+		ClosedDestinations: b.Counters("karpenter_voluntary_disruption_closed_destinations_total",
+			"Evaluations in which a node was not consolidated only because nodes that would take its pods were within their consolidateAfter.", "nodepool"),
 		FailedValidations: b.Counters("karpenter_voluntary_disruption_failed_validations_total",
 			"Candidates that were not valid when a command was validated.", "consolidation_type"),
 		QueueFailures: b.Counters("karpenter_voluntary_disruption_queue_failures_total",

@@ -91,7 +91,7 @@ func fillEverySeries(m *Metrics, client *APIClientMetrics) {
 		m.NodeClaims.Created, m.NodeClaims.Terminated, m.NodeClaims.Disrupted, m.NodeClaims.UnhealthyDisrupted, m.Nodes.Created, m.Nodes.Terminated,
 		m.Nodes.Drained, m.Nodes.Reboots, m.NodePools.CostTrackerErrors, m.Pods.EvictionRequests, m.Pods.Drained, m.Pods.DisruptionInitiated, m.Disruption.Decisions,
 		m.Disruption.DecisionsByNodePool, m.Disruption.ConsolidationTimeouts, m.Disruption.FailedValidations, m.Disruption.QueueFailures,
-		m.Disruption.ConsolidationMoves, m.Scheduler.Panics, m.CloudProvider.Errors, client.Requests,
+		m.Disruption.ConsolidationMoves, m.Disruption.ClosedDestinations, m.Scheduler.Panics, m.CloudProvider.Errors, client.Requests,
 	}
 	gauges := []*prometheus.GaugeVec{
 		m.NodePools.Cost, m.NodePools.Unpriced, m.NodePools.AllowedDisruptions, m.NodePools.NodesConsumingBudgets, m.Disruption.EligibleNodes,

@@ -105,6 +105,8 @@ type Scheduling struct {
 	PreferencePolicy PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" group:"Scheduling" default:"Respect" help:"What soft affinities and ScheduleAnyway spread may cost: additional nodes (Respect), no additional node (Economical), or nothing (Ignore)."`
 	// MinValuesPolicy is the treatment of minValues that cannot be met.
 	MinValuesPolicy MinValuesPolicy `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" group:"Scheduling" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
+	// ConsolidateAfterScope is what consolidateAfter protects.
+	ConsolidateAfterScope ConsolidateAfterScope `name:"consolidate-after-scope" envvar:"CONSOLIDATE_AFTER_SCOPE" group:"Scheduling" default:"SourceAndDestination" help:"What a node is spared within its consolidateAfter: being consolidated (Source), and receiving pods of consolidated nodes as well (SourceAndDestination)."`
 	// IgnoreDRARequests rejects pods with resource claims instead of simulating their allocation.
 	IgnoreDRARequests bool `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" group:"Scheduling" default:"true" help:"Reject pods with resource claims (${default}); =false simulates their allocation."`
 	// Config is the scheduler configuration document.
@@ -127,6 +129,9 @@ type KWOK struct {
 // PreferencePolicy is what may be launched for preferred scheduling terms.
 type PreferencePolicy string
 
+// ConsolidateAfterScope is what a node is spared within the consolidateAfter of its pool.
+type ConsolidateAfterScope string
+
 // MinValuesPolicy is the treatment of requirements whose minValues cannot be met.
 type MinValuesPolicy string
 
@@ -141,6 +146,9 @@ const (
 	PreferenceRespect    PreferencePolicy = "Respect"
 	PreferenceEconomical PreferencePolicy = "Economical"
 	PreferenceIgnore     PreferencePolicy = "Ignore"
+
+	ConsolidateAfterSource               ConsolidateAfterScope = "Source"
+	ConsolidateAfterSourceAndDestination ConsolidateAfterScope = "SourceAndDestination"
 
 	MinValuesStrict     MinValuesPolicy = "Strict"
 	MinValuesBestEffort MinValuesPolicy = "BestEffort"

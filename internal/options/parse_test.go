@@ -27,6 +27,7 @@ func TestDefaults(t *testing.T) {
 		Scheduling: Scheduling{
 			BatchMaxDuration: 10 * time.Second, BatchIdleDuration: time.Second,
 			PreferencePolicy: PreferenceRespect, MinValuesPolicy: MinValuesStrict, IgnoreDRARequests: true,
+			ConsolidateAfterScope: ConsolidateAfterSourceAndDestination,
 		},
 		FeatureGates:  FeatureGates{ReservedCapacity: true},
 		CloudProvider: CloudProviderKWOK,
@@ -64,6 +65,7 @@ var settings = []struct {
 	{"preference-policy", "Respect", "PREFERENCE_POLICY", "Ignore", func(o Options) any { return o.Scheduling.PreferencePolicy }, PreferenceRespect, PreferenceIgnore},
 	{"preference-policy", "Respect", "PREFERENCE_POLICY", "Economical", func(o Options) any { return o.Scheduling.PreferencePolicy }, PreferenceRespect, PreferenceEconomical},
 	{"min-values-policy", "Strict", "MIN_VALUES_POLICY", "BestEffort", func(o Options) any { return o.Scheduling.MinValuesPolicy }, MinValuesStrict, MinValuesBestEffort},
+	{"consolidate-after-scope", "SourceAndDestination", "CONSOLIDATE_AFTER_SCOPE", "Source", func(o Options) any { return o.Scheduling.ConsolidateAfterScope }, ConsolidateAfterSourceAndDestination, ConsolidateAfterSource},
 	{"ignore-dra-requests", "true", "IGNORE_DRA_REQUESTS", "false", func(o Options) any { return o.Scheduling.IgnoreDRARequests }, true, false},
 	{
 		"feature-gates", "NodeRepair=true", "FEATURE_GATES", "NodeOverlay=true", func(o Options) any { return o.FeatureGates },

@@ -26,13 +26,14 @@ const (
 // ConfigMaps.
 func (o *Options) Published(of map[string]string) (map[string]string, error) {
 	out := map[string]string{
-		"cloud-provider":      string(o.CloudProvider),
-		"feature-gates":       o.FeatureGates.String(),
-		"preference-policy":   string(o.Scheduling.PreferencePolicy),
-		"min-values-policy":   string(o.Scheduling.MinValuesPolicy),
-		"ignore-dra-requests": strconv.FormatBool(o.Scheduling.IgnoreDRARequests),
-		"batch-max-duration":  o.Scheduling.BatchMaxDuration.String(),
-		"batch-idle-duration": o.Scheduling.BatchIdleDuration.String(),
+		"cloud-provider":          string(o.CloudProvider),
+		"feature-gates":           o.FeatureGates.String(),
+		"preference-policy":       string(o.Scheduling.PreferencePolicy),
+		"min-values-policy":       string(o.Scheduling.MinValuesPolicy),
+		"consolidate-after-scope": string(o.Scheduling.ConsolidateAfterScope),
+		"ignore-dra-requests":     strconv.FormatBool(o.Scheduling.IgnoreDRARequests),
+		"batch-max-duration":      o.Scheduling.BatchMaxDuration.String(),
+		"batch-idle-duration":     o.Scheduling.BatchIdleDuration.String(),
 	}
 	if o.Scheduling.Config.PodTopologySpread != nil {
 		text, err := yaml.Marshal(o.Scheduling.Config)

@@ -56,7 +56,7 @@ func (b Builder) Disruption(ctx context.Context, d Disruption) (input *disrupt.S
 	}
 	return &disrupt.SimulationInput{
 		Problem: in.Problem, Pools: d.Pools, Now: d.Now, Unevictable: unevictable, Resized: resized, Underway: d.Underway,
-		SpotToSpot: b.Policy.SpotToSpot, Totals: disrupt.TotalsOf(d.Snapshot, d.Candidates, d.PriceOf),
+		SpotToSpot: b.Policy.SpotToSpot, OpensDestinations: b.Policy.OpensDestinations, Totals: disrupt.TotalsOf(d.Snapshot, d.Candidates, d.PriceOf),
 	}, in.Rejected, nil
 }
 

@@ -14,6 +14,7 @@ func PolicyOf(scheduling options.Scheduling, gates options.FeatureGates) Policy 
 		BestEffortMinValues: scheduling.MinValuesPolicy == options.MinValuesBestEffort,
 		ReservedCapacity:    gates.ReservedCapacity,
 		SpotToSpot:          gates.SpotToSpotConsolidation,
+		OpensDestinations:   scheduling.ConsolidateAfterScope == options.ConsolidateAfterSource,
 	}
 }
 

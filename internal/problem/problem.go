@@ -64,6 +64,8 @@ type Policy struct {
 	MaxInstanceTypes int
 	// SpotToSpot lets consolidation replace spot nodes by spot nodes.
 	SpotToSpot bool
+	// OpensDestinations lets consolidation move pods to nodes that are within the consolidateAfter of their pool.
+	OpensDestinations bool
 	// DeviceTimeout starts the timeout of one search for devices and returns a function that reports its expiry. Nil never
 	// expires.
 	DeviceTimeout func() (over func() bool)

@@ -40,6 +40,7 @@ func (w *clusterObjects) builder(provider cloud.Provider, opts Options) problem.
 			BestEffortMinValues: opts.BestEffortMinValues,
 			ReservedCapacity:    !opts.IgnoreReservations,
 			SpotToSpot:          opts.SpotToSpot,
+			OpensDestinations:   opts.OpensDestinations,
 			MaxInstanceTypes:    opts.MaxInstanceTypes,
 			DeviceTimeout:       deviceTimeout,
 		},

@@ -53,6 +53,8 @@ type Options struct {
 	DefaultSpread []corev1.TopologySpreadConstraint
 	// SpotToSpot lets consolidation replace spot nodes by spot nodes.
 	SpotToSpot bool
+	// OpensDestinations lets consolidation move pods to nodes that are within the consolidateAfter of their pool.
+	OpensDestinations bool
 	// IgnoreReservations ignores reserved offerings, as a controller does whose gate ReservedCapacity is off.
 	IgnoreReservations bool
 	// IgnoreOverlays and IgnoreBuffers leave out NodeOverlays and CapacityBuffers, as a controller does whose gate for them is off.

@@ -99,7 +99,7 @@ func TestEveryValueReachesTheBinary(t *testing.T) {
 		"ports":         got.Serving.MetricsPort == 9080 && got.Serving.HealthProbePort == 9081,
 		"log":           got.Log.Level == "debug" && len(got.Log.OutputPaths) == 2 && got.Log.ErrorOutputPaths[0] == "stdout",
 		"devices":       !got.Scheduling.IgnoreDRARequests,
-		"scheduling":    got.Scheduling.BatchIdleDuration != byDefault.Scheduling.BatchIdleDuration && got.Scheduling.PreferencePolicy == "Ignore" && got.Scheduling.MinValuesPolicy == "BestEffort",
+		"scheduling":    got.Scheduling.BatchIdleDuration != byDefault.Scheduling.BatchIdleDuration && got.Scheduling.PreferencePolicy == "Ignore" && got.Scheduling.MinValuesPolicy == "BestEffort" && got.Scheduling.ConsolidateAfterScope == "Source",
 		"configuration": got.Scheduling.Config.PodTopologySpread != nil,
 		"state":         got.DisableClusterStateObservability,
 		"gates":         got.FeatureGates == everyGate,

@@ -44,6 +44,9 @@ func TestDisruptionScenarios(t *testing.T) {
 // disruptionFlags are the flags of the controller that the settings of a scenario stand for.
 func disruptionFlags(s scenariofile.Scenario) []string {
 	flags := scenarioFlags(s)
+	if s.Options.ConsolidateAfterScope != "" {
+		flags = append(flags, "--consolidate-after-scope="+s.Options.ConsolidateAfterScope)
+	}
 	if s.Options.SpotToSpot {
 		flags = append(flags, "--feature-gates=SpotToSpotConsolidation=true")
 	}

@@ -29,6 +29,7 @@
 {{- include "karpenter.text" (list "BATCH_MAX_DURATION" $s.batchMaxDuration) }}
 {{- include "karpenter.text" (list "BATCH_IDLE_DURATION" $s.batchIdleDuration) }}
 {{- include "karpenter.text" (list "PREFERENCE_POLICY" $s.preferencePolicy) }}
+{{- include "karpenter.text" (list "CONSOLIDATE_AFTER_SCOPE" $s.consolidateAfterScope) }}
 {{- include "karpenter.text" (list "MIN_VALUES_POLICY" $s.minValuesPolicy) }}
 {{- include "karpenter.variable" (list "IGNORE_DRA_REQUESTS" (include "karpenter.ignoresDevices" .)) }}
 {{- include "karpenter.text" (list "SCHEDULER_CONFIG" $s.schedulerConfig) }}

@@ -12,6 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/explain"
+	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
@@ -70,7 +71,10 @@ func (w *harness) wantExplained(event string) {
 	if !ok || !whole || slices.ContainsFunc(untold, func(s string) bool { return strings.Contains(said, s) }) {
 		return
 	}
-	q := explain.Question{Cloud: w.deps.Cloud, Options: simulation.Options{Now: time.Now(), SpotToSpot: w.deps.Gates.SpotToSpotConsolidation}}
+	q := explain.Question{Cloud: w.deps.Cloud, Options: simulation.Options{
+		Now: time.Now(), SpotToSpot: w.deps.Gates.SpotToSpotConsolidation,
+		OpensDestinations: w.deps.Scheduling.ConsolidateAfterScope == options.ConsolidateAfterSource,
+	}}
 	for _, key := range slices.Sorted(maps.Keys(w.seen)) {
 		q.Objects = append(q.Objects, w.seen[key].DeepCopyObject().(client.Object))
 	}

@@ -205,11 +205,34 @@ func (pl *planner) decide(ctx context.Context, p *pass, m disrupt.Method, fit []
 	}
 	if m.Search == disrupt.EachCandidate {
 		pl.unvisitedPools = d.Unvisited
+		pl.countClosedDestinations(p, fit, d.Obstacles)
 	}
 	if m.Memoized && len(d.Commands) == 0 && !d.Incomplete && !d.TimedOut {
 		pl.nothingFound[m.Name] = about
 	}
 	return d, false
+}
+
+// closedDestinationsTimeout bounds the simulations of a pass that only count what closed destinations prevent.
+const closedDestinationsTimeout = time.Second
+
+// countClosedDestinations counts the candidates that were not consolidated only because nodes that would take their pods are within the
+// consolidateAfter of their pools.
+func (pl *planner) countClosedDestinations(p *pass, fit []disrupt.Candidate, obstacles []disrupt.Obstacle) {
+	stopped := map[string]bool{}
+	for _, o := range obstacles {
+		if o.Code.OfSimulation() {
+			stopped[o.Node.ID] = true
+		}
+	}
+	end := pl.Clock.Now().Add(closedDestinationsTimeout)
+	candidates := slices.DeleteFunc(slices.Clone(fit), func(c disrupt.Candidate) bool { return !stopped[c.Node.ID] })
+	closed := p.sim.input.ClosedDestinations(candidates, func() bool { return pl.Clock.Now().After(end) })
+	for _, c := range candidates {
+		if len(closed[c.Node.ID]) > 0 {
+			pl.Metrics.Disruption.ClosedDestinations.WithLabelValues(c.Node.Pool).Inc()
+		}
+	}
 }
 
 // digest identifies a list of candidates: nodes become candidates again when a backoff, a nomination or an obstacle among their pods

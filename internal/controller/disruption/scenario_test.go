@@ -38,7 +38,7 @@ func TestScenarios(t *testing.T) {
 		c := clouds(s.Options.Catalog)
 		t.Run(s.Name, func(t *testing.T) {
 			var got string
-			synctest.Test(t, func(t *testing.T) { got = runScenario(t, s, reader, c) })
+			synctest.Test(t, func(t *testing.T) { got = runScenario(t, s, reader, c, nil) })
 			if *update {
 				if err := os.WriteFile(s.Path, s.WithDisrupt(got), 0o644); err != nil { //nolint:gosec // a file of the sources
 					t.Fatal(err)
@@ -52,14 +52,15 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// runScenario starts a controller on the objects of a scenario and reports what it did.
-func runScenario(t *testing.T, s scenariofile.Scenario, reader *manifest.Reader, c cloud.Cloud) string {
+// runScenario starts a controller on the objects of a scenario and reports what it did. If check is set, it is called at the end.
+func runScenario(t *testing.T, s scenariofile.Scenario, reader *manifest.Reader, c cloud.Cloud, check func(*harness)) string {
 	if !s.Options.Now.IsZero() {
 		time.Sleep(time.Until(s.Options.Now)) // of the bubble's clock: no real time passes
 	}
 	w := newHarnessIn(t, c)
 	w.deps.Gates.SpotToSpotConsolidation = s.Options.SpotToSpot
 	w.deps.Scheduling.PreferencePolicy = options.PreferencePolicy(s.Options.PreferencePolicy)
+	w.deps.Scheduling.ConsolidateAfterScope = options.ConsolidateAfterScope(s.Options.ConsolidateAfterScope)
 	w.deps.Gates.ReservedCapacity = true
 	w.deps.Log = observe.LogConfig{Level: "debug", Output: &w.logs}.Logger()
 	w.begin(w.feed.Start)
@@ -75,11 +76,43 @@ func runScenario(t *testing.T, s scenariofile.Scenario, reader *manifest.Reader,
 	f.applyNodes(s.LaterNodes)
 	f.countBudgets()
 	f.watch(s, s.Options.Run-first)
+	if check != nil {
+		check(w)
+	}
 	text, err := scenariorun.Disruption([]byte(w.logs.String()), f.nodes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// TestClosedDestinationsAreCounted: only where a closed destination is what is in the way, and by the pool of the node that stays.
+func TestClosedDestinationsAreCounted(t *testing.T) {
+	t.Attr("covers", "N271")
+	scenarios, err := scenariofile.LoadDisruption(scenarioDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, clouds := scenariorun.Reader(t), scenariorun.Clouds(t)
+	want := map[string]bool{"disrupt-single-closed-destination": true, "disrupt-single-open-destination": false, "disrupt-single-not-quiet": false}
+	for _, s := range scenarios {
+		counted, ok := want[s.Name]
+		if !ok {
+			continue
+		}
+		delete(want, s.Name)
+		synctest.Test(t, func(t *testing.T) {
+			runScenario(t, s, reader, clouds(s.Options.Catalog), func(w *harness) {
+				const name = "karpenter_voluntary_disruption_closed_destinations_total"
+				if here, all := w.metric(name, "nodepool=quick"), w.metric(name); here != all || (all > 0) != counted {
+					t.Errorf("%s: %v of %v are of the pool", s.Name, here, all)
+				}
+			})
+		})
+	}
+	if len(want) > 0 {
+		t.Errorf("no scenarios %v", want)
+	}
 }
 
 // fleet is the cluster of a scenario.

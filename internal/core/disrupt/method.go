@@ -46,8 +46,8 @@ const (
 	NoSimulation Simulation = iota
 	// ForReplacement simulations launch whatever the pods need.
 	ForReplacement
-	// ForConsolidation simulations keep each NodeClaim in one piece, and move no running pod to a node that is within the
-	// consolidateAfter of its pool.
+	// ForConsolidation simulations keep each NodeClaim in one piece, and, unless destinations are open, move no running pod to a node that is
+	// within the consolidateAfter of its pool.
 	ForConsolidation
 )
 

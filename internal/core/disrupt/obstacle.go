@@ -12,6 +12,11 @@ import (
 // its rule.
 type Code string
 
+// OfSimulation reports whether the obstacle is what a simulation of consolidation found.
+func (c Code) OfSimulation() bool {
+	return c == NoOtherPlace || c == SeveralReplacements || c == NotCheaper || c == TooFewValues
+}
+
 // The obstacles of every method, in the order in which they are tested.
 const (
 	// InCommand means that the node is part of a command that is being checked or carried out.

@@ -27,6 +27,8 @@ type SimulationInput struct {
 	Underway []Command
 	// SpotToSpot allows spot nodes to be replaced by spot nodes.
 	SpotToSpot bool
+	// OpensDestinations lets consolidation move pods to nodes that are within the consolidateAfter of their pool.
+	OpensDestinations bool
 	// Totals are those of the pools with a Balanced policy.
 	Totals map[string]Totals
 }
@@ -99,6 +101,9 @@ func (s *SimulationInput) podsToMove(c Candidate) []*model.Pod {
 //
 // Source: disruption specification, scheduling simulation, destination protection.
 func (s *SimulationInput) closed(candidates []Candidate) (nodes, exempt map[string]bool) {
+	if s.OpensDestinations {
+		return nil, nil
+	}
 	nodes, exempt = map[string]bool{}, map[string]bool{}
 	for _, n := range s.Problem.Nodes {
 		pool, ok := s.Pools[n.Pool]

@@ -95,6 +95,8 @@ type Options struct {
 	Now time.Time
 	// Run is how long disruption is watched: "run: 20s".
 	Run time.Duration
+	// ConsolidateAfterScope is "consolidate-after-scope: Source".
+	ConsolidateAfterScope string
 	// SpotToSpot is "spot-to-spot: true".
 	SpotToSpot bool
 	// FailReplacements is "replacements: fail": replacement nodes never become ready.
@@ -257,6 +259,8 @@ func (o *Options) set(key, value string) (err error) {
 		o.Now, err = time.Parse(time.RFC3339, value)
 	case "run":
 		o.Run, err = time.ParseDuration(value)
+	case "consolidate-after-scope":
+		o.ConsolidateAfterScope = value
 	case "spot-to-spot":
 		o.SpotToSpot, err = strconv.ParseBool(value)
 	case "replacements":
@@ -276,7 +280,7 @@ func (o *Options) set(key, value string) (err error) {
 			return fmt.Errorf("%q: want a version such as 1.36", value)
 		}
 	default:
-		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, now, run, spot-to-spot, replacements, only, kubernetes")
+		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, now, run, consolidate-after-scope, spot-to-spot, replacements, only, kubernetes")
 	}
 	return err
 }
