@@ -53,7 +53,7 @@ func TestAWS(t *testing.T) {
 	})
 	t.Run("defaults", func(t *testing.T) { checkAWSDefaults(t, c) })
 	t.Run("the kubelet block stays as it is", func(t *testing.T) {
-		t.Attr("covers", "A034")
+		t.Attr("covers", "A034 N310")
 		checkKubeletPreserved(t, c)
 	})
 	t.Run("status", func(t *testing.T) { checkAWSStatus(t, c) })

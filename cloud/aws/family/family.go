@@ -55,7 +55,7 @@ func BlockDevices(family awsv1.Family) []*awsv1.BlockDeviceMapping {
 	case awsv1.FamilyAL2, awsv1.FamilyAL2023:
 		return []*awsv1.BlockDeviceMapping{disk("/dev/xvda", "20Gi")}
 	case awsv1.FamilyBottlerocket:
-		return []*awsv1.BlockDeviceMapping{disk("/dev/xvda", "4Gi"), disk("/dev/xvdb", "20Gi")}
+		return []*awsv1.BlockDeviceMapping{disk("/dev/xvda", "6Gi"), disk("/dev/xvdb", "20Gi")}
 	case awsv1.FamilyWindows2019, awsv1.FamilyWindows2022, awsv1.FamilyWindows2025:
 		return []*awsv1.BlockDeviceMapping{disk("/dev/sda1", "50Gi")}
 	default:

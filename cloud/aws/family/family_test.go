@@ -9,8 +9,9 @@ import (
 
 // TestDisks pins the disks that instances get by default.
 func TestDisks(t *testing.T) {
+	t.Attr("covers", "N321")
 	for of, want := range map[awsv1.Family]string{
-		awsv1.FamilyAL2: "/dev/xvda 20Gi;", awsv1.FamilyAL2023: "/dev/xvda 20Gi;", awsv1.FamilyBottlerocket: "/dev/xvda 4Gi;/dev/xvdb 20Gi;",
+		awsv1.FamilyAL2: "/dev/xvda 20Gi;", awsv1.FamilyAL2023: "/dev/xvda 20Gi;", awsv1.FamilyBottlerocket: "/dev/xvda 6Gi;/dev/xvdb 20Gi;",
 		awsv1.FamilyWindows2019: "/dev/sda1 50Gi;", awsv1.FamilyWindows2022: "/dev/sda1 50Gi;", awsv1.FamilyWindows2025: "/dev/sda1 50Gi;", awsv1.FamilyCustom: "",
 	} {
 		got, ephemeral := "", want == ""

@@ -72,7 +72,7 @@ func TestInterruptionsTellOfCapacity(t *testing.T) {
 }
 
 func TestForce(t *testing.T) {
-	t.Attr("covers", "A338")
+	t.Attr("covers", "A338 N344")
 	const deadline = v1.NodeClaimTerminationTimestampAnnotationKey
 	w := newWorld(t)
 	claim, slow := w.claim("i-1", nil), w.claim("i-2", nil)

@@ -32,7 +32,7 @@ const everything = `{clusterDNS: [10.0.0.10], maxPods: 20, podsPerCore: 3, syste
   evictionMaxPodGracePeriod: 60, imageGCHighThresholdPercent: 80, imageGCLowThresholdPercent: 0, cpuCFSQuota: false}`
 
 func TestValidate(t *testing.T) {
-	t.Attr("covers", "A057 A058 A059 A060 A061 A062 A063 A064 A065 A066 A067 A069")
+	t.Attr("covers", "A057 A058 A059 A060 A061 A062 A063 A064 A065 A066 A067 A069 N311 N312")
 	for _, test := range []struct {
 		name, block string
 		want        []string
@@ -97,7 +97,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestWrongTypes(t *testing.T) {
-	t.Attr("covers", "A059")
+	t.Attr("covers", "A059 N311")
 	for _, text := range []string{`{podsPerCore: "x"}`, `{evictionHard: [1]}`, `{clusterDNS: 10.0.0.1}`, `{maxPods: [1]}`, `{cpuCFSQuota: "yes"}`, `{kubeReserved: {cpu: 1}}`} {
 		if err := kubelet.Validate(block(t, text)); err == nil || !strings.HasPrefix(err.Error(), "spec.kubelet: ") {
 			t.Errorf("%s: error %v", text, err)
@@ -226,6 +226,7 @@ func TestPassthrough(t *testing.T) {
 }
 
 func TestUnsupported(t *testing.T) {
+	t.Attr("covers", "N314")
 	for _, test := range []struct {
 		name     string
 		families []awsv1.Family

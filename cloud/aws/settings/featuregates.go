@@ -71,7 +71,7 @@ func (g *FeatureGates) Decode(ctx *kong.DecodeContext) error {
 	return options.DecodeText(ctx, g, ParseFeatureGates)
 }
 
-// ParseFeatureGates reads "Name=bool,Name=bool". Gates that are not named keep their default, unknown names are kept apart, and the last
+// ParseFeatureGates reads "Name=bool,Name=bool". Gates that are not named keep their default, unknown names are listed in Unknown, and the last
 // mention of a gate wins.
 func ParseFeatureGates(text string) (FeatureGates, error) {
 	var out FeatureGates
