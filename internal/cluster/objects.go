@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/repair"
 )
 
 // Entries without a provider ID are named after their object, with a prefix that no provider ID has.
@@ -101,14 +102,23 @@ func (s *Store) UpdateNode(node *corev1.Node) {
 	if id == "" {
 		id = nodePrefix + node.Name
 	}
+	before, now := s.putNode(id, node)
+	s.Health.report(node.Name, before, now)
+}
+
+// putNode returns the repair policies that matched the Node before and match it now, if they may differ.
+func (s *Store) putNode(id string, node *corev1.Node) (before, now []repair.Match) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if before, ok := s.nodeEntry[node.Name]; ok && before != id {
+	if at, ok := s.nodeEntry[node.Name]; ok && at != id {
 		s.detachNode(node.Name)
 	}
-	s.entry(id).node = node
+	e := s.entry(id)
+	before, now = s.Health.update(e, node)
+	e.node = node
 	s.nodeEntry[node.Name] = id
 	s.dirty[id] = true
+	return before, now
 }
 
 // DeleteNode removes a Node.
@@ -125,6 +135,7 @@ func (s *Store) detachNode(name string) {
 	}
 	delete(s.nodeEntry, name)
 	if e, ok := s.entries[id]; ok && e.node != nil && e.node.Name == name {
+		s.Health.update(e, nil)
 		e.node = nil
 	}
 	s.prune(id)

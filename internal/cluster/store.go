@@ -39,6 +39,7 @@ type Store struct {
 	DefaultSpread *DefaultSpread
 	Pools         *Pools
 	Buffers       *Buffers
+	Health        *Health
 
 	cloud      cloud.Cloud
 	translator *translate.Translator
@@ -75,6 +76,7 @@ type entry struct {
 	replaced bool
 	// headroom is the number of virtual pods on the node, by capacity buffer.
 	headroom Headroom
+	health   nodeHealth
 }
 
 // NewStore returns an empty Store for one cloud.
@@ -97,6 +99,7 @@ func NewStore(c cloud.Cloud, t *translate.Translator) *Store {
 	s.DefaultSpread = &DefaultSpread{store: s}
 	s.Pools = &Pools{store: s, reserved: map[string]int{}}
 	s.Buffers = &Buffers{store: s}
+	s.Health = &Health{store: s}
 	return s
 }
 
@@ -126,6 +129,7 @@ func (s *Store) Snapshot() *model.Snapshot {
 		Virtual:         s.Buffers.publish(),
 		HeadroomUnknown: s.Buffers.unknown,
 		Devices:         s.Devices.publish(),
+		Health:          s.Health.publish(),
 	}
 	return s.published
 }
@@ -178,6 +182,7 @@ func (s *Store) rebuild(id string) {
 	n := s.translator.Node(id, node, e.claim)
 	n.Deleting = n.Deleting || e.marked
 	n.Headroom = e.headroom.sum()
+	n.Health.Matches = e.health.matches
 	if !e.nominatedUntil.IsZero() {
 		n.NominatedUntil = e.nominatedUntil.UnixNano()
 	}

@@ -102,7 +102,16 @@ func setDisruption(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) {
 	n.InstanceTerminating = condition.Status(claim, v1.ConditionTypeInstanceTerminating) == "True"
 	n.Deleting = !claim.DeletionTimestamp.IsZero() || n.InstanceTerminating
 	n.Disruption.Consolidatable = condition.Status(claim, v1.ConditionTypeConsolidatable) == "True"
-	n.Disruption.GracePeriod = claim.Spec.TerminationGracePeriod != nil
+	if grace := claim.Spec.TerminationGracePeriod; grace != nil {
+		n.Disruption.GracePeriod = &grace.Duration
+	}
+	n.Disruption.Created = claim.CreationTimestamp.UnixNano()
+	if life := claim.Spec.ExpireAfter.Duration; life != nil {
+		n.Disruption.ExpireAfter = *life
+	}
+	if rebooted := meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeRebooting); rebooted != nil && rebooted.Status == metav1.ConditionFalse {
+		n.Health.Rebooted = rebooted.LastTransitionTime.UnixNano()
+	}
 	if drifted := meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeDrifted); drifted != nil && drifted.Status == metav1.ConditionTrue {
 		n.Disruption.Drifted, n.Disruption.DriftedSince = true, drifted.LastTransitionTime.UnixNano()
 	}
@@ -115,6 +124,7 @@ func setDisruption(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) {
 	}
 	if node != nil {
 		n.Disruption.DoNotDisrupt = node.Annotations[v1.DoNotDisruptAnnotationKey] == "true"
+		n.Disruption.DoNotRepair = node.Annotations[v1.DoNotRepairAnnotationKey] == "true"
 	}
 }
 

@@ -3,6 +3,7 @@ package disrupt
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -74,7 +75,11 @@ func TestFilterPods(t *testing.T) {
 		{"unknown pods are never waived", eventual, true, PodsUnknown, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			n := node("a", func(n *model.Node) { n.Disruption.GracePeriod = tt.grace })
+			n := node("a", func(n *model.Node) {
+				if tt.grace {
+					n.Disruption.GracePeriod = new(time.Duration)
+				}
+			})
 			blocks := map[string]Obstacle{}
 			if tt.block != "" {
 				blocks[n.ID] = Obstacle{Code: tt.block, Node: n}

@@ -134,7 +134,7 @@ func (m Method) FilterNodes(candidates []Candidate) ([]Candidate, []Obstacle) {
 func (m Method) FilterPods(candidates []Candidate, blocks map[string]Obstacle) ([]Candidate, []Obstacle) {
 	return partition(candidates, func(c Candidate) (Obstacle, bool) {
 		o, blocked := blocks[c.Node.ID]
-		waived := m.Class == Eventual && c.Node.Disruption.GracePeriod && o.Code.rule().Waivable
+		waived := m.Class == Eventual && c.Node.Disruption.GracePeriod != nil && o.Code.rule().Waivable
 		return o, !blocked || waived
 	})
 }

@@ -1,6 +1,9 @@
 package model
 
 import (
+	"time"
+
+	"github.com/karpenter-anew/karpenter/internal/core/repair"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
@@ -58,6 +61,8 @@ type Node struct {
 
 	// Disruption is the input of voluntary disruption; zero for nodes without a NodeClaim.
 	Disruption Disruption
+	// Health is what the repair of the node depends on.
+	Health repair.Health
 }
 
 // Disruption is the input of voluntary disruption for a managed node.
@@ -66,8 +71,13 @@ type Disruption struct {
 	Consolidatable bool
 	// DoNotDisrupt is set by the node's annotation.
 	DoNotDisrupt bool
-	// GracePeriod is set when the claim has a termination grace period of any length.
-	GracePeriod bool
+	// DoNotRepair is set by the node's annotation.
+	DoNotRepair bool
+	// GracePeriod is the termination grace period of the claim; nil for none.
+	GracePeriod *time.Duration
+	// Created is when the claim was created, in nanoseconds since the epoch, and ExpireAfter how long it lives; 0 for no end.
+	Created     int64
+	ExpireAfter time.Duration
 	// Drifted is the NodeClaim's condition, and DriftedSince when it became true, in nanoseconds since the epoch.
 	Drifted      bool
 	DriftedSince int64

@@ -2,6 +2,7 @@ package model
 
 import (
 	"github.com/karpenter-anew/karpenter/internal/core/device"
+	"github.com/karpenter-anew/karpenter/internal/core/repair"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
@@ -25,6 +26,8 @@ type Snapshot struct {
 	HeadroomUnknown bool
 	// Devices is nil while dynamic resource allocation is ignored.
 	Devices *Devices
+	// Health counts the nodes of each pool; nil while nodes are not repaired. The map is never changed.
+	Health map[string]repair.Nodes
 }
 
 // Devices are the devices that drivers publish, the claims for them and their usage.

@@ -91,6 +91,34 @@ func TaintEffect(effect corev1.TaintEffect) slog.Attr {
 // Condition is the type of the condition of a node because of which it is replaced.
 func Condition(name string) slog.Attr { return slog.String("condition", name) }
 
+// ConditionStatus is the status of the condition of a node.
+func ConditionStatus(status string) slog.Attr { return slog.String("status", status) }
+
+// ReasonRegex is the expression of a repair policy for the reason of a condition; empty for the default of the policies.
+func ReasonRegex(text string) slog.Attr { return slog.String("reason-regex", text) }
+
+// Fallback is true for the repair policy that matches what no other one does.
+func Fallback(yes bool) slog.Attr { return slog.Bool("fallback", yes) }
+
+// RepairAction is what a repair policy does with a node: ReplaceNode or RebootNode.
+func RepairAction(name string) slog.Attr { return slog.String("action", name) }
+
+// EligibleAt is when the toleration of a repair policy ends, in RFC 3339.
+func EligibleAt(at time.Time) slog.Attr { return slog.Time("eligible-at", at) }
+
+// TerminationGracePeriod is how long the pods of a node that is repaired may take to stop.
+func TerminationGracePeriod(d time.Duration) slog.Attr {
+	return slog.String("termination-grace-period", d.String())
+}
+
+// TerminationGracePeriodCondition is the type of the condition whose repair policy sets the termination grace period.
+func TerminationGracePeriodCondition(name string) slog.Attr {
+	return slog.String("termination-grace-period-condition", name)
+}
+
+// RebootEscalated is true for a node that is replaced because reboots did not help.
+func RebootEscalated(yes bool) slog.Attr { return slog.Bool("reboot-escalated", yes) }
+
 // ExpireAfter is the age at which a NodeClaim expires.
 func ExpireAfter(d time.Duration) slog.Attr { return slog.String("expire-after", d.String()) }
 
