@@ -94,7 +94,7 @@ func (h *Health) report(node string, before, now []repair.Match) {
 		args := []any{
 			logfield.Node(node), logfield.Condition(m.Condition.Type), logfield.ConditionStatus(m.Condition.Status),
 			logfield.Reason(m.Condition.Reason), logfield.ReasonRegex(m.Rule.ReasonRegex), logfield.Fallback(m.Rule.Fallback),
-			logfield.RepairAction(string(m.Rule.Action)), logfield.EligibleAt(time.Unix(0, m.EligibleAt(0)).UTC()),
+			logfield.Action(string(m.Rule.Action)), logfield.EligibleAt(time.Unix(0, m.EligibleAt(0)).UTC()),
 		}
 		if grace := m.Rule.GracePeriod; grace != nil {
 			args = append(args, logfield.TerminationGracePeriod(*grace))

@@ -170,7 +170,7 @@ type Allowance struct {
 }
 
 func (s *analysis) allowance(pool string, reason disrupt.Reason) Allowance {
-	usage := disrupt.Usages(s.view.Snapshot, nil)[pool]
+	usage := disrupt.Usages(s.view.Snapshot, nil, "")[pool]
 	allowed, err := s.view.Pools[pool].AllowedDisruptions(s.Options.Now, usage.Nodes, v1.DisruptionReason(reason))
 	a := Allowance{Reason: string(reason), Disrupting: usage.Disrupting, Remaining: min(usage.Remaining(allowed), usage.Nodes)}
 	if err != nil {

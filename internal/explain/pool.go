@@ -197,7 +197,7 @@ func (s *analysis) rights(a *NodePool, pool *v1.NodePool) {
 // budgets are those of a NodePool, in its order.
 func (s *analysis) budgets(pool *v1.NodePool) []Budget {
 	now := s.Options.Now
-	usage := disrupt.Usages(s.view.Snapshot, nil)[pool.Name]
+	usage := disrupt.Usages(s.view.Snapshot, nil, "")[pool.Name]
 	var out []Budget
 	for i := range pool.Spec.Disruption.Budgets {
 		budget := &pool.Spec.Disruption.Budgets[i]

@@ -62,6 +62,11 @@ func DisruptionBlocked(node *corev1.Node, claim *v1.NodeClaim, kind, cause strin
 	return onBoth(node, claim, "DisruptionBlocked", capitalize(cause), kind)
 }
 
+// RepairRefused is DisruptionBlocked for causes whose text is published as it is.
+func RepairRefused(node *corev1.Node, claim *v1.NodeClaim, kind, cause string) []Event {
+	return onBoth(node, claim, "DisruptionBlocked", cause, kind)
+}
+
 // NodePoolDisruptionBlocked reports that the budgets of a pool allow no disruption for a reason.
 func NodePoolDisruptionBlocked(pool *v1.NodePool, reason string) Event {
 	message := fmt.Sprintf("No allowed disruptions for disruption reason %s due to blocking budget", reason)

@@ -71,6 +71,20 @@ func RebootFailed(claim *v1.NodeClaim, requested time.Time, why string) Event {
 // episode tells the reboots of a node apart.
 func episode(requested time.Time) string { return requested.UTC().Format(time.RFC3339) }
 
+// PoolRepairBlocked reports that a node is not repaired because too many nodes of its pool are unhealthy. Node, claim or pool may be nil.
+func PoolRepairBlocked(node *corev1.Node, claim *v1.NodeClaim, pool *v1.NodePool, poolName string) []Event {
+	about := subjects(node, claim)
+	if pool != nil {
+		about = append(about, subject{pool, pool.UID, "NodePool"})
+	}
+	var out []Event
+	for _, s := range about {
+		message := fmt.Sprintf("more than 20%% of nodes in nodepool %q are unhealthy", poolName)
+		out = append(out, WarningEvent(s.object, "NodeRepairBlocked", message, string(s.uid)).within(15*time.Minute))
+	}
+	return out
+}
+
 // truncate cuts text to at most n bytes, between characters.
 func truncate(text string, n int) string {
 	if len(text) <= n {

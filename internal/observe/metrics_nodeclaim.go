@@ -10,7 +10,7 @@ type NodeClaimMetrics struct {
 	Terminated *prometheus.CounterVec
 	// Disrupted has labels reason, nodepool, capacity_type, consolidation_policy, termination_mode; deletions that Karpenter starts.
 	Disrupted *prometheus.CounterVec
-	// UnhealthyDisrupted has labels condition (snake case), nodepool, capacity_type, image_id.
+	// UnhealthyDisrupted has labels condition (snake case), nodepool, capacity_type, image_id, termination_mode.
 	UnhealthyDisrupted *prometheus.CounterVec
 	// InstanceTerminationDuration has label nodepool.
 	InstanceTerminationDuration *prometheus.HistogramVec
@@ -27,7 +27,7 @@ func newNodeClaimMetrics(b *MetricBuilder) NodeClaimMetrics {
 		Disrupted: b.Counters("karpenter_nodeclaims_disrupted_total",
 			"NodeClaims whose deletion Karpenter started.", "reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"),
 		UnhealthyDisrupted: b.Counters("karpenter_nodeclaims_unhealthy_disrupted_total",
-			"NodeClaims deleted because their node stayed unhealthy.", "condition", "nodepool", "capacity_type", "image_id"),
+			"NodeClaims whose node was replaced or rebooted because it stayed unhealthy.", "condition", "nodepool", "capacity_type", "image_id", "termination_mode"),
 		InstanceTerminationDuration: b.Histograms("karpenter_nodeclaims_instance_termination_duration_seconds",
 			"Time from the request to terminate an instance until it was gone.", doubling(1, 11), "nodepool"),
 		TerminationDuration: b.Histograms("karpenter_nodeclaims_termination_duration_seconds",
@@ -45,9 +45,9 @@ type NodePoolMetrics struct {
 	Cost, Unpriced *prometheus.GaugeVec
 	// CostTrackerErrors has label nodepool.
 	CostTrackerErrors *prometheus.CounterVec
-	// AllowedDisruptions has labels nodepool, reason (CamelCase).
+	// AllowedDisruptions has labels nodepool, reason.
 	AllowedDisruptions *prometheus.GaugeVec
-	// NodesConsumingBudgets has labels nodepool, reason (CamelCase).
+	// NodesConsumingBudgets has labels nodepool, reason.
 	NodesConsumingBudgets *prometheus.GaugeVec
 }
 
@@ -64,8 +64,8 @@ func newNodePoolMetrics(b *MetricBuilder) NodePoolMetrics {
 		CostTrackerErrors: b.Counters("karpenter_nodepools_cost_tracker_errors_total",
 			"Failures to compute the cost of a NodePool.", "nodepool"),
 		AllowedDisruptions: b.Gauges("karpenter_nodepools_allowed_disruptions",
-			"Nodes that budgets allow to disrupt, including those that are being disrupted; reason as in budgets, such as Empty.", "nodepool", "reason"),
+			"Nodes that budgets allow to disrupt, including those that are being disrupted.", "nodepool", "reason"),
 		NodesConsumingBudgets: b.Gauges("karpenter_nodepools_nodes_consuming_budgets",
-			"Nodes that count against budgets: not ready, rebooting or deleting; reason as in budgets, such as Empty.", "nodepool", "reason"),
+			"Nodes that count against budgets: deleting, rebooting, or not ready except for the reason unhealthy.", "nodepool", "reason"),
 	}
 }

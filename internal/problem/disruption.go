@@ -89,6 +89,7 @@ func Qualification(snapshot *model.Snapshot, now time.Time, pools map[string]*v1
 	for name, pool := range pools {
 		r := disruptionRules(pool)
 		r.Surplus, r.HeadroomUnknown, r.InBackoff = surplus[name], snapshot.HeadroomUnknown, inBackoff[name]
+		r.TooManyUnhealthy = snapshot.Health[name].TooMany()
 		rules[name] = r
 	}
 	return disrupt.QualifyInput{Snapshot: snapshot, Now: now, Pools: rules}

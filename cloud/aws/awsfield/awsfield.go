@@ -55,9 +55,6 @@ func Queue(name string) slog.Attr { return slog.String("queue", name) }
 // MessageKind is the kind of a message of the interruption queue.
 func MessageKind(kind string) slog.Attr { return slog.String("messageKind", kind) }
 
-// Action is what a message of the interruption queue leads to.
-func Action(name string) slog.Attr { return slog.String("action", name) }
-
 // Account is the account that a message is about.
 func Account(id string) slog.Attr { return slog.String("account", id) }
 

@@ -144,7 +144,7 @@ func (r *Handler) act(ctx context.Context, kind eventbridge.Kind, claim *v1.Node
 	if node != nil {
 		nodeName = node.Name
 	}
-	observe.Log(ctx).InfoContext(ctx, "deleted nodeclaim because of an interruption", awsfield.MessageKind(string(kind)), awsfield.Action(string(action)),
+	observe.Log(ctx).InfoContext(ctx, "deleted nodeclaim because of an interruption", awsfield.MessageKind(string(kind)), logfield.Action(string(action)),
 		logfield.NodeClaim(claim.Name), logfield.Node(nodeName), logfield.ProviderID(claim.Status.ProviderID))
 	r.Recorder.Publish(observe.TerminatingOnInterruption(claim, node)...)
 	r.Metrics.CountDisrupted(claim, string(kind))

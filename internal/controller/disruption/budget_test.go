@@ -43,7 +43,7 @@ func TestBudgets(t *testing.T) {
 		w.pass(50 * time.Second)
 		w.wantDeleted()
 		w.wantEvent("DisruptionBlocked nodepool/pool: No allowed disruptions for disruption reason Empty due to blocking budget")
-		w.wantMetric("karpenter_nodepools_allowed_disruptions", 0, "nodepool=pool", "reason=Empty")
+		w.wantMetric("karpenter_nodepools_allowed_disruptions", 0, "nodepool=pool", "reason=empty")
 		w.wantEvents("DisruptionBlocked nodepool/pool", 3) // one for each reason
 		w.replaceBudgets("pool", budget("1"))
 		w.pass(17 * time.Second)
@@ -76,7 +76,7 @@ func TestBudgets(t *testing.T) {
 			if got := len(w.deleted()); got != tt.want {
 				w.Errorf("deleted %d of %d, want %d", got, tt.nodes, tt.want)
 			}
-			w.wantMetric("karpenter_nodepools_nodes_consuming_budgets", float64(tt.want), "nodepool=pool", "reason=Empty")
+			w.wantMetric("karpenter_nodepools_nodes_consuming_budgets", float64(tt.want), "nodepool=pool", "reason=empty")
 		})
 	}
 	inBubble(t, "two nodes of each of ten pools of three at 50%", func(w *harness) {
@@ -112,7 +112,7 @@ func TestBudgets(t *testing.T) {
 		w.addNode("pool", "a")
 		w.pass(time.Minute)
 		w.wantDeleted("leaving")
-		w.wantMetric("karpenter_nodepools_nodes_consuming_budgets", 2, "nodepool=pool", "reason=Empty")
+		w.wantMetric("karpenter_nodepools_nodes_consuming_budgets", 2, "nodepool=pool", "reason=empty")
 	})
 	inBubble(t, "a waiting command counts against the budget", func(w *harness) {
 		defer w.run()()

@@ -218,6 +218,7 @@ func TestStaticPoolsAtTheEdge(t *testing.T) {
 
 func TestBudgetsAreShown(t *testing.T) {
 	t.Attr("covers", "C329")
+	t.Attr("covers", "N191")
 	inBubble(t, "for every pool and reason", func(w *harness) {
 		w.pool("pool", []v1.Budget{
 			{Nodes: "3", Reasons: []v1.DisruptionReason{v1.DisruptionReasonEmpty}},
@@ -232,7 +233,7 @@ func TestBudgetsAreShown(t *testing.T) {
 		w.remove(w.claim("d"))
 		defer w.run()()
 		w.pass(time.Second)
-		for reason, allowed := range map[string]float64{"Empty": 3, "Drifted": 2, "Underutilized": 7} {
+		for reason, allowed := range map[string]float64{"empty": 3, "drifted": 2, "underutilized": 7} {
 			w.wantMetric("karpenter_nodepools_allowed_disruptions", allowed, "nodepool=pool", "reason="+reason)
 			w.wantMetric("karpenter_nodepools_nodes_consuming_budgets", 1, "nodepool=pool", "reason="+reason)
 			w.wantMetric("karpenter_nodepools_allowed_disruptions", 1, "nodepool=other", "reason="+reason)

@@ -3,6 +3,7 @@ package disruption
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -176,6 +177,9 @@ func (e *executor) deleteClaim(ctx context.Context, cmd command, candidate disru
 	if !claim.DeletionTimestamp.IsZero() {
 		return nil
 	}
+	if err := e.limitDrain(ctx, candidate); err != nil {
+		return fmt.Errorf("limiting the drain of nodeclaim %q: %w", claim.Name, err)
+	}
 	switch err := e.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); {
 	case apierrors.IsNotFound(err):
 		return nil
@@ -193,13 +197,16 @@ func (e *executor) deleteClaim(ctx context.Context, cmd command, candidate disru
 	}
 	e.Metrics.NodeClaims.Disrupted.WithLabelValues(labels...).Inc()
 	e.Metrics.Pods.DisruptionInitiated.WithLabelValues(labels...).Add(float64(len(candidate.PodsToMove)))
+	if candidate.Repair != nil {
+		e.unhealthyDisrupted(candidate, claim)
+	}
 	return nil
 }
 
-// policies are the consolidation policies of the command's pools, as metrics spell them; none for drift.
+// policies are the consolidation policies of the command's pools, as metrics spell them; none for drift and repair.
 func (e *executor) policies(ctx context.Context, cmd command) map[string]string {
 	out := map[string]string{}
-	if cmd.method.Reason == disrupt.Drifted {
+	if cmd.method.Reason == disrupt.Drifted || cmd.method.Reason == disrupt.Unhealthy {
 		return out
 	}
 	for _, name := range cmd.plan.Pools() {

@@ -33,6 +33,11 @@ func (r *reporter) starting(cmd command) {
 		args = append(args, logfield.DrainRounds(rounds))
 	}
 	r.log.Info("disrupting node(s)", args...)
+	for _, candidate := range cmd.plan.Candidates {
+		if candidate.Repair != nil {
+			r.repairing(candidate)
+		}
+	}
 }
 
 // started counts a command whose nodes are marked and whose replacements are created.

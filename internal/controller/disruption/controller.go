@@ -63,6 +63,8 @@ type Deps struct {
 	Translator *translate.Translator
 	Scheduling options.Scheduling
 	Gates      options.FeatureGates
+	// Repair is set when unhealthy nodes are repaired: the Store knows their repair policies.
+	Repair bool
 	// Quarantine has the pods that provisioning leaves out because of panics; nil for none.
 	Quarantine *recovery.Quarantine
 	// Predictions are the requests that recreated pods will have; nil if they do not change.
@@ -119,12 +121,20 @@ func New(deps Deps) *Controller {
 		Deps: deps, passes: passes, wake: wake, queue: waiting, executor: exec, Obstacles: obstacles,
 		planner: &planner{
 			Deps: deps, reads: reads, queue: waiting, exec: exec, marks: marks, reports: reports, obstacles: obstacles,
-			nothingFound: map[string]string{}, aside: recovery.NewQuarantine(), methods: disrupt.Methods(),
+			nothingFound: map[string]string{}, aside: recovery.NewQuarantine(), methods: methods(deps.Repair),
 		},
 		validator: &validator{
 			reads: reads, queue: waiting, backoffs: backoffs, exec: exec, reports: reports, wake: wake, clock: deps.Clock, log: deps.Log,
 		},
 	}
+}
+
+// methods are the disruption methods in their order.
+func methods(repair bool) []disrupt.Method {
+	if !repair {
+		return disrupt.Methods()
+	}
+	return append([]disrupt.Method{disrupt.Repair()}, disrupt.Methods()...)
 }
 
 // Register adds the loop to m.

@@ -130,7 +130,7 @@ func (g *gatherer) pledged(v view, except command) map[string]bool {
 // budgetsFor evaluates the budgets of every pool for a reason. pledged are the nodes of commands to count as disrupting.
 // A pool whose budgets cannot be evaluated allows nothing.
 func (v view) budgetsFor(reason disrupt.Reason, pledged map[string]bool) map[string]allowance {
-	usages := disrupt.Usages(v.snapshot, pledged)
+	usages := disrupt.Usages(v.snapshot, pledged, reason)
 	out := make(map[string]allowance, len(v.pools))
 	for name, pool := range v.pools {
 		usage := usages[name]

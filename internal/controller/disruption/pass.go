@@ -44,7 +44,7 @@ type planner struct {
 	unvisitedPools map[string]bool
 	// aside are the candidates that passes leave alone because of panics.
 	aside *recovery.Quarantine
-	// methods are disrupt.Methods.
+	// methods are those of the controller, in their order.
 	methods []disrupt.Method
 }
 
@@ -53,10 +53,14 @@ type pass struct {
 	view
 	candidates []disrupt.Candidate
 	blocks     map[string]disrupt.Obstacle
-	// notes are the obstacles to publish at the end, by node ID.
-	notes     map[string]disrupt.Obstacle
-	inspected map[string]bool
-	sim       *simContext
+	// unhealthy are the candidates of repair, and unqualified the obstacles of other unhealthy nodes.
+	unhealthy   []disrupt.Candidate
+	unqualified []disrupt.Obstacle
+	// notes are the obstacles to publish at the end, by node ID; repairNotes are those of repair.
+	notes, repairNotes map[string]disrupt.Obstacle
+	inspected          map[string]bool
+	// sims are the contexts for simulations of candidates and unhealthy.
+	sim, repairSim *simContext
 	// changed is when the change that triggered the pass was observed, at most quietPeriod ago; without one, the start of the pass.
 	changed time.Time
 	// stateRevision is that of the store before any method was evaluated.
@@ -79,7 +83,7 @@ func (pl *planner) pass(ctx context.Context, tried *[]disrupt.Candidate) (acted 
 	p := pass{
 		view: v, stateRevision: moves, changed: v.now,
 		blocks: map[string]disrupt.Obstacle{}, notes: map[string]disrupt.Obstacle{}, inspected: map[string]bool{},
-		grants: map[string]*grant{},
+		repairNotes: map[string]disrupt.Obstacle{}, grants: map[string]*grant{},
 	}
 	if !pl.changed.IsZero() {
 		p.changed = v.now.Add(-min(v.now.Sub(pl.changed), quietPeriod))
@@ -97,11 +101,12 @@ func (pl *planner) pass(ctx context.Context, tried *[]disrupt.Candidate) (acted 
 	p.candidates, aside = pl.leaveAside(v, p.candidates)
 	obstacles = append(obstacles, aside...)
 	*tried = p.candidates
+	pl.qualifyUnhealthy(&p, tried)
 	pl.reads.prices.set(ctx, v.pools, p.candidates)
 	p.note(obstacles)
 	pl.nominationEnds = firstNominationEnd(obstacles)
 	pl.obstacles.put("", obstacles)
-	pl.reports.budgets(v)
+	pl.reports.budgets(&p, pl.Deps.Repair)
 	for _, m := range pl.methods {
 		if pl.propose(ctx, &p, m) {
 			return true, err
@@ -134,7 +139,14 @@ func firstNominationEnd(obstacles []disrupt.Obstacle) time.Time {
 func (pl *planner) propose(ctx context.Context, p *pass, m disrupt.Method) bool {
 	started := pl.Clock.Now()
 	fit, obstacles := pl.fit(ctx, p, m)
+	eligible := len(fit)
 	budgets := remaining(p.budgetsFor(m.Reason, pl.reads.pledged(p.view, command{})))
+	if m.Admit != nil {
+		var refused []disrupt.Obstacle
+		fit, refused = m.Admit(budgets, fit)
+		p.noteFor(m, refused)
+		obstacles = append(obstacles, refused...)
+	}
 	var d disrupt.Decision
 	switch {
 	case m.Simulates == disrupt.NoSimulation:
@@ -146,14 +158,14 @@ func (pl *planner) propose(ctx context.Context, p *pass, m disrupt.Method) bool 
 			return false
 		}
 	}
-	p.note(d.Obstacles)
+	p.noteFor(m, d.Obstacles)
 	pl.obstacles.put(m.Name, append(obstacles, d.Obstacles...))
 	pl.reports.judged(p.view, m, d.Scored)
 	for _, work := range d.Commands {
 		pl.enqueue(ctx, p, m, work)
 	}
 	if m.ReportsEvaluation {
-		pl.Metrics.Disruption.EligibleNodes.WithLabelValues(label(m.Reason)).Set(float64(len(fit)))
+		pl.Metrics.Disruption.EligibleNodes.WithLabelValues(label(m.Reason)).Set(float64(eligible))
 		pl.Metrics.Disruption.EvaluationDuration.WithLabelValues(label(m.Reason), m.Type).Observe(pl.Clock.Since(started).Seconds())
 	}
 	return len(d.Commands) > 0
@@ -161,6 +173,9 @@ func (pl *planner) propose(ctx context.Context, p *pass, m disrupt.Method) bool 
 
 // fit returns the candidates that a method takes and whose pods may be evicted, and the obstacles of the others.
 func (pl *planner) fit(ctx context.Context, p *pass, m disrupt.Method) ([]disrupt.Candidate, []disrupt.Obstacle) {
+	if m.Class == disrupt.Repairing {
+		return pl.fitUnhealthy(ctx, p, m)
+	}
 	wanted, refused := m.FilterNodes(p.candidates)
 	p.note(refused)
 	look := wanted
@@ -189,15 +204,19 @@ func (pl *planner) decide(ctx context.Context, p *pass, m disrupt.Method, fit []
 	if m.Memoized && pl.nothingFound[m.Name] == about {
 		return disrupt.Decision{}, true
 	}
-	if p.sim == nil {
+	sim, candidates := &p.sim, p.candidates
+	if m.Class == disrupt.Repairing {
+		sim, candidates = &p.repairSim, fit
+	}
+	if *sim == nil {
 		var err error
-		if p.sim, err = pl.reads.simContext(ctx, p.view, p.candidates, p.underway); err != nil {
+		if *sim, err = pl.reads.simContext(ctx, p.view, candidates, p.underway); err != nil {
 			pl.Log.Error("cannot simulate, leaving the nodes alone", logfield.Reason(label(m.Reason)), logfield.Error(err))
 			return disrupt.Decision{Obstacles: disrupt.NotReachedObstacles(fit)}, false
 		}
 	}
-	session := p.sim.session(pl.Clock, m, budgets, pl.Clock.Now().Add(m.Timeout))
-	session.FirstPools = pl.unvisitedPools
+	session := (*sim).session(pl.Clock, m, budgets, pl.Clock.Now().Add(m.Timeout))
+	session.FirstPools, session.Grant = pl.unvisitedPools, p.granter(pl.Store.Pools)
 	d = m.Decide(session, fit)
 	if d.TimedOut && m.Type != "" {
 		pl.Metrics.Disruption.ConsolidationTimeouts.WithLabelValues(m.Type).Inc()

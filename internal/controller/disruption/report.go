@@ -49,33 +49,52 @@ func (p *pass) note(obstacles []disrupt.Obstacle) {
 // obstacles publishes the obstacles to disrupting nodes: one for each node, however many methods considered it.
 func (r *reporter) obstacles(p *pass, snapshot func() *model.Snapshot) {
 	now := snapshot().Nodes
-	for _, id := range slices.Sorted(maps.Keys(p.notes)) {
-		o := p.notes[id]
-		if n, ok := now.Get(id); !ok || n.Deleting && !o.Node.Deleting {
-			continue // the obstacle is outdated
-		}
-		node, claim := p.nodes[o.Node.NodeName], p.claims[o.Node.ClaimName]
-		switch o.Code.Event() {
-		case disrupt.DisruptionBlocked:
-			r.recorder.Publish(observe.DisruptionBlocked(node, claim, string(o.Code), o.String())...)
-		case disrupt.Unconsolidatable:
-			r.recorder.Publish(observe.Unconsolidatable(node, claim, o.String())...)
-		case disrupt.NoEvent:
+	for _, notes := range []map[string]disrupt.Obstacle{p.notes, p.repairNotes} {
+		for _, id := range slices.Sorted(maps.Keys(notes)) {
+			o := notes[id]
+			if n, ok := now.Get(id); !ok || n.Deleting && !o.Node.Deleting {
+				continue // the obstacle is outdated
+			}
+			r.obstacle(p, o)
 		}
 	}
 }
 
-// budgets exports what the budgets of every pool allow.
-func (r *reporter) budgets(v view) {
+// obstacle publishes one obstacle.
+func (r *reporter) obstacle(p *pass, o disrupt.Obstacle) {
+	node, claim := p.nodes[o.Node.NodeName], p.claims[o.Node.ClaimName]
+	switch o.Code.Event() {
+	case disrupt.DisruptionBlocked:
+		r.recorder.Publish(observe.DisruptionBlocked(node, claim, string(o.Code), o.String())...)
+	case disrupt.RepairRefused:
+		r.recorder.Publish(observe.RepairRefused(node, claim, string(o.Code), o.String())...)
+	case disrupt.RepairBlocked:
+		r.recorder.Publish(observe.PoolRepairBlocked(node, claim, p.pools[o.Node.Pool], o.Node.Pool)...)
+	case disrupt.Unconsolidatable:
+		r.recorder.Publish(observe.Unconsolidatable(node, claim, o.String())...)
+	case disrupt.NoEvent:
+	}
+}
+
+// budgets exports what the budgets of every pool allow; those for repair only if nodes are repaired, and with an event only for pools
+// with unhealthy nodes.
+func (r *reporter) budgets(p *pass, repairs bool) {
+	reasons, unhealthy := disrupt.Reasons(), map[string]bool{}
+	if repairs {
+		reasons = append(reasons, disrupt.Unhealthy)
+	}
+	for _, c := range p.unhealthy {
+		unhealthy[c.Node.Pool] = true
+	}
 	gauges := map[string][]observe.Sample{}
-	for _, reason := range disrupt.Reasons() {
-		for name, a := range v.budgetsFor(reason, nil) {
+	for _, reason := range reasons {
+		for name, a := range p.budgetsFor(reason, nil) {
 			gauges[string(reason)+"/"+name] = []observe.Sample{
-				{Gauge: r.metrics.NodePools.AllowedDisruptions, Labels: []string{name, string(reason)}, Value: float64(a.allowed)},
-				{Gauge: r.metrics.NodePools.NodesConsumingBudgets, Labels: []string{name, string(reason)}, Value: float64(a.usage.Disrupting)},
+				{Gauge: r.metrics.NodePools.AllowedDisruptions, Labels: []string{name, label(reason)}, Value: float64(a.allowed)},
+				{Gauge: r.metrics.NodePools.NodesConsumingBudgets, Labels: []string{name, label(reason)}, Value: float64(a.usage.Disrupting)},
 			}
-			if a.usage.Nodes > 0 && a.allowed == 0 {
-				r.recorder.Publish(observe.NodePoolDisruptionBlocked(v.pools[name], string(reason)))
+			if a.usage.Nodes > 0 && a.allowed == 0 && (reason != disrupt.Unhealthy || unhealthy[name]) {
+				r.recorder.Publish(observe.NodePoolDisruptionBlocked(p.pools[name], string(reason)))
 			}
 		}
 	}

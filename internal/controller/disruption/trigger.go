@@ -23,7 +23,7 @@ func (c *Controller) subscribe(ctx context.Context) error {
 	}{
 		{&v1.NodeClaim{}, onChange(c, claimMatters)},
 		{&v1.NodePool{}, onChange(c, c.poolMatters)},
-		{&corev1.Node{}, onChange(c, nodeMatters)},
+		{&corev1.Node{}, onChange(c, c.nodeMatters)},
 	} {
 		informer, err := c.cache.GetInformer(ctx, kind.object)
 		if err != nil {
@@ -74,8 +74,9 @@ func (c *Controller) poolMatters(before, now *v1.NodePool) bool {
 }
 
 // nodeMatters filters out the heartbeats of kubelets.
-func nodeMatters(before, now *corev1.Node) bool {
+func (c *Controller) nodeMatters(before, now *corev1.Node) bool {
 	return ready(before) != ready(now) ||
+		c.Repair && healthMatters(before, now) ||
 		before.Labels[v1.NodeInitializedLabelKey] != now.Labels[v1.NodeInitializedLabelKey] ||
 		before.Labels[v1.NodePoolLabelKey] != now.Labels[v1.NodePoolLabelKey] ||
 		before.Annotations[v1.DoNotDisruptAnnotationKey] != now.Annotations[v1.DoNotDisruptAnnotationKey] ||

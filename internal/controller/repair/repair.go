@@ -149,8 +149,7 @@ func (r *Repair) end(ctx context.Context, claim *v1.NodeClaim, found unhealthyCo
 	observe.Log(ctx).Info("deleting unhealthy node", logfield.NodeClaim(claim.Name), logfield.ProviderID(claim.Status.ProviderID), logfield.Condition(string(found.condition)))
 	r.Metrics.CountDisrupted(claim, reason)
 	r.Metrics.CountDisruptedPods(claim, reason, pods)
-	r.Metrics.NodeClaims.UnhealthyDisrupted.WithLabelValues(observe.SnakeCase(string(found.condition)),
-		claim.Labels[v1.NodePoolLabelKey], claim.Labels[v1.CapacityTypeLabelKey], claim.Status.ImageID).Inc()
+	r.Metrics.CountUnhealthyDisrupted(claim, string(found.condition), observe.TerminationMode(claim.Spec.TerminationGracePeriod))
 	return nil
 }
 

@@ -12,10 +12,13 @@ type Usage struct {
 	Planned int
 }
 
-// Usages counts the nodes of every pool. planned are the IDs of nodes in commands that wait.
+// Usages counts the nodes of every pool with regard to budgets for a reason. planned are the IDs of nodes in commands that wait.
+//
+// A node that is not ready is broken already. It counts, except against the budgets for the reason Unhealthy: these would otherwise keep
+// the node from being repaired.
 //
 // Source: disruption specification, budgets.
-func Usages(s *model.Snapshot, planned map[string]bool) map[string]Usage {
+func Usages(s *model.Snapshot, planned map[string]bool, reason Reason) map[string]Usage {
 	out := map[string]Usage{}
 	for id, n := range s.Nodes.All() {
 		if !n.Managed || !n.Initialized && !n.Rebooting || n.InstanceTerminating || n.Pool == "" {
@@ -24,7 +27,7 @@ func Usages(s *model.Snapshot, planned map[string]bool) map[string]Usage {
 		u := out[n.Pool]
 		u.Nodes++
 		switch {
-		case !n.Ready || n.Rebooting || n.Deleting:
+		case !n.Ready && reason != Unhealthy || n.Rebooting || n.Deleting:
 			u.Disrupting++
 		case planned[id]:
 			u.Planned++

@@ -28,11 +28,26 @@ func TestUsages(t *testing.T) {
 		{"a node in a waiting command is pledged", func(n *model.Node) { n.ID = "pledged" }, Usage{Nodes: 1, Planned: 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := Usages(snapshot(node("a", tt.change)), map[string]bool{"pledged": true})["default"]
+			got := Usages(snapshot(node("a", tt.change)), map[string]bool{"pledged": true}, Empty)["default"]
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("usage (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestNodesThatAreNotReadyLeaveTheBudgetsOfRepairAlone(t *testing.T) {
+	t.Attr("covers", "N032")
+	s := snapshot(
+		node("not-ready", func(n *model.Node) { n.Ready = false }), node("deleting", func(n *model.Node) { n.Ready, n.Deleting = false, true }),
+		node("healthy"),
+	)
+	for reason, want := range map[Reason]Usage{
+		Unhealthy: {Nodes: 3, Disrupting: 1}, Drifted: {Nodes: 3, Disrupting: 2}, Empty: {Nodes: 3, Disrupting: 2}, Underutilized: {Nodes: 3, Disrupting: 2},
+	} {
+		if got := Usages(s, nil, reason)["default"]; got != want {
+			t.Errorf("%s: usage %+v, want %+v", reason, got, want)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/repair"
 )
 
 // baseCost is the fixed price of cycling a node, in the unit of eviction costs: one ordinary pod.
@@ -29,6 +30,8 @@ type Pool struct {
 	Surplus bool
 	// HeadroomUnknown is set while it is not known which of its nodes reserve capacity for capacity buffers.
 	HeadroomUnknown bool
+	// TooManyUnhealthy is set while more than a fifth of the nodes are unhealthy.
+	TooManyUnhealthy bool
 	// InBackoff is set while no replacements are launched, because replacements of the pool failed recently.
 	InBackoff bool
 	// NoInstanceTypes is set while the instance types of the pool are not known.
@@ -73,6 +76,12 @@ type Candidate struct {
 	// InBackoff is set while the node is left alone because a command for it failed recently, InGroupBackoff while it is
 	// considered only by itself because a command for it and others was rejected.
 	InBackoff, InGroupBackoff bool
+	// Repair is what repair policies want for the node; nil except for the candidates of QualifyUnhealthy. RepairCost orders those that
+	// are equally urgent.
+	Repair     *repair.Decision
+	RepairCost float64
+	// EveryPod makes simulations move all pods, also those that may not be evicted now.
+	EveryPod bool
 }
 
 // SavingsRatio is the price of the node per disruption cost. Nodes with a higher ratio are disrupted first.
@@ -117,7 +126,13 @@ func (w QualifyInput) disqualifies(n *model.Node) Code {
 		return Nominated
 	case n.Disruption.DoNotDisrupt:
 		return NodeProtected
-	case n.Pool == "":
+	}
+	return w.disqualifiesPool(n)
+}
+
+// disqualifiesPool is why a node may not be disrupted because of its pool.
+func (w QualifyInput) disqualifiesPool(n *model.Node) Code {
+	if n.Pool == "" {
 		return NoPoolLabel
 	}
 	if _, ok := w.Pools[n.Pool]; !ok {

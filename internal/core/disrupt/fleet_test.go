@@ -24,6 +24,8 @@ type fleet struct {
 	input  SimulationInput
 	nodes  []*model.Node
 	prices map[string]float64
+	// slots is how many more NodeClaims a static pool may have, for repairs.
+	slots int
 }
 
 // price is what one core costs an hour, by capacity type.

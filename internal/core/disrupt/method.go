@@ -23,9 +23,11 @@ const (
 	Drifted Reason = "Drifted"
 	// Underutilized nodes can be removed, or replaced at a lower price.
 	Underutilized Reason = "Underutilized"
+	// Unhealthy nodes have a condition that repair policies do not tolerate any longer.
+	Unhealthy Reason = "Unhealthy"
 )
 
-// Reasons are all reasons, in the order in which their methods are tried.
+// Reasons are the reasons of Methods, in the order in which these are tried.
 func Reasons() []Reason { return []Reason{Empty, Drifted, Underutilized} }
 
 // Class is how a method treats pods that may not be evicted.
@@ -36,6 +38,8 @@ const (
 	Graceful Class = iota
 	// Eventual methods take such nodes if they have a termination grace period.
 	Eventual
+	// Repairing methods take such nodes if they or their repair policies have a termination grace period.
+	Repairing
 )
 
 // Simulation is how a method simulates where the pods of its candidates would be placed.
@@ -94,11 +98,13 @@ type Method struct {
 	ReportsEvaluation bool
 	// Filter is why the method does not take a candidate, regardless of its pods; empty when it takes it.
 	Filter func(Candidate) Code
+	// Admit returns the candidates to simulate, in their order, and the obstacles of the others; nil to simulate all.
+	Admit func(budgets Budgets, fit []Candidate) ([]Candidate, []Obstacle)
 	// Decide composes commands from candidates and uses up the budgets of the session.
 	Decide func(s Session, fit []Candidate) Decision
 }
 
-// Methods are all methods, in the order in which they are tried.
+// Methods are the methods of every cluster, in the order in which they are tried. Where nodes are repaired, Repair comes first.
 func Methods() []Method {
 	return []Method{emptiness(), dispensable(), staticDrift(), drift(), multiNode(), singleNode()}
 }
@@ -134,8 +140,16 @@ func (m Method) FilterNodes(candidates []Candidate) ([]Candidate, []Obstacle) {
 func (m Method) FilterPods(candidates []Candidate, blocks map[string]Obstacle) ([]Candidate, []Obstacle) {
 	return partition(candidates, func(c Candidate) (Obstacle, bool) {
 		o, blocked := blocks[c.Node.ID]
-		waived := m.Class == Eventual && c.Node.Disruption.GracePeriod != nil && o.Code.rule().Waivable
-		return o, !blocked || waived
+		limited := c.Node.Disruption.GracePeriod != nil
+		switch {
+		case !blocked:
+			return o, true
+		case m.Class == Graceful || !o.Code.rule().Waivable:
+			return o, false
+		case m.Class == Repairing:
+			return Obstacle{Code: NoGracePeriodForRepair, Node: c.Node}, limited || c.Repair.GracePeriod != nil
+		}
+		return o, limited
 	})
 }
 

@@ -13,7 +13,10 @@ var update = flag.Bool("update", false, "rewrite docs/reference/obstacles.md")
 
 // TestReference checks that the reference page is up to date.
 func TestReference(t *testing.T) {
-	events := map[Event]string{NoEvent: "none", DisruptionBlocked: "`DisruptionBlocked`", Unconsolidatable: "`Unconsolidatable`"}
+	events := map[Event]string{
+		NoEvent: "none", DisruptionBlocked: "`DisruptionBlocked`", RepairRefused: "`DisruptionBlocked`", RepairBlocked: "`NodeRepairBlocked`",
+		Unconsolidatable: "`Unconsolidatable`",
+	}
 	var b strings.Builder
 	b.WriteString("# Disruption obstacles\n\n")
 	b.WriteString("Generated from `internal/core/disrupt` by `go test ./internal/core/disrupt -update`; do not edit.\n\n")

@@ -85,9 +85,14 @@ func (s *SimulationInput) Simulator(candidates []Candidate, kind Simulation) *Si
 	return sim
 }
 
-// podsToMove are the pods of a candidate that have to run elsewhere and may be evicted now.
+// keeps reports whether a pod of a candidate is not moved because it may not be evicted now.
+func (s *SimulationInput) keeps(c Candidate, p *model.Pod) bool {
+	return s.Unevictable[p.UID] && !c.EveryPod
+}
+
+// podsToMove are the pods of a candidate that have to run elsewhere and are moved now.
 func (s *SimulationInput) podsToMove(c Candidate) []*model.Pod {
-	out := slices.DeleteFunc(slices.Clone(c.PodsToMove), func(p *model.Pod) bool { return s.Unevictable[p.UID] || p.Rejected != "" })
+	out := slices.DeleteFunc(slices.Clone(c.PodsToMove), func(p *model.Pod) bool { return s.keeps(c, p) || p.Rejected != "" })
 	for i, p := range out {
 		if next := s.Resized[p.UID]; next != nil {
 			out[i] = next
@@ -155,7 +160,7 @@ func (sim *Simulator) simulate(set []Candidate, choices solve.Choices) Outcome {
 		nodes = append(nodes, c.Node)
 		pods = append(pods, sim.input.podsToMove(c)...)
 		for _, p := range c.PodsToMove {
-			if p.Rejected != "" && !sim.input.Unevictable[p.UID] {
+			if p.Rejected != "" && !sim.input.keeps(c, p) {
 				t.Failed = append(t.Failed, UnplacedPod{p, p.Rejected})
 			}
 		}

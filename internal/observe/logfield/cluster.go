@@ -100,8 +100,8 @@ func ReasonRegex(text string) slog.Attr { return slog.String("reason-regex", tex
 // Fallback is true for the repair policy that matches what no other one does.
 func Fallback(yes bool) slog.Attr { return slog.Bool("fallback", yes) }
 
-// RepairAction is what a repair policy does with a node: ReplaceNode or RebootNode.
-func RepairAction(name string) slog.Attr { return slog.String("action", name) }
+// Action is what a repair policy does with a node, ReplaceNode or RebootNode, or what a message about an instance leads to.
+func Action(name string) slog.Attr { return slog.String("action", name) }
 
 // EligibleAt is when the toleration of a repair policy ends, in RFC 3339.
 func EligibleAt(at time.Time) slog.Attr { return slog.Time("eligible-at", at) }

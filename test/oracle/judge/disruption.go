@@ -123,7 +123,7 @@ func pass(view simulation.DisruptionView, settings simulation.Options, underway 
 	if err != nil {
 		return nil, err
 	}
-	usages := disrupt.Usages(view.Snapshot, busy)
+	usages := disrupt.Usages(view.Snapshot, busy, "")
 	simulators := map[disrupt.Simulation]*disrupt.Simulator{}
 	for _, m := range methods {
 		taken, _ := m.FilterNodes(candidates)
