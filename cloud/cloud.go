@@ -47,8 +47,10 @@ type Cloud struct {
 	Labels v1.LabelRules
 	// ReservationIDLabel is the label whose value names a capacity reservation; empty when the cloud has none.
 	ReservationIDLabel string
-	// RepairPolicies say which node conditions call for a replacement. Empty turns node repair off.
+	// RepairPolicies say which node conditions call for a repair. There must be some to enable node repair.
 	RepairPolicies []RepairPolicy
+	// LegacyRepairPolicies are used instead with --legacy-node-repair; nil means those of RepairPolicies that replace nodes.
+	LegacyRepairPolicies []RepairPolicy
 	// Hooks have to agree before a Node counts as registered.
 	Hooks []RegistrationHook
 	// LaunchTimeout is how long a launch may take; 0 means DefaultLaunchTimeout.

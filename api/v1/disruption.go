@@ -68,7 +68,7 @@ type Budget struct {
 
 // DisruptionReason is why a node is disrupted voluntarily.
 //
-// +kubebuilder:validation:Enum:={Underutilized,Empty,Drifted}
+// +kubebuilder:validation:Enum:={Underutilized,Empty,Drifted,Unhealthy}
 type DisruptionReason string
 
 // The reasons for voluntary disruption.
@@ -76,4 +76,5 @@ const (
 	DisruptionReasonUnderutilized DisruptionReason = "Underutilized"
 	DisruptionReasonEmpty         DisruptionReason = "Empty"
 	DisruptionReasonDrifted       DisruptionReason = "Drifted"
+	DisruptionReasonUnhealthy     DisruptionReason = "Unhealthy"
 )

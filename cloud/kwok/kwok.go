@@ -15,9 +15,7 @@ package kwok
 
 import (
 	"fmt"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -29,9 +27,6 @@ import (
 
 // Name is the provider's name in metrics.
 const Name = "kwok"
-
-// notReadyToleration is how long a simulated node may be NotReady or unreachable before it is repaired.
-const notReadyToleration = 10 * time.Minute
 
 // Options choose the instance types. The zero value is the generic catalog on the real clock.
 type Options struct {
@@ -68,10 +63,7 @@ func New(c client.Client, opts Options) (cloud.Cloud, error) {
 		NodeClasses:   []cloud.NodeClass{class},
 		Labels:        rules,
 		UseCorrection: offeringLists.use,
-		RepairPolicies: []cloud.RepairPolicy{
-			{ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionFalse, TolerationDuration: notReadyToleration},
-			{ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionUnknown, TolerationDuration: notReadyToleration},
-		},
+		RepairPolicies: repairPolicies(),
 	}
 	manages := result.Manages
 	result.Register = func(m manager.Manager) error {

@@ -3,10 +3,10 @@ package kwok
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -21,19 +21,27 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
+func TestRepairPolicies(t *testing.T) {
+	t.Attr("covers", "N075")
+	var got []string
+	for _, p := range newWorld(t, Options{}).cloud.RepairPolicies {
+		got = append(got, fmt.Sprintf("%s=%s %q %s %s %s %d", p.ConditionType, p.ConditionStatus, p.ReasonRegex, p.TolerationDuration, p.TerminationGracePeriod, p.Action, p.Priority))
+	}
+	want := []string{
+		`Ready=False "" 10m0s 0s ReplaceNode 0`, `Ready=Unknown ".*" 10m0s 0s ReplaceNode 0`,
+		`KWOKUnhealthy=True ".*" 30s 45s ReplaceNode 0`, `KWOKRebootRequired=True ".*" 30s 1m0s RebootNode 0`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("repair policies (-want +got):\n%s", diff)
+	}
+}
+
 func resourceOf(s string) resource.Quantity { return resource.MustParse(s) }
 
 func TestCloudDescription(t *testing.T) {
 	c := newWorld(t, Options{}).cloud
 	if c.Name != "kwok" || c.Register == nil {
 		t.Errorf("name is %q, registers controllers: %t", c.Name, c.Register != nil)
-	}
-	want := []cloud.RepairPolicy{
-		{ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionFalse, TolerationDuration: 10 * time.Minute},
-		{ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionUnknown, TolerationDuration: 10 * time.Minute},
-	}
-	if diff := cmp.Diff(want, c.RepairPolicies); diff != "" {
-		t.Errorf("repair policies (-want +got):\n%s", diff)
 	}
 	if got := c.NodeClasses[0].LabelKey(); got != "karpenter.kwok.sh/kwoknodeclass" {
 		t.Errorf("label of the node class is %q", got)

@@ -67,12 +67,21 @@ func All(p Parts) ([]Controller, error) {
 		gated = append(gated, judge)
 	}
 	waits, predictions := &podlatency.Tracker{}, &prediction.Store{}
-	gated = append(gated, repairControllers(shared, p.Options.FeatureGates)...)
+	repairers, err := legacyRepair(shared, p.Options)
+	if err != nil {
+		return nil, err
+	}
+	gated = append(gated, repairers...)
 	gated = append(gated, legacyControllers(shared, p.Options.FeatureGates)...)
 	gated = append(gated, meteringControllers(shared, p, waits)...)
 	translator := translate.NewWith(p.Cloud.Labels, p.Options.Scheduling.PreferencePolicy != options.PreferenceIgnore)
 	store := cluster.NewStore(p.Cloud, translator)
 	store.DefaultSpread.Set(p.Options.Scheduling.Config.DefaultConstraints())
+	policies, err := repairPolicies(shared, p.Options)
+	if err != nil {
+		return nil, err
+	}
+	store.Health.Use(policies, p.Log)
 	health := nodepool.NewRegistrationHealth(shared)
 	lifecycle := nodeclaim.NewLifecycle(shared, health)
 	if !p.Options.Scheduling.IgnoreDRARequests {
@@ -95,6 +104,7 @@ func All(p Parts) ([]Controller, error) {
 		disruption.New(disruption.Deps{
 			Shared: shared, Store: store, Feed: feed, Translator: translator, Log: p.Log,
 			Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Predictions: predictions, Quarantine: provisioner.Quarantine,
+			Repair: policies != nil,
 		}),
 		lifecycle,
 		nodeclaim.NewDisruption(shared),

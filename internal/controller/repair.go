@@ -3,13 +3,31 @@ package controller
 import (
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/repair"
+	corerepair "github.com/karpenter-anew/karpenter/internal/core/repair"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// repairControllers replace unhealthy nodes if that is enabled and the cloud defines repair policies.
-func repairControllers(shared deps.Shared, gates options.FeatureGates) []Controller {
-	if !gates.NodeRepair || len(shared.Cloud.RepairPolicies) == 0 {
-		return nil
+// repairPolicies are the compiled policies that disruption repairs nodes by; nil if nodes are not repaired, or by legacy node repair.
+func repairPolicies(shared deps.Shared, o options.Options) (*corerepair.Policies, error) {
+	if !o.FeatureGates.NodeRepair || o.Disruption.LegacyNodeRepair {
+		return nil, nil //nolint:nilnil // nil is the set without policies
 	}
-	return []Controller{repair.New(shared)}
+	return translate.RepairPolicies(shared.Cloud.RepairPolicies)
+}
+
+// legacyRepair terminates unhealthy nodes if that is enabled and the cloud defines repair policies.
+func legacyRepair(shared deps.Shared, o options.Options) ([]Controller, error) {
+	policies := shared.Cloud.LegacyRepairPolicies
+	if policies == nil {
+		policies = shared.Cloud.RepairPolicies
+	}
+	if !o.FeatureGates.NodeRepair || !o.Disruption.LegacyNodeRepair || len(policies) == 0 {
+		return nil, nil
+	}
+	r, err := repair.New(shared, policies)
+	if err != nil {
+		return nil, err
+	}
+	return []Controller{r}, nil
 }

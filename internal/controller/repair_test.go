@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -8,17 +9,43 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-func TestRepairNeedsGateAndPolicies(t *testing.T) {
+func TestWhichRepairRuns(t *testing.T) {
 	t.Attr("covers", "C511")
-	policies := []cloud.RepairPolicy{{ConditionType: "Ready", ConditionStatus: "False"}}
-	for _, c := range []struct {
-		gate     bool
-		policies []cloud.RepairPolicy
-		want     int
-	}{{false, policies, 0}, {true, nil, 0}, {true, policies, 1}} {
-		shared := deps.Shared{Cloud: cloud.Cloud{RepairPolicies: c.policies}}
-		if got := len(repairControllers(shared, options.FeatureGates{NodeRepair: c.gate})); got != c.want {
-			t.Errorf("gate %v, %d policies: %d controllers, want %d", c.gate, len(c.policies), got, c.want)
+	t.Attr("covers", "N004")
+	t.Attr("covers", "N264")
+	policies := []cloud.RepairPolicy{{ConditionType: "Ready", ConditionStatus: "False", Action: cloud.ReplaceNode}}
+	invalid := []cloud.RepairPolicy{{ConditionType: "Ready", ConditionStatus: "False", ReasonRegex: "(", Action: cloud.ReplaceNode}}
+	for _, tt := range []struct {
+		name         string
+		gate, legacy bool
+		cloud        cloud.Cloud
+		method       bool
+		controllers  int
+		err          string
+	}{
+		{name: "gate off", cloud: cloud.Cloud{RepairPolicies: policies}},
+		{name: "gate off, legacy", legacy: true, cloud: cloud.Cloud{RepairPolicies: policies}},
+		{name: "gate off, invalid policies", cloud: cloud.Cloud{RepairPolicies: invalid}},
+		{name: "gate on", gate: true, cloud: cloud.Cloud{RepairPolicies: policies}, method: true},
+		{name: "gate on, no policies", gate: true, err: "node repair requires the cloud provider to define RepairPolicies, but it defines none"},
+		{name: "gate on, invalid policies", gate: true, cloud: cloud.Cloud{RepairPolicies: invalid}, err: "node repair requires valid RepairPolicies, "},
+		{name: "legacy", gate: true, legacy: true, cloud: cloud.Cloud{RepairPolicies: policies}, controllers: 1},
+		{name: "legacy, no policies", gate: true, legacy: true},
+		{name: "legacy, policies for it", gate: true, legacy: true, cloud: cloud.Cloud{RepairPolicies: invalid, LegacyRepairPolicies: policies}, controllers: 1},
+		{name: "legacy, invalid policies", gate: true, legacy: true, cloud: cloud.Cloud{RepairPolicies: invalid}, err: "compiling the ReasonRegex of repair policy 0"},
+	} {
+		shared := deps.Shared{Cloud: tt.cloud}
+		o := options.Options{FeatureGates: options.FeatureGates{NodeRepair: tt.gate}, Disruption: options.Disruption{LegacyNodeRepair: tt.legacy}}
+		compiled, err := repairPolicies(shared, o)
+		controllers, legacyErr := legacyRepair(shared, o)
+		if err == nil {
+			err = legacyErr
+		}
+		if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: got the error %v, want %q", tt.name, err, tt.err)
+		}
+		if (compiled != nil) != tt.method || len(controllers) != tt.controllers {
+			t.Errorf("%s: a disruption method: %t, %d controllers", tt.name, compiled != nil, len(controllers))
 		}
 	}
 }

@@ -168,7 +168,7 @@ func TestNode(t *testing.T) {
 			quiet(objects)
 		}}, front + used + current + "  Underutilized: would be replaced by c-1x-amd64-linux together with node-2, saving $0.1900/h, now\n"},
 		{"a static pool at its limit", "node-2", changes{quiet, static, drifted("web-2")}, spare + fixed("Empty") +
-			"  Drifted: blocked: limits.nodes does not allow a replacement\n" +
+			"  Drifted: blocked: static NodePool is at its node limit and cannot stage a replacement\n" +
 			"    what would help: Raise limits.nodes of the NodePool above its replicas.\n" + fixed("Underutilized")},
 		{"by the name of its NodeClaim", "web-2", append(leaving("node-2", "web-2"), quiet), spare + "  not disrupted: node is deleting or marked for deletion\n" +
 			"    what would help: Wait until the node is gone.\n"},

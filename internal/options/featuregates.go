@@ -52,7 +52,7 @@ type gate struct {
 // gates lists the fields of g in the order of documentation.
 func (g *FeatureGates) gates() []gate {
 	return []gate{
-		{name: "NodeRepair", field: &g.NodeRepair, about: "Nodes that stay unhealthy are replaced, if the cloud provider defines repair policies."},
+		{name: "NodeRepair", field: &g.NodeRepair, about: "Nodes that stay unhealthy are repaired by the repair policies of the cloud provider, within the budgets of their NodePool."},
 		{name: "ReservedCapacity", field: &g.ReservedCapacity, about: "Capacity reservations are used first, and never beyond what they hold."},
 		{name: "SpotToSpotConsolidation", field: &g.SpotToSpotConsolidation, about: "Spot nodes may be replaced by cheaper spot nodes."},
 		{name: "NodeOverlay", field: &g.NodeOverlay, about: "NodeOverlays change prices and resources of instance types."},

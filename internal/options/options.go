@@ -30,6 +30,8 @@ type Options struct {
 	Log Log `embed:""`
 	// Scheduling tunes batching and simulation.
 	Scheduling Scheduling `embed:""`
+	// Disruption configures disruption.
+	Disruption Disruption `embed:""`
 	// FeatureGates switches features.
 	FeatureGates FeatureGates `name:"feature-gates" envvar:"FEATURE_GATES" group:"Features" placeholder:"NAME=BOOL,..." default:"" help:"Feature gates to change; gates that are not named keep their default. Known, with defaults: ${feature_gates}."`
 	// DisableClusterStateObservability drops the pod, node and NodePool state metrics and all condition metrics and events.
@@ -93,6 +95,12 @@ type Log struct {
 	OutputPaths []string `name:"log-output-paths" envvar:"LOG_OUTPUT_PATHS" group:"Logging" default:"stdout" placeholder:"PATH" help:"Where log lines go: stdout, stderr or files (${default})."`
 	// ErrorOutputPaths get the failures of the logger itself.
 	ErrorOutputPaths []string `name:"log-error-output-paths" envvar:"LOG_ERROR_OUTPUT_PATHS" group:"Logging" default:"stderr" placeholder:"PATH" help:"Where failures of the logger itself go (${default})."`
+}
+
+// Disruption configures disruption.
+type Disruption struct {
+	// LegacyNodeRepair terminates unhealthy nodes forcefully, whatever their budgets.
+	LegacyNodeRepair bool `name:"legacy-node-repair" envvar:"LEGACY_NODE_REPAIR" group:"Features" help:"With the feature gate NodeRepair, terminate unhealthy nodes forcefully and outside of budgets, as before version 1.15 of upstream."`
 }
 
 // Scheduling tunes batching and simulation.

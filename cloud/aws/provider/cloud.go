@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
@@ -28,21 +26,9 @@ func (p *Provider) Cloud() cloud.Cloud {
 			GVK: awsv1.SchemeGroupVersion.WithKind("EC2NodeClass"), New: func() cloud.NodeClassObject { return &awsv1.EC2NodeClass{} },
 		}},
 		LegacyKinds:    []schema.GroupVersionKind{legacyv1alpha1.SchemeGroupVersion.WithKind("AWSNodeTemplate")},
-		RepairPolicies: repairPolicies(), Hooks: []cloud.RegistrationHook{partitionHook{p}}, UseCorrection: p.useCorrection,
+		RepairPolicies: repairPolicies(p.RebootForRepair), LegacyRepairPolicies: legacyRepairPolicies(),
+		Hooks: []cloud.RegistrationHook{partitionHook{p}}, UseCorrection: p.useCorrection,
 	}
-}
-
-// repairPolicies say when a node is replaced: the last five are conditions of EKS's own agent.
-func repairPolicies() []cloud.RepairPolicy {
-	out := []cloud.RepairPolicy{
-		{ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionFalse, TolerationDuration: 30 * time.Minute},
-		{ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionUnknown, TolerationDuration: 30 * time.Minute},
-		{ConditionType: "AcceleratedHardwareReady", ConditionStatus: corev1.ConditionFalse, TolerationDuration: 10 * time.Minute},
-	}
-	for _, kind := range []corev1.NodeConditionType{"StorageReady", "NetworkingReady", "KernelReady", "ContainerRuntimeReady"} {
-		out = append(out, cloud.RepairPolicy{ConditionType: kind, ConditionStatus: corev1.ConditionFalse, TolerationDuration: 30 * time.Minute})
-	}
-	return out
 }
 
 // partitionHook delays registration until the partition of a node's placement group is known. Claims that name a partition,

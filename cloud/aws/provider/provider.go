@@ -65,6 +65,8 @@ type Options struct {
 	Client client.Client
 	// StrictMinValues says that minValues are not relaxed at launch.
 	StrictMinValues bool
+	// RebootForRepair reboots nodes whose GPU errors a reboot may correct, instead of replacing them.
+	RebootForRepair bool
 	// Metrics may be nil.
 	Metrics *telemetry.Metrics
 }

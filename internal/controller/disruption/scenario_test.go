@@ -59,6 +59,9 @@ func runScenario(t *testing.T, s scenariofile.Scenario, reader *manifest.Reader,
 	}
 	w := newHarnessIn(t, c)
 	w.deps.Gates.SpotToSpotConsolidation = s.Options.SpotToSpot
+	if s.Options.NodeRepair {
+		w.repairs(s.Options.UnlimitedRepair)
+	}
 	w.deps.Scheduling.PreferencePolicy = options.PreferencePolicy(s.Options.PreferencePolicy)
 	w.deps.Scheduling.ConsolidateAfterScope = options.ConsolidateAfterScope(s.Options.ConsolidateAfterScope)
 	w.deps.Gates.ReservedCapacity = true

@@ -1,4 +1,5 @@
-// Package repair replaces Nodes that stay unhealthy. The cloud says which conditions count and for how long they are
+// Package repair is legacy node repair: it terminates Nodes that stay unhealthy, whatever their budgets and pods. Without
+// --legacy-node-repair, disruption replaces them. The cloud says which conditions count and for how long they are
 // tolerated; a Node past that is deleted without waiting for its pods, because its kubelet may not respond. While many Nodes
 // are unhealthy none is repaired: the cause is then more likely the network, or Karpenter.
 //
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
@@ -44,12 +46,17 @@ const (
 // Repair is the controller node.health.
 type Repair struct {
 	deps.Shared
-	deleted *ttlcache.Cache[types.UID, struct{}]
+	policies []policy
+	deleted  *ttlcache.Cache[types.UID, struct{}]
 }
 
-// New builds the controller. It has no effect if there are no repair policies.
-func New(shared deps.Shared) *Repair {
-	return &Repair{Shared: shared, deleted: ttlcache.New[types.UID, struct{}](shared.Clock, deletionShows)}
+// New builds the controller. It fails if a policy is invalid.
+func New(shared deps.Shared, list []cloud.RepairPolicy) (*Repair, error) {
+	policies, err := compile(list)
+	if err != nil {
+		return nil, err
+	}
+	return &Repair{Shared: shared, policies: policies, deleted: ttlcache.New[types.UID, struct{}](shared.Clock, deletionShows)}, nil
 }
 
 // Register adds the controller to the manager.
@@ -73,7 +80,7 @@ func (r *Repair) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	if !managed.Is(r.Cloud, node) {
 		return reconcile.Result{}, nil
 	}
-	found, unhealthy := diagnose(node, r.Cloud.RepairPolicies)
+	found, unhealthy := diagnose(node, r.policies)
 	if !unhealthy {
 		return reconcile.Result{}, nil
 	}
@@ -112,7 +119,7 @@ func (r *Repair) blocked(ctx context.Context, node *corev1.Node, claim *v1.NodeC
 	if err := r.Client.List(ctx, &nodes, append(around, client.UnsafeDisableDeepCopy)...); err != nil {
 		return false, fmt.Errorf("listing the nodes around node %q: %w", node.Name, err)
 	}
-	if !tooMany(nodes.Items, r.Cloud.RepairPolicies) {
+	if !tooMany(nodes.Items, r.policies) {
 		return false, nil
 	}
 	if !inPool {

@@ -43,7 +43,11 @@ func newFixture(t *testing.T, changes ...func(*fixture)) *fixture {
 		change(d)
 	}
 	w.Add(d.claim, d.node)
-	d.r = New(w.Shared)
+	r, err := New(w.Shared, w.Cloud.RepairPolicies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.r = r
 	return d
 }
 
@@ -137,6 +141,8 @@ func blockedPool(d *fixture) {
 }
 
 func TestWhatIsCounted(t *testing.T) {
+	t.Attr("covers", "N074")
+	t.Attr("covers", "N196")
 	t.Attr("covers", "C510")
 	d := newFixture(t, notReady(time.Hour), func(d *fixture) {
 		d.claim.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Hour}
@@ -155,7 +161,7 @@ func TestWhatIsCounted(t *testing.T) {
 			t.Errorf("%s is %v, want %v", metric, got, want)
 		}
 	}
-	if got := d.Count("karpenter_nodeclaims_unhealthy_disrupted_total", "condition=ready", "nodepool=pool", "capacity_type=spot", "image_id=image-1"); got != 1 {
+	if got := d.Count("karpenter_nodeclaims_unhealthy_disrupted_total", "condition=ready", "nodepool=pool", "capacity_type=spot", "image_id=image-1", "termination_mode=eventual"); got != 1 {
 		t.Errorf("counted as unhealthy %v times", got)
 	}
 }
@@ -306,6 +312,7 @@ func TestFaults(t *testing.T) {
 }
 
 func TestWhatWakesIt(t *testing.T) {
+	t.Attr("covers", "N072")
 	w := fakecluster.New(t)
 	base := w.RegisteredNode("a")
 	for name, c := range map[string]struct {
@@ -319,6 +326,7 @@ func TestWhatWakesIt(t *testing.T) {
 		"another condition": {is: func(n *corev1.Node) {
 			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: broken})
 		}, want: true},
+		"another reason":    {is: func(n *corev1.Node) { n.Status.Conditions[0].Reason = "Other" }, want: true},
 		"it became managed": {was: func(n *corev1.Node) { delete(n.Labels, fakecluster.ClassLabel) }, want: true},
 	} {
 		was, is := base.DeepCopy(), base.DeepCopy()
@@ -340,4 +348,44 @@ func TestWhatWakesIt(t *testing.T) {
 func TestRegister(t *testing.T) {
 	d := newFixture(t)
 	d.Register(t, d.r)
+}
+
+func TestLegacyPolicies(t *testing.T) {
+	t.Attr("covers", "N071")
+	t.Attr("covers", "N073")
+	limit := time.Hour
+	list := []cloud.RepairPolicy{
+		{ConditionType: "GPU", ConditionStatus: corev1.ConditionFalse, ReasonRegex: "XID64", TolerationDuration: time.Minute, TerminationGracePeriod: &limit, Priority: 9, Action: cloud.ReplaceNode},
+		{ConditionType: "GPU", ConditionStatus: corev1.ConditionFalse, ReasonRegex: "XID48", TolerationDuration: 0, Action: cloud.RebootNode},
+		{ConditionType: "Disk", ConditionStatus: corev1.ConditionTrue, TolerationDuration: time.Minute, Action: cloud.ReplaceNode},
+	}
+	policies, err := compile(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	since := metav1.Unix(1000, 0)
+	of := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason string) *corev1.Node {
+		return &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: kind, Status: status, Reason: reason, LastTransitionTime: since}}}}
+	}
+	for _, tt := range []struct {
+		name string
+		node *corev1.Node
+		want bool
+	}{
+		{"the reason matches", of("GPU", corev1.ConditionFalse, "NvidiaXID64"), true},
+		{"no expression is for the reason, and the policy without one is for another condition", of("GPU", corev1.ConditionFalse, "Other"), false},
+		{"policies that reboot do not count", of("GPU", corev1.ConditionFalse, "XID48"), false},
+		{"no expression matches every reason", of("Disk", corev1.ConditionTrue, "any"), true},
+	} {
+		found, unhealthy := diagnose(tt.node, policies)
+		if unhealthy != tt.want || unhealthy && !found.due.Equal(since.Add(time.Minute)) {
+			t.Errorf("%s: unhealthy is %t, due at %v", tt.name, unhealthy, found.due)
+		}
+		if nodes := []corev1.Node{*tt.node, *tt.node}; tooMany(nodes, policies) != tt.want {
+			t.Errorf("%s: two such nodes are not counted alike", tt.name)
+		}
+	}
+	if _, err := compile([]cloud.RepairPolicy{{ReasonRegex: "("}}); err == nil {
+		t.Error("an invalid expression has no error")
+	}
 }

@@ -26,7 +26,7 @@ func healthChanged(c cloud.Cloud) predicate.Predicate {
 	}
 }
 
-// sameState reports whether a condition has the same status since the same time.
+// sameState reports whether a condition has the same status for the same reason since the same time.
 func sameState(a, b corev1.NodeCondition) bool {
-	return a.Type == b.Type && a.Status == b.Status && a.LastTransitionTime.Equal(&b.LastTransitionTime)
+	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.LastTransitionTime.Equal(&b.LastTransitionTime)
 }

@@ -99,6 +99,8 @@ type Options struct {
 	ConsolidateAfterScope string
 	// SpotToSpot is "spot-to-spot: true".
 	SpotToSpot bool
+	// NodeRepair is "node-repair: true" or "node-repair: unlimited": repair policies have no termination grace period then.
+	NodeRepair, UnlimitedRepair bool
 	// FailReplacements is "replacements: fail": replacement nodes never become ready.
 	FailReplacements bool
 }
@@ -263,6 +265,11 @@ func (o *Options) set(key, value string) (err error) {
 		o.ConsolidateAfterScope = value
 	case "spot-to-spot":
 		o.SpotToSpot, err = strconv.ParseBool(value)
+	case "node-repair":
+		if value != "true" && value != "unlimited" {
+			return fmt.Errorf("%q: want true or unlimited", value)
+		}
+		o.NodeRepair, o.UnlimitedRepair = true, value == "unlimited"
 	case "replacements":
 		if value != "fail" {
 			return fmt.Errorf("%q: want fail", value)
@@ -280,7 +287,7 @@ func (o *Options) set(key, value string) (err error) {
 			return fmt.Errorf("%q: want a version such as 1.36", value)
 		}
 	default:
-		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, now, run, consolidate-after-scope, spot-to-spot, replacements, only, kubernetes")
+		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, now, run, consolidate-after-scope, spot-to-spot, node-repair, replacements, only, kubernetes")
 	}
 	return err
 }

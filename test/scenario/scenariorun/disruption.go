@@ -61,7 +61,7 @@ func Disruption(log []byte, nodes []string) (string, error) {
 			}
 			slices.Sort(c.nodes)
 			c.text = fmt.Sprintf("(%s): %s %s", parts[1], parts[2], strings.Join(c.nodes, ", "))
-			if parts[1] != string(disrupt.Drifted) { // drift is not about money
+			if parts[1] != string(disrupt.Drifted) && parts[1] != string(disrupt.Unhealthy) { // these are not about money
 				c.text += fmt.Sprintf(", saving $%s/h", parts[3])
 			}
 			for _, launch := range r.Launches {
@@ -116,6 +116,11 @@ func render(commands []*command, kept map[string]string) string {
 	return b.String()
 }
 
+// methods are all methods, that for repair included.
+func methods() []disrupt.Method {
+	return append([]disrupt.Method{disrupt.Repair()}, disrupt.Methods()...)
+}
+
 // reasons takes apart what the log says of a node, and joins the methods that say the same. That a static method is not for the
 // node's pool is left out.
 func reasons(why string) []string {
@@ -123,7 +128,7 @@ func reasons(why string) []string {
 	method := ""
 	for _, piece := range strings.Split(why, "; ") {
 		found := false
-		for _, m := range disrupt.Methods() {
+		for _, m := range methods() {
 			if text, ok := strings.CutPrefix(piece, m.Name+": "); ok {
 				method, said[m.Name], found = m.Name, text, true
 				break
@@ -143,7 +148,7 @@ func reasons(why string) []string {
 	}
 	var texts []string
 	by := map[string][]string{}
-	for _, m := range disrupt.Methods() {
+	for _, m := range methods() {
 		text := said[m.Name]
 		if text == "" || strings.HasSuffix(text, " is not static") {
 			continue

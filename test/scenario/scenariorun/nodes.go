@@ -2,6 +2,8 @@ package scenariorun
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,6 +45,11 @@ type Node struct {
 	Protected, Gone bool
 	// NotReady, NotInitialized and Rebooting are set for such nodes. A node that reboots is not initialized.
 	NotReady, NotInitialized, Rebooting bool
+	// Unhealthy are the types of conditions that have the status True, and since when. NotReadyFor is how long the node is not ready.
+	Unhealthy   map[corev1.NodeConditionType]time.Duration
+	NotReadyFor time.Duration
+	// NoRepair is set for the annotation karpenter.sh/do-not-repair.
+	NoRepair bool
 	// GracePeriod is the terminationGracePeriod of the NodeClaim; 0 for none.
 	GracePeriod time.Duration
 	Pods        []Pod
@@ -68,7 +75,7 @@ type Pod struct {
 }
 
 // ParseNodes reads a nodes file: one node a line, "name type=c-2x-amd64-linux pool=default zone=test-zone-a capacity=spot
-// quiet=10m drifted=1h grace=1h do-not-disrupt not-ready not-initialized gone", and below it its pods, indented, "name cpu=100m
+// quiet=10m drifted=1h grace=1h do-not-disrupt do-not-repair not-ready not-initialized unhealthy=KWOKUnhealthy/10m gone", and below it its pods, indented, "name cpu=100m
 // memory=64Mi app=web zone=test-zone-a near=db deletion-cost=-1 do-not-disrupt=true daemon". Only names are mandatory.
 func ParseNodes(text string) ([]Node, error) {
 	var out []Node
@@ -130,7 +137,17 @@ func (n *Node) set(word string) (err error) {
 	case doNotDisrupt:
 		n.Protected = true
 	case "not-ready":
-		n.NotReady = true
+		if n.NotReady = true; value != "" {
+			n.NotReadyFor, err = time.ParseDuration(value)
+		}
+	case "unhealthy":
+		kind, since, _ := strings.Cut(value, "/")
+		if n.Unhealthy == nil {
+			n.Unhealthy = map[corev1.NodeConditionType]time.Duration{}
+		}
+		n.Unhealthy[corev1.NodeConditionType(kind)], err = time.ParseDuration(since)
+	case "do-not-repair":
+		n.NoRepair = true
 	case "not-initialized":
 		n.NotInitialized = true
 	case "rebooting":
@@ -202,7 +219,7 @@ func (n Node) Objects(pool *v1.NodePool, types []*cloud.InstanceType, now time.T
 		labels[corev1.LabelArchStable], labels[corev1.LabelOSStable] = "amd64", "linux"
 	}
 	claim := n.claim(pool, labels, capacity, allocatable, now)
-	return n.node(claim), claim
+	return n.node(claim, now), claim
 }
 
 func (n Node) claim(pool *v1.NodePool, labels map[string]string, capacity, allocatable corev1.ResourceList, now time.Time) *v1.NodeClaim {
@@ -253,7 +270,7 @@ const (
 	partitionLabel = "kwok-partition"
 )
 
-func (n Node) node(claim *v1.NodeClaim) *corev1.Node {
+func (n Node) node(claim *v1.NodeClaim, now time.Time) *corev1.Node {
 	node := &corev1.Node{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -281,6 +298,17 @@ func (n Node) node(claim *v1.NodeClaim) *corev1.Node {
 	}
 	if n.NotReady {
 		node.Status.Conditions[0].Status = corev1.ConditionFalse
+		if n.NotReadyFor > 0 {
+			node.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-n.NotReadyFor))
+		}
+	}
+	if n.NoRepair {
+		node.Annotations[v1.DoNotRepairAnnotationKey] = "true"
+	}
+	for _, kind := range slices.Sorted(maps.Keys(n.Unhealthy)) {
+		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
+			Type: kind, Status: corev1.ConditionTrue, Reason: "Broken", LastTransitionTime: metav1.NewTime(now.Add(-n.Unhealthy[kind])),
+		})
 	}
 	return node
 }
