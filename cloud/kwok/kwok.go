@@ -57,12 +57,12 @@ func New(c client.Client, opts Options) (cloud.Cloud, error) {
 	offeringLists := newOfferingLists(types, rules)
 	instances := &provider{client: c, types: types, offeringLists: offeringLists, rules: rules}
 	result := cloud.Cloud{
-		Name:          Name,
-		Provider:      instances,
-		Rebooter:      instances,
-		NodeClasses:   []cloud.NodeClass{class},
-		Labels:        rules,
-		UseCorrection: offeringLists.use,
+		Name:           Name,
+		Provider:       instances,
+		Rebooter:       instances,
+		NodeClasses:    []cloud.NodeClass{class},
+		Labels:         rules,
+		UseCorrection:  offeringLists.use,
 		RepairPolicies: repairPolicies(),
 	}
 	manages := result.Manages

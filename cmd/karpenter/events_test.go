@@ -65,7 +65,6 @@ func everyEvent() []observe.Event {
 	out = append(out, observe.NodeTerminationGracePeriodExpiring(node, end.Format(time.RFC3339)), observe.NodeClaimTerminationGracePeriodExpiring(claim, end.Format(time.RFC3339)))
 	out = append(out, observe.FailedTermination(claim, "<why and what to do>"))
 	out = append(out, observe.InvalidTerminationTimestamp(claim, "tomorrow"))
-	out = append(out, observe.NodeRepairBlocked(node, claim, pool)...)
 	out = append(out, observe.RebootObserved(claim, end), observe.RebootFailed(claim, end, "node did not recover within the observation window"))
 	out = append(out, observe.PoolRepairBlocked(node, claim, pool, pool.Name)...)
 	issue := observe.NodeShapeIssue(corev1.ResourceMemory, resource.MustParse("8Gi"), resource.MustParse("6Gi"))

@@ -47,6 +47,7 @@ func Scenes() []Scene {
 		driftScene(),
 		expiryScene(),
 		repairScene(),
+		legacyRepairScene(),
 		rebootScene(),
 	}
 }

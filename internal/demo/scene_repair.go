@@ -2,6 +2,7 @@ package demo
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,12 +10,64 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// repairScene shows a node that stays unhealthy being replaced.
+// repairScene shows an unhealthy node being replaced: its replacement is ready before its pods have to leave.
 func repairScene() Scene {
 	const pods = 9
 	return Scene{
 		Name:  "repair",
 		Flags: []string{"--feature-gates=NodeRepair=true"},
+		Lines: []string{selected, "disrupting node(s)", "created nodeclaim", "initialized nodeclaim", "deleted node"},
+		Perform: func(p *Play) (fmt.Stringer, error) {
+			if err := p.Pool(cores("4")); err != nil {
+				return nil, err
+			}
+			before, err := p.Launch(pods)
+			if err != nil {
+				return nil, err
+			}
+			nodes, err := p.Nodes()
+			if err != nil {
+				return nil, err
+			}
+			broken := nodes[0].Name
+			if err := p.setCondition(broken, corev1.NodeCondition{
+				Type: unhealthy, Status: corev1.ConditionTrue, Reason: "DiskFailure",
+				LastTransitionTime: metav1.NewTime(time.Now().Add(unhealthyFor - unhealthyToleration)),
+			}); err != nil {
+				return nil, err
+			}
+			sinceThen := stopwatch()
+			p.Show.Line(fmt.Sprintf("node %s has the condition %s; it is tolerated for another %s", broken, unhealthy, unhealthyFor))
+			_, err = p.Await("its pods run on a new node", func(c Counts) (bool, error) {
+				now, err := p.Nodes()
+				for i := range now {
+					if now[i].Name == broken {
+						return false, err
+					}
+				}
+				if c.Nodes < before.Nodes {
+					return false, fmt.Errorf("%w: the node was deleted before its replacement was ready", ErrBroken)
+				}
+				return c.Running == pods && c.Pending == 0 && c.Nodes == before.Nodes && c.Ready == c.Nodes && c.Claims == c.Nodes, err
+			})
+			if err != nil {
+				return nil, err
+			}
+			if n := p.Logged.Count(selected); n != 1 {
+				return nil, fmt.Errorf("the controller repaired %d nodes, want 1", n)
+			}
+			return FigureLine(fmt.Sprintf("repair: 1 of %d nodes replaced %.1f s after it was reported, %s of which were still tolerated",
+				before.Nodes, sinceThen().Seconds(), unhealthyFor)), nil
+		},
+	}
+}
+
+// legacyRepairScene shows legacy node repair: a node that stays unhealthy is terminated, and its pods are provisioned for.
+func legacyRepairScene() Scene {
+	const pods = 9
+	return Scene{
+		Name:  "legacy-repair",
+		Flags: []string{"--feature-gates=NodeRepair=true", "--legacy-node-repair"},
 		Lines: []string{repaired, "deleted node"},
 		Perform: func(p *Play) (fmt.Stringer, error) {
 			if err := p.Pool(cores("4")); err != nil {
@@ -59,7 +112,14 @@ func repairScene() Scene {
 }
 
 const (
-	// repaired is what the controller logs for a node that it replaces.
+	// unhealthy is a condition that makes simulated nodes be replaced.
+	unhealthy corev1.NodeConditionType = "KWOKUnhealthy"
+	// selected is what the controller logs for a node that it replaces.
+	selected = "selected repair policy"
+	// unhealthyToleration is the toleration duration of the simulated cloud for a condition, and unhealthyFor how much of it is left when the
+	// scene begins.
+	unhealthyToleration, unhealthyFor = 30 * time.Second, 8 * time.Second
+	// repaired is what the controller logs for a node that it terminates.
 	repaired = "deleting unhealthy node"
 	// toleration is the toleration duration of the simulated cloud, and unreadyFor how much of it is left when the scene begins: ten minutes would
 	// be too long for a demo.
@@ -68,7 +128,14 @@ const (
 
 // makeUnready sets the Ready condition of a node to False since so long ago, and keeps the simulator from resetting it.
 func (p *Play) makeUnready(name string, since time.Duration) error {
-	return Poll(p.Ctx, 30*time.Second, "node "+name+" to be not ready", func() (bool, error) {
+	return p.setCondition(name, corev1.NodeCondition{
+		Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", LastTransitionTime: metav1.NewTime(time.Now().Add(-since)),
+	})
+}
+
+// setCondition sets a condition of a node, and keeps the simulator from resetting it.
+func (p *Play) setCondition(name string, condition corev1.NodeCondition) error {
+	return Poll(p.Ctx, 30*time.Second, fmt.Sprintf("node %s to have the condition %s", name, condition.Type), func() (bool, error) {
 		node := &corev1.Node{}
 		if err := p.Client.Get(p.Ctx, client.ObjectKey{Name: name}, node); err != nil {
 			return false, err
@@ -80,12 +147,9 @@ func (p *Play) makeUnready(name string, since time.Duration) error {
 		if err := p.Client.Update(p.Ctx, node); err != nil {
 			return false, err
 		}
-		for i := range node.Status.Conditions {
-			if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
-				c.Status, c.Reason = corev1.ConditionFalse, "KubeletNotReady"
-				c.LastTransitionTime = metav1.NewTime(time.Now().Add(-since))
-			}
-		}
+		node.Status.Conditions = append(slices.DeleteFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == condition.Type
+		}), condition)
 		err := p.Client.Status().Update(p.Ctx, node)
 		return err == nil, err
 	})
