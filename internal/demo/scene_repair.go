@@ -32,13 +32,16 @@ func repairScene() Scene {
 			broken := nodes[0].Name
 			if err := p.setCondition(broken, corev1.NodeCondition{
 				Type: unhealthy, Status: corev1.ConditionTrue, Reason: "DiskFailure",
-				LastTransitionTime: metav1.NewTime(time.Now().Add(unhealthyFor - unhealthyToleration)),
+				LastTransitionTime: metav1.NewTime(time.Now()),
 			}); err != nil {
 				return nil, err
 			}
 			sinceThen := stopwatch()
-			p.Show.Line(fmt.Sprintf("node %s has the condition %s; it is tolerated for another %s", broken, unhealthy, unhealthyFor))
+			p.Show.Line(fmt.Sprintf("node %s has the condition %s; the toleration duration is %s", broken, unhealthy, unhealthyToleration))
 			_, err = p.Await("its pods run on a new node", func(c Counts) (bool, error) {
+				if early := sinceThen(); p.Logged.Count(selected) > 0 && early < unhealthyToleration-2*time.Second {
+					return false, fmt.Errorf("%w: the node was replaced after %s", ErrBroken, early)
+				}
 				now, err := p.Nodes()
 				for i := range now {
 					if now[i].Name == broken {
@@ -56,8 +59,8 @@ func repairScene() Scene {
 			if n := p.Logged.Count(selected); n != 1 {
 				return nil, fmt.Errorf("the controller repaired %d nodes, want 1", n)
 			}
-			return FigureLine(fmt.Sprintf("repair: 1 of %d nodes replaced %.1f s after it was reported, %s of which were still tolerated",
-				before.Nodes, sinceThen().Seconds(), unhealthyFor)), nil
+			return FigureLine(fmt.Sprintf("repair: 1 of %d nodes replaced %.1f s after it was reported, %s of which were tolerated",
+				before.Nodes, sinceThen().Seconds(), unhealthyToleration)), nil
 		},
 	}
 }
@@ -116,9 +119,8 @@ const (
 	unhealthy corev1.NodeConditionType = "KWOKUnhealthy"
 	// selected is what the controller logs for a node that it replaces.
 	selected = "selected repair policy"
-	// unhealthyToleration is the toleration duration of the simulated cloud for a condition, and unhealthyFor how much of it is left when the
-	// scene begins.
-	unhealthyToleration, unhealthyFor = 30 * time.Second, 8 * time.Second
+	// unhealthyToleration is the toleration duration of the simulated cloud for that condition.
+	unhealthyToleration = 30 * time.Second
 	// repaired is what the controller logs for a node that it terminates.
 	repaired = "deleting unhealthy node"
 	// toleration is the toleration duration of the simulated cloud, and unreadyFor how much of it is left when the scene begins: ten minutes would
