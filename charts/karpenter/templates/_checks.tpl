@@ -14,6 +14,10 @@
 {{- with include "karpenter.deviceConflicts" . }}
 {{- $problems = append $problems (printf "settings.enableDRA is mutually exclusive with %s: unset them, or unset settings.enableDRA" .) }}
 {{- end }}
+{{- $gates := .Values.settings.featureGates }}
+{{- if and (eq (toString .Values.settings.legacyNodeRepair) "true") (eq (toString (get $gates "terminateFirstRepair")) "true") }}
+{{- $problems = append $problems "settings.legacyNodeRepair can't be combined with settings.featureGates.terminateFirstRepair: legacy node repair launches no replacements. Set one of them to false" }}
+{{- end }}
 {{- with include "karpenter.unknownAlerts" . }}{{ $problems = append $problems . }}{{ end }}
 {{- if $problems }}{{ fail (join "\n" $problems) }}{{ end }}
 {{- end }}

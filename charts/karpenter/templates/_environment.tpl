@@ -34,6 +34,7 @@
 {{- include "karpenter.variable" (list "IGNORE_DRA_REQUESTS" (include "karpenter.ignoresDevices" .)) }}
 {{- include "karpenter.text" (list "SCHEDULER_CONFIG" $s.schedulerConfig) }}
 {{- include "karpenter.variable" (list "DISABLE_CLUSTER_STATE_OBSERVABILITY" $s.disableClusterStateObservability) }}
+{{- include "karpenter.variable" (list "LEGACY_NODE_REPAIR" $s.legacyNodeRepair) }}
 - name: FEATURE_GATES
   value: {{ include "karpenter.featureGates" . | quote }}
 - name: CLOUD_PROVIDER
