@@ -31,6 +31,8 @@ type executor struct {
 	reports  *reporter
 	wake     signal
 	running  sync.WaitGroup
+	// reboots are those of the last rebootWindow.
+	reboots *reboots
 }
 
 // start starts a command in a goroutine that owns it until it has ended.
@@ -53,6 +55,10 @@ func (e *executor) carryOut(ctx context.Context, cmd command) {
 	giveBack := sync.OnceFunc(cmd.reservation.giveBack)
 	defer giveBack()
 	planned := cmd.plan.Candidates
+	if cmd.plan.Reboot {
+		e.reboot(ctx, cmd)
+		return
+	}
 	if err := e.withinLimits(ctx, cmd); err != nil {
 		e.Log.Info("cannot launch replacements, leaving the nodes alone", logfield.Command(cmd.plan.Text(cmd.id)), logfield.Error(err))
 		e.backOff(planned)

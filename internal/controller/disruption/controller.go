@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -116,7 +117,7 @@ func New(deps Deps) *Controller {
 		Deps: deps, queue: waiting, backoffs: backoffs, prices: newPrices(deps.Cloud.Provider, deps.Log),
 		catalogs: translate.NewCatalogs(deps.Translator), warned: ttlcache.New[string, bool](deps.Clock, warnInterval),
 	}
-	exec := &executor{Deps: queued, queue: waiting, backoffs: backoffs, marks: marks, reports: reports.with(queued.Log), wake: wake}
+	exec := &executor{Deps: queued, queue: waiting, backoffs: backoffs, marks: marks, reports: reports.with(queued.Log), wake: wake, reboots: &reboots{at: map[types.UID][]time.Time{}}}
 	return &Controller{
 		Deps: deps, passes: passes, wake: wake, queue: waiting, executor: exec, Obstacles: obstacles,
 		planner: &planner{

@@ -28,7 +28,9 @@ type command struct {
 }
 
 // simulated reports whether the command was found by simulation.
-func (c command) simulated() bool { return c.method.Simulates != disrupt.NoSimulation }
+func (c command) simulated() bool {
+	return c.method.Simulates != disrupt.NoSimulation && !c.plan.Reboot
+}
 
 // launchesFrom are the pools of the replacements.
 func (c command) launchesFrom() []string {
@@ -100,14 +102,14 @@ func (q *queue) isStarting() bool {
 	return false
 }
 
-// underway are the commands that wait, or have not marked their nodes yet: the snapshot does not show their effects.
+// underway are the commands that wait, or have not marked their nodes yet: the snapshot does not show their effects. Reboots move no pods.
 func (q *queue) underway() []disrupt.Command {
-	return q.list(func(c command) bool { return !c.launchesWritten })
+	return q.list(func(c command) bool { return !c.launchesWritten && !c.plan.Reboot })
 }
 
 // validated are the underway commands that have been validated: pods cannot move to their nodes.
 func (q *queue) validated() []disrupt.Command {
-	return q.list(func(c command) bool { return !c.launchesWritten && !c.started.IsZero() })
+	return q.list(func(c command) bool { return !c.launchesWritten && !c.started.IsZero() && !c.plan.Reboot })
 }
 
 func (q *queue) list(keep func(command) bool) []disrupt.Command {

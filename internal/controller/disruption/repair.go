@@ -20,7 +20,9 @@ func (pl *planner) qualifyUnhealthy(p *pass, tried *[]disrupt.Candidate) {
 	if !pl.Repair {
 		return
 	}
-	candidates, obstacles := disrupt.QualifyUnhealthy(p.qualifyInput(p.inCommand))
+	in := p.qualifyInput(p.inCommand)
+	in.RebootedTooOften = pl.exec.reboots.exhausted(p.claims, p.now)
+	candidates, obstacles := disrupt.QualifyUnhealthy(in)
 	candidates, aside := pl.leaveAside(p.view, candidates)
 	p.unhealthy, p.unqualified = candidates, append(obstacles, aside...)
 	*tried = append((*tried)[:len(*tried):len(*tried)], candidates...)

@@ -56,6 +56,8 @@ type QualifyInput struct {
 	// Backoff are the names of NodeClaims for which a command failed recently, GroupBackoff those for which a command about
 	// several nodes was rejected.
 	Backoff, GroupBackoff map[string]bool
+	// RebootedTooOften are the names of NodeClaims that are replaced in place of another reboot.
+	RebootedTooOften map[string]bool
 }
 
 // Candidate is a node that may be disrupted, as far as the node itself and its pool are concerned.

@@ -15,6 +15,8 @@ const (
 	Delete = "delete"
 	// Replace is that of a command that launches replacements first.
 	Replace = "replace"
+	// Reboot is that of a command that reboots its node.
+	Reboot = "reboot"
 	// NoOp is that of a command without nodes.
 	NoOp = "no-op"
 )
@@ -28,6 +30,8 @@ type Command struct {
 	// Replacements are launched first. Static is set when one NodeClaim from the template of a static pool is.
 	Replacements []solve.NodeClaim
 	Static       bool
+	// Reboot is set when the node is rebooted in place: it is neither replaced nor deleted.
+	Reboot bool
 	// First are the UIDs of pods that the simulation tried before all others.
 	First map[string]bool
 	// Placements are the places of pods on existing nodes.
@@ -39,6 +43,8 @@ func (c Command) Decision() string {
 	switch {
 	case len(c.Candidates) == 0:
 		return NoOp
+	case c.Reboot:
+		return Reboot
 	case c.Launches() > 0:
 		return Replace
 	}
@@ -73,6 +79,9 @@ func (c Command) disruptionCost() float64 {
 
 // Savings are the savings of the command in dollars per hour, if every launch is as cheap as possible.
 func (c Command) Savings() float64 {
+	if c.Reboot {
+		return 0
+	}
 	sum := c.Cost()
 	for _, claim := range c.Replacements {
 		if !math.IsInf(claim.Price, 0) && !math.IsNaN(claim.Price) {

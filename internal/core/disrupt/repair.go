@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/repair"
 )
 
-// Repair replaces nodes that repair policies call unhealthy, the most urgent one first.
+// Repair replaces or reboots nodes that repair policies call unhealthy, the most urgent one first.
 //
 // Problem: an unhealthy node should go soon, yet not before its pods have places, not faster than budgets allow, and not at all
 // where many nodes are unhealthy: the cause is then more likely elsewhere. Approach: QualifyUnhealthy builds candidates as of one
@@ -47,6 +48,9 @@ func QualifyUnhealthy(w QualifyInput) ([]Candidate, []Obstacle) {
 		if code != "" {
 			obstacles = append(obstacles, Obstacle{Code: code, Node: n})
 			continue
+		}
+		if decision.Action == repair.Reboot && w.RebootedTooOften[n.ClaimName] {
+			decision.Action, decision.Escalated = repair.Replace, true
 		}
 		c := newCandidate(n, w.Pools[n.Pool])
 		c.InBackoff, c.EveryPod, c.Repair = w.Backoff[n.ClaimName], true, &decision
@@ -133,6 +137,8 @@ func decideRepair(s Session, admitted []Candidate) Decision {
 		case d.TimedOut || s.Expired():
 			d.TimedOut = true
 			d.skip(NotReached, c)
+		case c.Repair.Action == repair.Reboot:
+			s.takeRepair(&d, c, Command{Reason: Unhealthy, Candidates: []Candidate{c}, Reboot: true})
 		case c.Pool.Static:
 			s.repairStatic(&d, c)
 		default:

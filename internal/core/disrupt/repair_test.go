@@ -257,6 +257,32 @@ func TestRepair(t *testing.T) {
 	})
 }
 
+func TestAReboot(t *testing.T) {
+	t.Attr("covers", "N048")
+	t.Attr("covers", "N050")
+	f := newFleet(t, sizes(1, onDemand))
+	n := f.node("a", onDemand, "x1", 500)
+	set, err := repair.Compile([]repair.Policy{
+		{ConditionType: "Broken", ConditionStatus: "True", Action: repair.Replace},
+		{ConditionType: "GPU", ConditionStatus: "True", ReasonRegex: ".*", Action: repair.Reboot},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Health.Matches = set.Match(nil, repair.Condition{Type: "GPU", Status: "True"}, 0)
+	d := f.repairs(1)
+	f.want(d, "reboot a")
+	if c := d.Commands[0]; c.Launches() != 0 || c.Savings() != 0 || !c.Reboot {
+		t.Errorf("the command is %+v", c)
+	}
+	w := qualifyInput(n)
+	w.RebootedTooOften = map[string]bool{n.ClaimName: true}
+	candidates, _ := QualifyUnhealthy(w)
+	if r := candidates[0].Repair; r.Action != repair.Replace || !r.Escalated || r.Governing.Condition.Type != "GPU" {
+		t.Errorf("after too many reboots the decision is %+v", r)
+	}
+}
+
 func TestTheDrainLimitOfARepair(t *testing.T) {
 	t.Attr("covers", "N034")
 	own := func(d time.Duration) *time.Duration { return &d }
