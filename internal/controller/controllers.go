@@ -67,21 +67,16 @@ func All(p Parts) ([]Controller, error) {
 		gated = append(gated, judge)
 	}
 	waits, predictions := &podlatency.Tracker{}, &prediction.Store{}
-	repairers, err := legacyRepair(shared, p.Options)
-	if err != nil {
-		return nil, err
-	}
-	gated = append(gated, repairers...)
 	gated = append(gated, legacyControllers(shared, p.Options.FeatureGates)...)
 	gated = append(gated, meteringControllers(shared, p, waits)...)
 	translator := translate.NewWith(p.Cloud.Labels, p.Options.Scheduling.PreferencePolicy != options.PreferenceIgnore)
 	store := cluster.NewStore(p.Cloud, translator)
 	store.DefaultSpread.Set(p.Options.Scheduling.Config.DefaultConstraints())
-	policies, err := repairPolicies(shared, p.Options)
+	repairs, legacy, err := withRepair(shared, p, store)
 	if err != nil {
 		return nil, err
 	}
-	store.Health.Use(policies, p.Log)
+	gated = append(gated, legacy...)
 	health := nodepool.NewRegistrationHealth(shared)
 	lifecycle := nodeclaim.NewLifecycle(shared, health)
 	if !p.Options.Scheduling.IgnoreDRARequests {
@@ -98,23 +93,16 @@ func All(p Parts) ([]Controller, error) {
 		Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, PodLatency: waits,
 	})
 	evictions := termination.NewEvictionQueue(shared)
+	gated = append(gated, claimControllers(shared, lifecycle)...)
 	return append(append(gated, planners...), []Controller{
 		feed,
 		cluster.NewGauges(store, feed, p.Metrics, p.Log),
 		disruption.New(disruption.Deps{
 			Shared: shared, Store: store, Feed: feed, Translator: translator, Log: p.Log,
 			Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Predictions: predictions, Quarantine: provisioner.Quarantine,
-			Repair: policies != nil,
+			Repair: repairs,
 		}),
 		lifecycle,
-		nodeclaim.NewDisruption(shared),
-		nodeclaim.NewPodEvents(shared),
-		nodeclaim.NewExpiration(shared),
-		nodeclaim.NewConsistency(shared),
-		nodeclaim.NewHydration(shared),
-		nodeclaim.NewNodeHydration(shared),
-		nodeclaim.NewGarbage(shared),
-		nodeclaim.NewInstanceGarbage(shared, lifecycle),
 		termination.New(shared, evictions),
 		reboot.New(shared, evictions),
 		evictions,
@@ -127,4 +115,18 @@ func All(p Parts) ([]Controller, error) {
 		autoscaler.New(shared.Live, p.Clock, predictions, p.Log),
 		health,
 	}...), nil
+}
+
+// claimControllers are those of single NodeClaims and their instances, beside the lifecycle.
+func claimControllers(shared deps.Shared, lifecycle *nodeclaim.Lifecycle) []Controller {
+	return []Controller{
+		nodeclaim.NewDisruption(shared),
+		nodeclaim.NewPodEvents(shared),
+		nodeclaim.NewExpiration(shared),
+		nodeclaim.NewConsistency(shared),
+		nodeclaim.NewHydration(shared),
+		nodeclaim.NewNodeHydration(shared),
+		nodeclaim.NewGarbage(shared),
+		nodeclaim.NewInstanceGarbage(shared, lifecycle),
+	}
 }

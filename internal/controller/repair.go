@@ -1,12 +1,24 @@
 package controller
 
 import (
+	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/repair"
 	corerepair "github.com/karpenter-anew/karpenter/internal/core/repair"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
+
+// withRepair prepares the repair of nodes: the store gets the policies for disruption, or there is a controller for legacy node repair.
+func withRepair(shared deps.Shared, p Parts, store *cluster.Store) (method bool, legacy []Controller, err error) {
+	policies, err := repairPolicies(shared, p.Options)
+	if err != nil {
+		return false, nil, err
+	}
+	store.Health.Use(policies, p.Log)
+	legacy, err = legacyRepair(shared, p.Options)
+	return policies != nil, legacy, err
+}
 
 // repairPolicies are the compiled policies that disruption repairs nodes by; nil if nodes are not repaired, or by legacy node repair.
 func repairPolicies(shared deps.Shared, o options.Options) (*corerepair.Policies, error) {

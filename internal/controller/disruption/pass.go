@@ -173,7 +173,7 @@ func (pl *planner) propose(ctx context.Context, p *pass, m disrupt.Method) bool 
 
 // fit returns the candidates that a method takes and whose pods may be evicted, and the obstacles of the others.
 func (pl *planner) fit(ctx context.Context, p *pass, m disrupt.Method) ([]disrupt.Candidate, []disrupt.Obstacle) {
-	if m.Class == disrupt.Repairing {
+	if m.Repairs() {
 		return pl.fitUnhealthy(ctx, p, m)
 	}
 	wanted, refused := m.FilterNodes(p.candidates)
@@ -205,7 +205,7 @@ func (pl *planner) decide(ctx context.Context, p *pass, m disrupt.Method, fit []
 		return disrupt.Decision{}, true
 	}
 	sim, candidates := &p.sim, p.candidates
-	if m.Class == disrupt.Repairing {
+	if m.Repairs() {
 		sim, candidates = &p.repairSim, fit
 	}
 	if *sim == nil {

@@ -22,7 +22,7 @@ func (pl *planner) qualifyUnhealthy(p *pass, tried *[]disrupt.Candidate) {
 	}
 	in := p.qualifyInput(p.inCommand)
 	in.RebootedTooOften = pl.exec.reboots.exhausted(p.claims, p.now)
-	candidates, obstacles := disrupt.QualifyUnhealthy(in)
+	candidates, obstacles := in.Unhealthy()
 	candidates, aside := pl.leaveAside(p.view, candidates)
 	p.unhealthy, p.unqualified = candidates, append(obstacles, aside...)
 	*tried = append((*tried)[:len(*tried):len(*tried)], candidates...)
@@ -34,26 +34,25 @@ func (pl *planner) fitUnhealthy(ctx context.Context, p *pass, m disrupt.Method) 
 	wanted, refused := m.FilterNodes(p.unhealthy)
 	fit, blocked := m.FilterPods(wanted, pl.reads.podBlocks(ctx, p.view, wanted))
 	p.setDrainRounds(fit)
-	obstacles := append(append(p.unqualified, refused...), blocked...)
+	obstacles := append(refused, blocked...)
+	for _, o := range p.unqualified {
+		if o.Code.Verbatim() { // the others are obstacles to all methods
+			obstacles = append(obstacles, o)
+		}
+	}
 	p.noteFor(m, obstacles)
-	return fit, obstacles
+	return fit, append(append(p.unqualified, refused...), blocked...)
 }
 
 // noteFor is note for the obstacles of a method. Those of repair do not replace those of other methods, nor the reverse.
 func (p *pass) noteFor(m disrupt.Method, obstacles []disrupt.Obstacle) {
-	if m.Class != disrupt.Repairing {
+	if !m.Repairs() {
 		p.note(obstacles)
 		return
 	}
 	for _, o := range obstacles {
-		switch o.Code.Event() {
-		case disrupt.RepairRefused, disrupt.RepairBlocked:
+		if o.Code.Event() != disrupt.NoEvent {
 			p.repairNotes[o.Node.ID] = o
-		case disrupt.DisruptionBlocked:
-			if o.Code == disrupt.NoPlaceToRepair {
-				p.repairNotes[o.Node.ID] = o
-			}
-		case disrupt.NoEvent, disrupt.Unconsolidatable:
 		}
 	}
 }

@@ -65,11 +65,14 @@ func (r *reporter) obstacle(p *pass, o disrupt.Obstacle) {
 	node, claim := p.nodes[o.Node.NodeName], p.claims[o.Node.ClaimName]
 	switch o.Code.Event() {
 	case disrupt.DisruptionBlocked:
-		r.recorder.Publish(observe.DisruptionBlocked(node, claim, string(o.Code), o.String())...)
-	case disrupt.RepairRefused:
-		r.recorder.Publish(observe.RepairRefused(node, claim, string(o.Code), o.String())...)
-	case disrupt.RepairBlocked:
-		r.recorder.Publish(observe.PoolRepairBlocked(node, claim, p.pools[o.Node.Pool], o.Node.Pool)...)
+		switch {
+		case o.Code.OfPool():
+			r.recorder.Publish(observe.PoolRepairBlocked(node, claim, p.pools[o.Node.Pool], o.Node.Pool)...)
+		case o.Code.Verbatim():
+			r.recorder.Publish(observe.RepairRefused(node, claim, string(o.Code), o.String())...)
+		default:
+			r.recorder.Publish(observe.DisruptionBlocked(node, claim, string(o.Code), o.String())...)
+		}
 	case disrupt.Unconsolidatable:
 		r.recorder.Publish(observe.Unconsolidatable(node, claim, o.String())...)
 	case disrupt.NoEvent:

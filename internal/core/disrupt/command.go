@@ -15,8 +15,8 @@ const (
 	Delete = "delete"
 	// Replace is that of a command that launches replacements first.
 	Replace = "replace"
-	// Reboot is that of a command that reboots its node.
-	Reboot = "reboot"
+	// reboot is that of a command that reboots its node.
+	reboot = "reboot"
 	// NoOp is that of a command without nodes.
 	NoOp = "no-op"
 )
@@ -44,7 +44,7 @@ func (c Command) Decision() string {
 	case len(c.Candidates) == 0:
 		return NoOp
 	case c.Reboot:
-		return Reboot
+		return reboot
 	case c.Launches() > 0:
 		return Replace
 	}

@@ -38,8 +38,8 @@ const (
 	Graceful Class = iota
 	// Eventual methods take such nodes if they have a termination grace period.
 	Eventual
-	// Repairing methods take such nodes if they or their repair policies have a termination grace period.
-	Repairing
+	// repairing methods take such nodes if they or their repair policies have a termination grace period.
+	repairing
 )
 
 // Simulation is how a method simulates where the pods of its candidates would be placed.
@@ -128,6 +128,9 @@ func MethodFor(reason Reason, c Candidate) Method {
 	return meant[0]
 }
 
+// Repairs reports whether the method is Repair.
+func (m Method) Repairs() bool { return m.Class == repairing }
+
 // FilterNodes keeps the candidates that the method takes, and returns the obstacles of the others.
 func (m Method) FilterNodes(candidates []Candidate) ([]Candidate, []Obstacle) {
 	return partition(candidates, func(c Candidate) (Obstacle, bool) {
@@ -146,8 +149,8 @@ func (m Method) FilterPods(candidates []Candidate, blocks map[string]Obstacle) (
 			return o, true
 		case m.Class == Graceful || !o.Code.rule().Waivable:
 			return o, false
-		case m.Class == Repairing:
-			return Obstacle{Code: NoGracePeriodForRepair, Node: c.Node}, limited || c.Repair.GracePeriod != nil
+		case m.Class == repairing:
+			return Obstacle{Code: noGracePeriodForRepair, Node: c.Node}, limited || c.Repair.GracePeriod != nil
 		}
 		return o, limited
 	})

@@ -133,18 +133,18 @@ const (
 
 // The obstacles of repair.
 const (
-	// Tolerated means that repair policies tolerate the conditions of the node for some time.
-	Tolerated Code = "Tolerated"
-	// NoPoolForRepair means that the node belongs to no NodePool.
-	NoPoolForRepair Code = "NoPoolForRepair"
-	// RepairProtected means that the node's annotation forbids its repair.
-	RepairProtected Code = "RepairProtected"
-	// NoGracePeriodForRepair means that pods may not be evicted, and nothing limits how long they keep the node.
-	NoGracePeriodForRepair Code = "NoGracePeriodForRepair"
-	// TooManyUnhealthy means that more than a fifth of the nodes of the pool are unhealthy.
-	TooManyUnhealthy Code = "TooManyUnhealthy"
-	// NoPlaceToRepair means that some pod of an unhealthy node would not be placed.
-	NoPlaceToRepair Code = "NoPlaceToRepair"
+	// tolerated means that repair policies tolerate the conditions of the node for some time.
+	tolerated Code = "Tolerated"
+	// noPoolForRepair means that the node belongs to no NodePool.
+	noPoolForRepair Code = "NoPoolForRepair"
+	// repairProtected means that the node's annotation forbids its repair.
+	repairProtected Code = "RepairProtected"
+	// noGracePeriodForRepair means that pods may not be evicted, and nothing limits how long they keep the node.
+	noGracePeriodForRepair Code = "NoGracePeriodForRepair"
+	// tooManyUnhealthy means that more than a fifth of the nodes of the pool are unhealthy.
+	tooManyUnhealthy Code = "TooManyUnhealthy"
+	// noPlaceToRepair means that some pod of an unhealthy node would not be placed.
+	noPlaceToRepair Code = "NoPlaceToRepair"
 )
 
 // Gone means that a node that was to be disrupted does not exist any more.
@@ -158,10 +158,6 @@ const (
 	NoEvent Event = iota
 	// DisruptionBlocked is the reason of an event on the Node and the NodeClaim.
 	DisruptionBlocked
-	// RepairRefused is like DisruptionBlocked, with the text as it is.
-	RepairRefused
-	// RepairBlocked is the reason of a warning on the Node, the NodeClaim and the NodePool.
-	RepairBlocked
 	// Unconsolidatable is the reason of an event on the Node and the NodeClaim.
 	Unconsolidatable
 )
@@ -209,7 +205,7 @@ func Rules() []Rule {
 		{IsDestination, NoEvent, false, "A node that pods of another one are to move to is left alone.", "Wait until the other command has ended."},
 		{NotTogether, NoEvent, false, "Of moves that do not work together the best ones come first.", "Wait until the other commands have ended."},
 		{NotReached, NoEvent, false, "A pass has a time limit, and ends early where the outcome of a command is not known yet.", "Wait for one of the next passes."},
-		{NodeLimit, RepairRefused, false, "A static pool launches replacements within limits.nodes.", "Raise limits.nodes of the NodePool above its replicas."},
+		{NodeLimit, DisruptionBlocked, false, "A static pool launches replacements within limits.nodes.", "Raise limits.nodes of the NodePool above its replicas."},
 		{UnknownType, Unconsolidatable, false, "What a node costs is known by its instance type.", "Let the cloud list the instance type of the node."},
 		{NoTypes, Unconsolidatable, false, "What a node costs is known by the instance types of its pool.", "Look in the log for why they cannot be listed."},
 		{NoCapacityType, Unconsolidatable, false, "What a node costs depends on its capacity type.", "Restore the label karpenter.sh/capacity-type of the node."},
@@ -225,12 +221,12 @@ func Rules() []Rule {
 		{SpotToSpotInflexible, Unconsolidatable, false, "A single spot node is replaced only if 15 instance types are cheaper.", "Let the NodePool use more instance types."},
 		{ScoreTooLow, NoEvent, false, "A command must save at least half as large a share of the cost of a Balanced pool as the share of its pods that it disrupts.", "Set consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized, or wait until fewer pods run on the node."},
 		{OtherResult, NoEvent, false, "A command must still be right when it is validated.", "Nothing: the next pass decides again."},
-		{Tolerated, NoEvent, false, "A repair policy says how long a condition may last before the node is repaired.", "Wait, or repair the node."},
-		{NoPoolForRepair, RepairRefused, false, "The NodePool of a node says how many nodes are repaired at the same time, and what replaces them.", "Restore the label karpenter.sh/nodepool, or delete the NodeClaim."},
-		{RepairProtected, RepairRefused, false, "The annotation on the node forbids its repair.", "Remove the annotation karpenter.sh/do-not-repair from the node."},
-		{NoGracePeriodForRepair, RepairRefused, false, "Pods that may not be evicted must not keep a node that is being repaired without end.", "Set terminationGracePeriod of the NodePool for future nodes, or remove what protects the pods."},
-		{TooManyUnhealthy, RepairBlocked, false, "While more than 20% of the nodes of a pool are unhealthy, the cause is more likely elsewhere.", "Look for what the nodes have in common, such as the network."},
-		{NoPlaceToRepair, DisruptionBlocked, false, "Every pod of an unhealthy node needs a place before the node goes.", "Add capacity for the pods that are named, or loosen their scheduling constraints."},
+		{tolerated, NoEvent, false, "A repair policy says how long a condition may last before the node is repaired.", "Wait, or repair the node."},
+		{noPoolForRepair, DisruptionBlocked, false, "The NodePool of a node says how many nodes are repaired at the same time, and what replaces them.", "Restore the label karpenter.sh/nodepool, or delete the NodeClaim."},
+		{repairProtected, DisruptionBlocked, false, "The annotation on the node forbids its repair.", "Remove the annotation karpenter.sh/do-not-repair from the node."},
+		{noGracePeriodForRepair, DisruptionBlocked, false, "Pods that may not be evicted must not keep a node that is being repaired without end.", "Set terminationGracePeriod of the NodePool for future nodes, or remove what protects the pods."},
+		{tooManyUnhealthy, DisruptionBlocked, false, "While more than 20% of the nodes of a pool are unhealthy, the cause is more likely elsewhere.", "Look for what the nodes have in common, such as the network."},
+		{noPlaceToRepair, DisruptionBlocked, false, "Every pod of an unhealthy node needs a place before the node goes.", "Add capacity for the pods that are named, or loosen their scheduling constraints."},
 		{Gone, NoEvent, false, "Only nodes that exist are disrupted.", "Nothing: the node is gone."},
 	}
 }
@@ -249,6 +245,14 @@ func (c Code) rule() Rule { return ruleOf()[c] }
 
 // Event is how the obstacle is published.
 func (c Code) Event() Event { return c.rule().Event }
+
+// Verbatim reports whether the text of the obstacle is published as it is, and not with an upper-case first letter.
+func (c Code) Verbatim() bool {
+	return c == noPoolForRepair || c == repairProtected || c == noGracePeriodForRepair || c == NodeLimit
+}
+
+// OfPool reports whether the event is a warning on the NodePool, too.
+func (c Code) OfPool() bool { return c == tooManyUnhealthy }
 
 // Obstacle is why one node is not disrupted. Code determines which of the other fields are set.
 type Obstacle struct {
@@ -328,15 +332,15 @@ func (o Obstacle) String() string {
 // repair renders the obstacles of repair; empty for others.
 func (o Obstacle) repair() string {
 	switch o.Code {
-	case Tolerated:
+	case tolerated:
 		return "conditions of the node are tolerated for some time"
-	case NoPoolForRepair:
+	case noPoolForRepair:
 		return "repair requires a NodePool to construct and budget a safe replacement"
-	case RepairProtected:
+	case repairProtected:
 		return `repair is blocked through the "karpenter.sh/do-not-repair" annotation`
-	case NoGracePeriodForRepair:
+	case noGracePeriodForRepair:
 		return "repair requires a termination grace period to bypass blocking pods"
-	case TooManyUnhealthy:
+	case tooManyUnhealthy:
 		return fmt.Sprintf("more than 20%% of nodes in nodepool %q are unhealthy", o.Node.Pool)
 	}
 	return ""
@@ -373,7 +377,7 @@ func (o Obstacle) simulated() string {
 		return "node is empty"
 	case EmptyOnly:
 		return fmt.Sprintf("NodePool %q has consolidation policy WhenEmpty, but node is not empty", o.Node.Pool)
-	case NoPlaceToDrift, NoOtherPlace, NoPlaceToRepair:
+	case NoPlaceToDrift, NoOtherPlace, noPlaceToRepair:
 		return o.Detail
 	case SeveralReplacements:
 		return fmt.Sprintf("can't remove without creating %d candidates", o.Count)

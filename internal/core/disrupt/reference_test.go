@@ -11,11 +11,17 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/reference/obstacles.md")
 
+func eventOf(r Rule, events map[Event]string) string {
+	if r.Code.OfPool() {
+		return "`NodeRepairBlocked`"
+	}
+	return events[r.Event]
+}
+
 // TestReference checks that the reference page is up to date.
 func TestReference(t *testing.T) {
 	events := map[Event]string{
-		NoEvent: "none", DisruptionBlocked: "`DisruptionBlocked`", RepairRefused: "`DisruptionBlocked`", RepairBlocked: "`NodeRepairBlocked`",
-		Unconsolidatable: "`Unconsolidatable`",
+		NoEvent: "none", DisruptionBlocked: "`DisruptionBlocked`", Unconsolidatable: "`Unconsolidatable`",
 	}
 	var b strings.Builder
 	b.WriteString("# Disruption obstacles\n\n")
@@ -23,7 +29,7 @@ func TestReference(t *testing.T) {
 	b.WriteString("An obstacle is why a node is not disrupted. [`karpenter explain`](../explain.md) shows the obstacles of a node with their codes, the\n")
 	b.WriteString("controller publishes some of them as events of the Node and the NodeClaim.\n")
 	for _, r := range Rules() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- Remedy: %s\n- Event: %s\n", r.Code, r.Text, r.Remedy, events[r.Event])
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- Remedy: %s\n- Event: %s\n", r.Code, r.Text, r.Remedy, eventOf(r, events))
 		if r.Waivable {
 			b.WriteString("- Exception: drift does not wait for it where the NodePool has a `terminationGracePeriod`.\n")
 		}

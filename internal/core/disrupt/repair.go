@@ -14,7 +14,7 @@ import (
 // Repair replaces or reboots nodes that repair policies call unhealthy, the most urgent one first.
 //
 // Problem: an unhealthy node should go soon, yet not before its pods have places, not faster than budgets allow, and not at all
-// where many nodes are unhealthy: the cause is then more likely elsewhere. Approach: QualifyUnhealthy builds candidates as of one
+// where many nodes are unhealthy: the cause is then more likely elsewhere. Approach: QualifyInput.Unhealthy builds candidates as of one
 // instant. Admit orders them and drops those of pools with too many unhealthy nodes, and without budget, before anything is
 // simulated. Decide simulates them in this order and stops at the first that works. Invariant: one command for one node in each pass.
 //
@@ -23,17 +23,17 @@ import (
 // Source: behavior specification, node repair.
 func Repair() Method {
 	return Method{
-		Name: "repair", Reason: Unhealthy, Class: Repairing, Simulates: ForReplacement, Search: InOrder, Timeout: searchTimeout,
+		Name: "repair", Reason: Unhealthy, Class: repairing, Simulates: ForReplacement, Search: InOrder, Timeout: searchTimeout,
 		ReportsEvaluation: true, Filter: filterRepair, Admit: admitRepair, Decide: decideRepair,
 	}
 }
 
-// QualifyUnhealthy returns the nodes that repair policies apply to now, and the obstacles of those that may not be repaired or are not
+// Unhealthy returns the nodes that repair policies apply to now, and the obstacles of those that may not be repaired or are not
 // due yet. Healthy nodes are in neither list.
 //
 // Unlike for other methods, a node may be uninitialized, even if pods are expected on it, and its annotation does not forbid
 // disruption: what protects pods must not keep them on a broken node. All scores are as of w.Now, so that equal nodes tie.
-func QualifyUnhealthy(w QualifyInput) ([]Candidate, []Obstacle) {
+func (w QualifyInput) Unhealthy() ([]Candidate, []Obstacle) {
 	var candidates []Candidate
 	var obstacles []Obstacle
 	for _, n := range w.Snapshot.Nodes.Sorted() {
@@ -41,7 +41,7 @@ func QualifyUnhealthy(w QualifyInput) ([]Candidate, []Obstacle) {
 			continue
 		}
 		decision, due := n.Health.Decide(w.Now.UnixNano())
-		code := Tolerated
+		code := tolerated
 		if due {
 			code = w.disqualifiesUnhealthy(n)
 		}
@@ -62,7 +62,7 @@ func QualifyUnhealthy(w QualifyInput) ([]Candidate, []Obstacle) {
 
 func (w QualifyInput) disqualifiesUnhealthy(n *model.Node) Code {
 	if n.Managed && n.Pool == "" {
-		return NoPoolForRepair
+		return noPoolForRepair
 	}
 	switch code := w.disqualifies(n); code {
 	case NotInitialized, NodeProtected:
@@ -88,9 +88,9 @@ func repairCost(n *model.Node, now time.Time) float64 {
 func filterRepair(c Candidate) Code {
 	switch {
 	case c.Repair == nil:
-		return Tolerated
+		return tolerated
 	case c.Node.Disruption.DoNotRepair:
-		return RepairProtected
+		return repairProtected
 	case c.InBackoff:
 		return NodeInBackoff
 	}
@@ -113,7 +113,7 @@ func admitRepair(budgets Budgets, fit []Candidate) (admitted []Candidate, refuse
 	for _, c := range byUrgency(fit) {
 		switch {
 		case c.Pool.TooManyUnhealthy:
-			refused = append(refused, Obstacle{Code: TooManyUnhealthy, Node: c.Node})
+			refused = append(refused, Obstacle{Code: tooManyUnhealthy, Node: c.Node})
 		case c.Node.Initialized && budgets[c.Node.Pool] <= 0:
 			refused = append(refused, Obstacle{Code: NodePoolBudgetExhausted, Node: c.Node})
 		default:
@@ -167,7 +167,7 @@ func (s Session) repairDynamic(d *Decision, c Candidate) {
 	sim := s.Simulators[0]
 	t := sim.Simulate([]Candidate{c})
 	if len(t.Failed) > 0 {
-		d.Obstacles = append(d.Obstacles, Obstacle{Code: NoPlaceToRepair, Node: c.Node, Detail: describeUnplaced(t.Failed)})
+		d.Obstacles = append(d.Obstacles, Obstacle{Code: noPlaceToRepair, Node: c.Node, Detail: describeUnplaced(t.Failed)})
 		return
 	}
 	if o := sim.poolInBackoff(t.Plan.NodeClaims); o != nil {

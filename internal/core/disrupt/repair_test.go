@@ -45,9 +45,9 @@ func TestWhichNodesMayBeRepaired(t *testing.T) {
 		text   string
 	}{
 		{name: "an unhealthy node", change: func(*model.Node) {}},
-		{name: "a node whose condition is tolerated", change: func(n *model.Node) { n.Health = repair.Health{}; unhealthy(t, n, "Broken", time.Minute) }, want: Tolerated},
+		{name: "a node whose condition is tolerated", change: func(n *model.Node) { n.Health = repair.Health{}; unhealthy(t, n, "Broken", time.Minute) }, want: tolerated},
 		{
-			name: "a node without a pool, whatever else is wrong with it", want: NoPoolForRepair,
+			name: "a node without a pool, whatever else is wrong with it", want: noPoolForRepair,
 			text:   "repair requires a NodePool to construct and budget a safe replacement",
 			change: func(n *model.Node) { n.Pool, n.Deleting = "", true },
 		},
@@ -61,10 +61,10 @@ func TestWhichNodesMayBeRepaired(t *testing.T) {
 		{name: "a node without a NodeClaim", change: func(n *model.Node) { n.Managed = false }, want: NoNodeClaim},
 	} {
 		n := unhealthy(t, node("a", tt.change), "Hanging", time.Minute)
-		if tt.want == Tolerated {
+		if tt.want == tolerated {
 			n = node("a", tt.change)
 		}
-		candidates, obstacles := QualifyUnhealthy(qualifyInput(n))
+		candidates, obstacles := qualifyInput(n).Unhealthy()
 		if (len(candidates) == 1) != (tt.want == "") || tt.want != "" && !cmp.Equal(codes(obstacles), []Code{tt.want}) {
 			t.Errorf("%s: candidates %v, obstacles %v, want %q", tt.name, names(candidates), codes(obstacles), tt.want)
 		}
@@ -72,12 +72,12 @@ func TestWhichNodesMayBeRepaired(t *testing.T) {
 			t.Errorf("%s: the text is %q", tt.name, obstacles[0])
 		}
 	}
-	if candidates, obstacles := QualifyUnhealthy(qualifyInput(node("healthy"))); len(candidates)+len(obstacles) > 0 {
+	if candidates, obstacles := qualifyInput(node("healthy")).Unhealthy(); len(candidates)+len(obstacles) > 0 {
 		t.Errorf("a healthy node is a candidate, or has an obstacle: %v", obstacles)
 	}
 	busy := qualifyInput(unhealthy(t, node("a"), "Hanging", time.Minute))
 	busy.InCommand = map[string]bool{"id/a": true}
-	if _, obstacles := QualifyUnhealthy(busy); !cmp.Equal(codes(obstacles), []Code{InCommand}) {
+	if _, obstacles := busy.Unhealthy(); !cmp.Equal(codes(obstacles), []Code{InCommand}) {
 		t.Errorf("a node in a command has the obstacles %v", obstacles)
 	}
 }
@@ -86,9 +86,9 @@ func TestTheAnnotationDoNotRepair(t *testing.T) {
 	t.Attr("covers", "N024")
 	t.Attr("covers", "N027")
 	n := unhealthy(t, node("a", func(n *model.Node) { n.Disruption.DoNotRepair = true }), "Hanging", time.Minute)
-	candidates, _ := QualifyUnhealthy(qualifyInput(n))
+	candidates, _ := qualifyInput(n).Unhealthy()
 	_, refused := Repair().FilterNodes(candidates)
-	if !cmp.Equal(codes(refused), []Code{RepairProtected}) || refused[0].String() != `repair is blocked through the "karpenter.sh/do-not-repair" annotation` {
+	if !cmp.Equal(codes(refused), []Code{repairProtected}) || refused[0].String() != `repair is blocked through the "karpenter.sh/do-not-repair" annotation` {
 		t.Errorf("refused %v", refused)
 	}
 	n.Disruption.Drifted = true
@@ -109,13 +109,13 @@ func TestWhenPodsKeepANodeFromRepair(t *testing.T) {
 		want            Code
 	}{
 		{"no pod is in the way", "Hanging", nil, "", ""},
-		{"nothing limits the drain", "Hanging", nil, PDBBlocked, NoGracePeriodForRepair},
+		{"nothing limits the drain", "Hanging", nil, PDBBlocked, noGracePeriodForRepair},
 		{"the policy limits the drain", "Broken", nil, PodProtected, ""},
 		{"the NodeClaim limits the drain", "Hanging", &grace, SeveralPDBs, ""},
 		{"the pods are not known", "Broken", &grace, PodsUnknown, PodsUnknown},
 	} {
 		n := unhealthy(t, node("a", func(n *model.Node) { n.Disruption.GracePeriod = tt.own }), tt.condition, time.Hour)
-		candidates, _ := QualifyUnhealthy(qualifyInput(n))
+		candidates, _ := qualifyInput(n).Unhealthy()
 		blocks := map[string]Obstacle{}
 		if tt.block != "" {
 			blocks[n.ID] = Obstacle{Code: tt.block, Node: n}
@@ -124,7 +124,7 @@ func TestWhenPodsKeepANodeFromRepair(t *testing.T) {
 		if (len(kept) == 1) != (tt.want == "") || tt.want != "" && !cmp.Equal(codes(refused), []Code{tt.want}) {
 			t.Errorf("%s: kept %v, refused %v, want %q", tt.name, names(kept), codes(refused), tt.want)
 		}
-		if tt.want == NoGracePeriodForRepair && refused[0].String() != "repair requires a termination grace period to bypass blocking pods" {
+		if tt.want == noGracePeriodForRepair && refused[0].String() != "repair requires a termination grace period to bypass blocking pods" {
 			t.Errorf("the text is %q", refused[0])
 		}
 	}
@@ -147,7 +147,7 @@ func TestTheOrderOfRepairs(t *testing.T) {
 		of("a-equal", "Hanging", time.Minute, func(n *model.Node) { n.Pods = []*model.Pod{pod(3)} }),
 		of("starved", "Broken", 45*time.Minute, func(*model.Node) {}), // due for 35 minutes, one rank below
 	}
-	candidates, _ := QualifyUnhealthy(qualifyInput(list...))
+	candidates, _ := qualifyInput(list...).Unhealthy()
 	got := names(byUrgency(candidates))
 	if diff := cmp.Diff([]string{"starved", "b-old", "a-equal", "c-costly", "d"}, got); diff != "" {
 		t.Errorf("order (-want +got):\n%s", diff)
@@ -165,7 +165,7 @@ func (f *fleet) repairs(budget int) Decision {
 	}
 	w := qualifyInput(f.nodes...)
 	w.Pools = f.input.Pools
-	list, obstacles := QualifyUnhealthy(w)
+	list, obstacles := w.Unhealthy()
 	budgets := Budgets{}
 	for name := range f.input.Pools {
 		budgets[name] = budget
@@ -211,7 +211,7 @@ func TestRepair(t *testing.T) {
 		unhealthy(t, f.node("a", onDemand, "x1", 900), "Hanging", time.Minute)
 		d := f.repairs(2)
 		f.want(d, "replace a -> x1 on-demand")
-		f.wantObstacle(d, "stuck", NoPlaceToRepair, "")
+		f.wantObstacle(d, "stuck", noPlaceToRepair, "")
 	})
 	t.Run("pods that may not be evicted have a place, too", func(t *testing.T) {
 		t.Attr("covers", "N035")
@@ -239,7 +239,7 @@ func TestRepair(t *testing.T) {
 		unhealthy(t, f.node("b", onDemand, "x1"), "Broken", time.Hour)
 		d := f.repairs(2)
 		f.want(d, "delete b")
-		f.wantObstacle(d, "a", TooManyUnhealthy, `more than 20% of nodes in nodepool "tripped" are unhealthy`)
+		f.wantObstacle(d, "a", tooManyUnhealthy, `more than 20% of nodes in nodepool "tripped" are unhealthy`)
 	})
 	t.Run("a static pool replaces one for one within its limit", func(t *testing.T) {
 		t.Attr("covers", "N038")
@@ -277,7 +277,7 @@ func TestAReboot(t *testing.T) {
 	}
 	w := qualifyInput(n)
 	w.RebootedTooOften = map[string]bool{n.ClaimName: true}
-	candidates, _ := QualifyUnhealthy(w)
+	candidates, _ := w.Unhealthy()
 	if r := candidates[0].Repair; r.Action != repair.Replace || !r.Escalated || r.Governing.Condition.Type != "GPU" {
 		t.Errorf("after too many reboots the decision is %+v", r)
 	}
@@ -297,7 +297,7 @@ func TestTheDrainLimitOfARepair(t *testing.T) {
 		{"that of the NodeClaim is shorter", "Broken", own(time.Minute), own(time.Minute)},
 	} {
 		n := unhealthy(t, node("a", func(n *model.Node) { n.Disruption.GracePeriod = tt.own }), tt.condition, time.Hour)
-		candidates, _ := QualifyUnhealthy(qualifyInput(n))
+		candidates, _ := qualifyInput(n).Unhealthy()
 		if diff := cmp.Diff(tt.want, candidates[0].DrainLimit()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}

@@ -104,7 +104,10 @@ func Compile(list []Policy) (*Policies, error) {
 		at := pair{p.ConditionType, p.ConditionStatus}
 		if rule.Fallback {
 			defaults++
-			out.fallback, out.specific[at] = rule, out.specific[at]
+			out.fallback = rule
+			if _, covered := out.specific[at]; !covered {
+				out.specific[at] = nil
+			}
 			continue
 		}
 		out.specific[at] = append(out.specific[at], rule)
