@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// Conditions of simulated nodes that nothing sets: they are for whoever tries out node repair.
+// Conditions of simulated nodes that nothing sets: they are for trials of node repair.
 const (
 	// ConditionUnhealthy makes a node be replaced.
 	ConditionUnhealthy corev1.NodeConditionType = "KWOKUnhealthy"

@@ -48,7 +48,7 @@ func TestAWSRepairReplacesNodes(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	a := w.account("m5.large")
-	w.controller(append(a.Flags(), "--feature-gates=NodeRepair=true")...)
+	w.controller(append(a.Flags(), "--feature-gates=NodeRepair=true", "--legacy-node-repair")...)
 	type sickness struct {
 		kind   corev1.NodeConditionType
 		status corev1.ConditionStatus

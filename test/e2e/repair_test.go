@@ -37,13 +37,13 @@ func (w *harness) sicken(node *corev1.Node, since time.Duration) {
 	})
 }
 
-// TestUnhealthyNodeIsRepaired: a node that is not ready for too long is replaced, whatever its pod and its pool
+// TestUnhealthyNodeIsRepaired: with legacy node repair, a node that is not ready for too long is replaced, whatever its pod and its pool
 // forbid; while too many are unhealthy, none is.
 func TestUnhealthyNodeIsRepaired(t *testing.T) {
 	t.Attr("covers", "C500 C506 C507")
 	t.Parallel()
 	w := begin(t)
-	p := w.controller("--feature-gates=NodeRepair=true")
+	p := w.controller("--feature-gates=NodeRepair=true", "--legacy-node-repair")
 	web := deployment("web", 2, "3", protected)
 	w.create(class(), pool(cores("4"), func(p *v1.NodePool) { p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0"}} }), web)
 	w.awaitRunning(2)
