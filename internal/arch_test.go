@@ -122,9 +122,10 @@ internal/podlatency <
 internal/cost < API, cloud
 internal/prediction <
 internal/completion <
+internal/served <
 
 # layer 3: between API objects and the engine
-internal/translate < API, CORE, cloud
+internal/translate < API, CORE, cloud, internal/served
 internal/manifest < API, internal/prediction
 internal/buffer < API, CORE, internal/translate
 internal/overlay, internal/drift < API, cloud, internal/core/requirement
@@ -132,9 +133,9 @@ internal/snapshot < API, cloud/plugin, internal/manifest
 internal/convert < API, internal/manifest
 
 # layer 4: what is
-internal/cluster < API, CORE, cloud, internal/translate, internal/observe, internal/cost, internal/observe/logfield
+internal/cluster < API, CORE, cloud, internal/served, internal/translate, internal/observe, internal/cost, internal/observe/logfield
 internal/problem < API, CORE, cloud, internal/options, internal/translate, internal/cost, internal/prediction
-internal/simulation < API, CORE, cloud, internal/drift, internal/translate, internal/manifest, internal/overlay, internal/cluster, internal/buffer, internal/problem, internal/prediction
+internal/simulation < API, CORE, cloud, internal/served, internal/drift, internal/translate, internal/manifest, internal/overlay, internal/cluster, internal/buffer, internal/problem, internal/prediction
 internal/simulation/report < API, CORE, internal/simulation
 internal/explain < API, CORE, cloud, internal/translate, internal/simulation, internal/simulation/report, internal/problem
 
@@ -164,14 +165,14 @@ internal/controller/metering < CONTROLLERBASE, internal/podlatency
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer
 internal/controller/legacy < CONTROLLERBASE, internal/convert, internal/manifest
 CONTROLLERS = internal/controller/...
-internal/controller < API, cloud, internal/observe, internal/options, internal/translate, internal/overlay, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS, internal/core/repair
+internal/controller < API, cloud, internal/observe, internal/options, internal/served, internal/translate, internal/overlay, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS, internal/core/repair
 
 embedded/scheduler < API, cloud, internal/simulation, embedded/view
 embedded/controlplane < embedded/apiserver/front, embedded/apiserver/registry, embedded/kubelet, embedded/scheduler, embedded/view, embedded/workloads
 internal/demo < API
 
 # layer 6: wiring
-internal/operator < API, cloud, cloud/plugin, internal/observe, internal/options, internal/controller, internal/controller/nodelookup, internal/observe/logfield
+internal/operator < API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/observe/logfield
 
 # layer 7: the binary, the only importer of adapters
 cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, cloud/plugin, internal/completion, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert, internal/observe/logfield, internal/demo, embedded/controlplane, examples

@@ -23,6 +23,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/podlatency"
 	"github.com/karpenter-anew/karpenter/internal/prediction"
+	"github.com/karpenter-anew/karpenter/internal/served"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
@@ -53,6 +54,8 @@ type Parts struct {
 	Log *slog.Logger
 	// Options are the parsed settings.
 	Options options.Options
+	// Served is what the API server offers.
+	Served served.API
 }
 
 // All builds all controllers of the process. It is the only list of them.

@@ -34,6 +34,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/served"
 )
 
 // drainTimeout is how long reconciles in progress may continue after a stop was requested.
@@ -94,6 +95,10 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 	if err := wait.forServer(ctx); err != nil || stopped(ctx, p.Log) {
 		return err
 	}
+	offer, err := wait.forOffer(ctx)
+	if err != nil || stopped(ctx, p.Log) {
+		return err
+	}
 	config.Wrap((&outage{log: p.Log}).transport) // from here on; waiting logs for itself
 	config.Wrap(held.guard)                      // outermost: a refusal is no outage
 	stop := newDrain(ctx, drainTimeout)
@@ -104,6 +109,7 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 	}
 	a := assembly{
 		options: o, process: p, manager: m, registry: registry, held: held, stop: stop, ready: ready, clock: now, namespace: lease.namespace,
+		offer: offer,
 	}
 	return a.run(ctx, wait)
 }
@@ -136,6 +142,8 @@ type assembly struct {
 	clock    clock.WithTicker
 	// namespace is that of the controller; empty if it is unknown.
 	namespace string
+	// offer is what the API server offers.
+	offer served.API
 }
 
 // run builds the cloud, waits for the definitions, registers all controllers, and runs them.
@@ -190,6 +198,7 @@ func (a assembly) register(place cloud.Cloud, telemetry *observe.Telemetry, stat
 	controllers, err := controller.All(controller.Parts{
 		Manager: a.manager, Client: a.manager.GetClient(), Clock: a.clock, Cloud: place,
 		Recorder: telemetry.Recorder, StatusRecorder: statuses, Metrics: metrics, Log: a.process.Log, Options: a.options,
+		Served: a.offer,
 	})
 	if err != nil {
 		return fmt.Errorf("building controllers: %w", err)

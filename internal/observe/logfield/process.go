@@ -52,6 +52,12 @@ func Server(host string) slog.Attr { return slog.String("server", host) }
 // ServerVersion is the version of the API server.
 func ServerVersion(version string) slog.Attr { return slog.String("server-version", version) }
 
+// KubernetesMinor is the minor version of Kubernetes 1 whose kube-scheduler is followed; 0 if the API server does not say it.
+func KubernetesMinor(minor int) slog.Attr { return slog.Int("kubernetes-minor", minor) }
+
+// OptionalResources lists the resources that not every API server serves and that this one serves.
+func OptionalResources(names []string) slog.Attr { return texts("optional-resources", names) }
+
 // Version is the version of Karpenter, or of Kubernetes in messages about it.
 func Version(version string) slog.Attr { return slog.String("version", version) }
 
