@@ -63,7 +63,7 @@ func (r *run) Answer() (contest.Answer, error) {
 // Solve answers the question.
 func (r *run) Solve() error {
 	in := r.in
-	translator := translate.NewWith(in.Cloud.Labels, in.Preferences != model.IgnorePreferences)
+	translator := translate.NewWith(in.Cloud.Labels, translate.Settings{IgnorePreferences: in.Preferences == model.IgnorePreferences})
 	store := cluster.NewStore(in.Cloud, translator)
 	for _, set := range in.DaemonSets {
 		store.Daemons.Update(set)

@@ -61,6 +61,8 @@ type Store struct {
 	// resources is the number of offered resources for which the pods are translated.
 	resources int
 
+	learned *learned
+
 	published     *model.Snapshot
 	changed       bool
 	consolidation consolidation
@@ -91,6 +93,7 @@ func NewStore(c cloud.Cloud, t *translate.Translator) *Store {
 		podsOn:     map[string]map[string]*model.Pod{},
 		written:    map[string]time.Time{},
 		dirty:      map[string]bool{},
+		learned:    newLearned(),
 	}
 	s.Namespaces = &Namespaces{store: s, labels: map[string]map[string]string{}}
 	s.Daemons = &Daemons{store: s, daemons: map[string]*daemon{}, newest: map[types.UID]string{}}
@@ -130,6 +133,7 @@ func (s *Store) Snapshot() *model.Snapshot {
 		HeadroomUnknown: s.Buffers.unknown,
 		Devices:         s.Devices.publish(),
 		Health:          s.Health.publish(),
+		Learned:         s.learned.published,
 	}
 	return s.published
 }
@@ -191,7 +195,8 @@ func (s *Store) rebuild(id string) {
 		n.Attachable = translate.Attachable(s.Volumes.storage.nodes[n.NodeName])
 	}
 	s.nodes.Put(id, n)
-	s.consolidation.recordChange(!known || before.Initialized != n.Initialized || before.Deleting != n.Deleting ||
+	learned := s.learned.observe(n, node, e.claim)
+	s.consolidation.recordChange(!known || learned || !slices.Equal(before.NodeFeatures, n.NodeFeatures) || before.Initialized != n.Initialized || before.Deleting != n.Deleting ||
 		before.Disruption.Consolidatable != n.Disruption.Consolidatable)
 }
 

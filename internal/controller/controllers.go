@@ -72,7 +72,9 @@ func All(p Parts) ([]Controller, error) {
 	waits, predictions := &podlatency.Tracker{}, &prediction.Store{}
 	gated = append(gated, legacyControllers(shared, p.Options.FeatureGates)...)
 	gated = append(gated, meteringControllers(shared, p, waits)...)
-	translator := translate.NewWith(p.Cloud.Labels, p.Options.Scheduling.PreferencePolicy != options.PreferenceIgnore)
+	translator := translate.NewWith(p.Cloud.Labels, translate.Settings{
+		IgnorePreferences: p.Options.Scheduling.PreferencePolicy == options.PreferenceIgnore, Minor: p.Served.Minor,
+	})
 	store := cluster.NewStore(p.Cloud, translator)
 	store.DefaultSpread.Set(p.Options.Scheduling.Config.DefaultConstraints())
 	repairs, legacy, err := withRepair(shared, p, store)

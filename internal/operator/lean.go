@@ -29,7 +29,7 @@ const (
 // with the difference between two trimmed objects.
 //
 //   - Pods: of containers, name, resources, restart policy and host ports are read (requests, native sidecars,
-//     conflicts); of their statuses, resources (resizing) and how they ended (when the pod last changed); of volumes,
+//     conflicts), and of restart rules and mounts those that need features of the node; of their statuses, resources (resizing) and how they ended (when the pod last changed); of volumes,
 //     those with claims (zones, limits of attachments).
 //   - Nodes: images and lists of volumes are not read; attachments are separate objects.
 //   - All kinds: managed fields are not read.
@@ -73,7 +73,7 @@ func trimPod(pod *corev1.Pod) {
 			claimed = append(claimed, *v)
 		}
 	}
-	spec.Volumes, spec.EphemeralContainers, spec.ImagePullSecrets = claimed, nil, nil
+	spec.Volumes, spec.EphemeralContainers, spec.ImagePullSecrets = claimed, trimEphemeral(spec.EphemeralContainers), nil
 	spec.SecurityContext, spec.DNSConfig, spec.HostAliases, spec.ReadinessGates = nil, nil, nil, nil
 	spec.Hostname = ""
 	status.ContainerStatuses = trimStatuses(status.ContainerStatuses)
@@ -81,7 +81,7 @@ func trimPod(pod *corev1.Pod) {
 	status.EphemeralContainerStatuses, status.PodIPs, status.HostIPs = nil, nil, nil
 }
 
-// trimContainers keeps only ports that may be host ports.
+// trimContainers keeps only ports that may be host ports, and only restart rules and mounts that need a feature of the node.
 func trimContainers(spec *corev1.PodSpec, list []corev1.Container) {
 	for i := range list {
 		c := &list[i]
@@ -91,8 +91,44 @@ func trimContainers(spec *corev1.PodSpec, list []corev1.Container) {
 				ports = append(ports, p)
 			}
 		}
-		*c = corev1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy, Ports: ports}
+		*c = corev1.Container{
+			Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy, Ports: ports,
+			RestartPolicyRules: featureRules(c.RestartPolicyRules), VolumeMounts: featureMounts(c.VolumeMounts),
+		}
 	}
+}
+
+// featureRules are the rules that restart the whole pod, without their conditions.
+func featureRules(list []corev1.ContainerRestartRule) []corev1.ContainerRestartRule {
+	var out []corev1.ContainerRestartRule
+	for i := range list {
+		if list[i].Action == corev1.ContainerRestartRuleActionRestartAllContainers {
+			out = append(out, corev1.ContainerRestartRule{Action: list[i].Action})
+		}
+	}
+	return out
+}
+
+// trimEphemeral keeps the mounts of ephemeral containers that need a feature of the node.
+func trimEphemeral(list []corev1.EphemeralContainer) []corev1.EphemeralContainer {
+	var out []corev1.EphemeralContainer
+	for i := range list {
+		if mounts := featureMounts(list[i].VolumeMounts); len(mounts) > 0 {
+			out = append(out, corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{VolumeMounts: mounts}})
+		}
+	}
+	return out
+}
+
+// featureMounts are the mounts with options, without anything else.
+func featureMounts(list []corev1.VolumeMount) []corev1.VolumeMount {
+	var out []corev1.VolumeMount
+	for i := range list {
+		if len(list[i].BindMountOptions) > 0 {
+			out = append(out, corev1.VolumeMount{BindMountOptions: list[i].BindMountOptions})
+		}
+	}
+	return out
 }
 
 // trimStatuses removes the statuses of containers that are empty after trimming.

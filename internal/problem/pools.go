@@ -39,7 +39,7 @@ type SkippedPool struct {
 }
 
 // pools are those that may launch: managed, not static, ready, not being deleted, with instance types to choose from.
-func (b Builder) pools(ctx context.Context) (Pools, error) {
+func (b Builder) pools(ctx context.Context, learned model.LearnedFeatures) (Pools, error) {
 	list, err := b.Reader.NodePools(ctx)
 	if err != nil {
 		return Pools{}, fmt.Errorf("listing node pools: %w", err)
@@ -63,7 +63,9 @@ func (b Builder) pools(ctx context.Context) (Pools, error) {
 			continue
 		}
 		out.ByName[pool.Name] = pool
-		out.Usable = append(out.Usable, b.Translator.Pool(pool, b.Catalogs.Of(types)))
+		usable := b.Translator.Pool(pool, b.Catalogs.Of(types))
+		usable.NodeFeatures, usable.LackedDrivers = b.Translator.ExpectedFeatures(pool, learned)
+		out.Usable = append(out.Usable, usable)
 	}
 	return out, nil
 }

@@ -115,7 +115,7 @@ func (b Builder) WithoutPools(ctx context.Context, snapshot *model.Snapshot, now
 // AddPools adds the pools that may launch.
 func (b Builder) AddPools(ctx context.Context, snapshot *model.Snapshot, in *Input) error {
 	var err error
-	if in.Pools, err = b.pools(ctx); err != nil {
+	if in.Pools, err = b.pools(ctx, snapshot.Learned); err != nil {
 		return err
 	}
 	in.Problem.Pools = in.Pools.Usable
@@ -169,6 +169,7 @@ func (b Builder) input(snapshot *model.Snapshot, reserved solve.ReservedMode) (i
 			}
 		}
 	}
+	in.Problem.Options.DeclaredFeatures = b.Translator.RequiresFeatures(snapshot)
 	return in, leaving
 }
 

@@ -37,4 +37,6 @@ var (
 func Everything() API { return API{Minor: Newest, Resources: Optional} }
 
 // Has reports whether a resource is served.
-func (a API) Has(resource schema.GroupVersionResource) bool { return slices.Contains(a.Resources, resource) }
+func (a API) Has(resource schema.GroupVersionResource) bool {
+	return slices.Contains(a.Resources, resource)
+}

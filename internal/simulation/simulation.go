@@ -35,6 +35,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/prediction"
+	"github.com/karpenter-anew/karpenter/internal/served"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
@@ -175,7 +176,7 @@ type clusterObjects struct {
 }
 
 func gather(objects []client.Object, c cloud.Cloud, opts Options) *clusterObjects {
-	t := translate.NewWith(c.Labels, opts.Preferences != model.IgnorePreferences)
+	t := translate.NewWith(c.Labels, translate.Settings{IgnorePreferences: opts.Preferences == model.IgnorePreferences, Minor: served.Newest})
 	store := cluster.NewStore(c, t)
 	store.Devices.Track()
 	store.DefaultSpread.Set(opts.DefaultSpread)

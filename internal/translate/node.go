@@ -51,6 +51,7 @@ func (t *Translator) Node(id string, node *corev1.Node, claim *v1.NodeClaim) *mo
 	if claim != nil && !n.Initialized {
 		n.Taints = persistentTaints(n.Taints, claim.Spec.StartupTaints)
 	}
+	setFeatures(n, node, claim)
 	t.setLabels(n, claim)
 	t.setResources(n, node, claim)
 	setDisruption(n, node, claim)
@@ -91,6 +92,14 @@ func (t *Translator) setResources(n *model.Node, node *corev1.Node, claim *v1.No
 		n.Allocatable = t.amounts.estimate(node.Status.Allocatable, claim.Status.Allocatable)
 	}
 	n.Capacity = n.Capacity.Set(resource.Nodes, 1)
+}
+
+// setFeatures sets the features that the kubelet declares, which it reports together with the Ready condition.
+func setFeatures(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) {
+	if node != nil {
+		n.NodeFeatures = node.Status.DeclaredFeatures
+	}
+	n.FeaturesExpected = claim != nil && !n.Initialized && !n.Ready && len(n.NodeFeatures) == 0
 }
 
 // setDisruption sets the fields for deletion and voluntary disruption.

@@ -79,6 +79,8 @@ func (x *podSpecs) shape(pod *corev1.Pod) (*model.Shape, notes) {
 		Selector:    x.labels.selector(pod.Spec.NodeSelector),
 		Tolerations: tolerations(pod.Spec.Tolerations),
 		HostPorts:   hostPorts(&pod.Spec),
+
+		NodeFeatures: featureNames(x.neededFeatures(&pod.Spec)),
 	}
 	if pod.Spec.Priority != nil {
 		s.Priority = *pod.Spec.Priority

@@ -16,12 +16,15 @@ type podSpecs struct {
 	nodePoolKeys []string
 	// ignorePreferences leaves out preferences of pods.
 	ignorePreferences bool
+	// features are the rows of nodeFeatures that kube-scheduler looks at.
+	features []int
 }
 
-func newPodSpecs(labels labelTerms, amounts amounts, preferences bool) *podSpecs {
+func newPodSpecs(labels labelTerms, amounts amounts, s Settings) *podSpecs {
 	return &podSpecs{
 		labels: labels, amounts: amounts, shapes: newShapes(), cache: newSpecCache(), selectors: newInterned[topology.Selector](),
-		nodePoolKeys: namesOf(v1.NodePoolLabelKey, labels.rules), ignorePreferences: !preferences,
+		nodePoolKeys: namesOf(v1.NodePoolLabelKey, labels.rules), ignorePreferences: s.IgnorePreferences,
+		features: featuresRequiredBy(s.Minor),
 	}
 }
 

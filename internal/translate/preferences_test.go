@@ -36,7 +36,7 @@ func TestPreferencesIgnored(t *testing.T) {
 		MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway,
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
 	})
-	ignoring, other := translate.NewWith(v1.CoreLabelRules(), false), translate.New(v1.CoreLabelRules())
+	ignoring, other := translate.NewWith(v1.CoreLabelRules(), translate.Settings{IgnorePreferences: true}), translate.New(v1.CoreLabelRules())
 	got, bare := ignoring.Pod(pod), ignoring.Pod(withoutPreferences(pod))
 	if got.Shape != bare.Shape {
 		t.Errorf("pods that differ only in preferences have different shapes (-without +with):\n%s", cmp.Diff(bare.Shape, got.Shape, exact()))
@@ -68,7 +68,7 @@ func TestPreferencesIgnored(t *testing.T) {
 // TestPreferenceForOtherNodesIsRespected checks that pods that prefer nodes without a NodePool are rejected, whether other preferences are
 // ignored or not, and that this does not apply to a pod that was translated before.
 func TestPreferenceForOtherNodesIsRespected(t *testing.T) {
-	ignoring := translate.NewWith(v1.CoreLabelRules(), false)
+	ignoring := translate.NewWith(v1.CoreLabelRules(), translate.Settings{IgnorePreferences: true})
 	pod := plain()
 	pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
 	ignoring.Pod(pod)

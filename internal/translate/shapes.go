@@ -68,6 +68,7 @@ func appendShape(b []byte, s *model.Shape) []byte {
 		b = appendSet(b, set)
 	}
 	b = appendStrings(b, s.Drivers)
+	b = appendStrings(appendStrings(b, s.NodeFeatures), s.InstalledDrivers)
 	for _, t := range s.Tolerations {
 		exists := byte(0)
 		if t.Exists {

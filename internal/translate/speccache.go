@@ -120,6 +120,7 @@ func (x *podSpecs) appendKey(b []byte, pod *corev1.Pod) []byte {
 		b = appendResources(b, spec.Resources.Requests)
 	}
 	b = appendResources(b, spec.Overhead)
+	b = appendFeatures(b, x.neededFeatures(spec))
 	b = appendLabels(b, spec.NodeSelector)
 	b = binary.AppendUvarint(b, uint64(len(spec.Tolerations)))
 	for i := range spec.Tolerations {

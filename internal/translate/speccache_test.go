@@ -194,12 +194,12 @@ func TestEveryFieldOfAPodCounts(t *testing.T) {
 
 func everyFieldCounts(t *testing.T, name string, pod *corev1.Pod, preferences bool, least int) {
 	t.Helper()
-	seasoned := translate.NewWith(v1.CoreLabelRules(), preferences)
+	seasoned := translate.NewWith(v1.CoreLabelRules(), translate.Settings{IgnorePreferences: !preferences, Minor: 37})
 	first := seasoned.Pod(pod)
 	mutations, different := 0, 0
 	mutate(reflect.ValueOf(pod).Elem(), name, func(at string) {
 		mutations++
-		fresh := translate.NewWith(v1.CoreLabelRules(), preferences)
+		fresh := translate.NewWith(v1.CoreLabelRules(), translate.Settings{IgnorePreferences: !preferences, Minor: 37})
 		want := fresh.Pod(pod)
 		asked := podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true})
 		asked[corev1.ResourcePods] = resource.MustParse("1")

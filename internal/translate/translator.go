@@ -10,6 +10,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/served"
 )
 
 // Translator translates between API objects and values of the engine, a type for each kind: labels and node affinity,
@@ -23,21 +24,31 @@ type Translator struct {
 	devices *deviceTerms
 	hashes  hashes
 	pods    *interned[model.Labels]
+	minor   int
 }
 
 // New returns a Translator for a cloud's label rules.
-func New(labels v1.LabelRules) *Translator { return NewWith(labels, true) }
+func New(labels v1.LabelRules) *Translator {
+	return NewWith(labels, Settings{Minor: served.Newest})
+}
 
-// NewWith returns a Translator that translates preferences of pods, or leaves them out for preference policy Ignore: pods that
-// differ only in preferences then share a shape. A preference that excludes all nodes with a NodePool is kept in both cases.
-// Source: scheduling specification, preferences.
-func NewWith(labels v1.LabelRules, preferences bool) *Translator {
+// Settings are what the translation depends on besides the cloud.
+type Settings struct {
+	// IgnorePreferences leaves out preferences of pods, for preference policy Ignore: pods that differ only in preferences then share a
+	// shape. A preference that excludes all nodes with a NodePool is kept in both cases. Source: scheduling specification, preferences.
+	IgnorePreferences bool
+	// Minor is the minor version of kube-scheduler; 0 if it is unknown, which means an early one.
+	Minor int
+}
+
+// NewWith returns a Translator for a cloud's label rules with the given settings.
+func NewWith(labels v1.LabelRules, s Settings) *Translator {
 	terms, quantities := labelTerms{labels}, amounts{resource.NewTable()}
 	return &Translator{
 		labels: terms, amounts: quantities,
-		specs:   newPodSpecs(terms, quantities, preferences),
+		specs:   newPodSpecs(terms, quantities, s),
 		volumes: volumeTerms{terms}, devices: newDeviceTerms(terms),
-		hashes: newHashes(), pods: newInterned[model.Labels](),
+		hashes: newHashes(), pods: newInterned[model.Labels](), minor: s.Minor,
 	}
 }
 

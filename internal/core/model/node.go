@@ -36,6 +36,11 @@ type Node struct {
 	AntiAffinityPods []*Pod
 	// Attachable is the number of volumes that may be attached by driver; nil without a CSINode.
 	Attachable volume.Limits
+	// NodeFeatures are the features that the kubelet declares, sorted.
+	NodeFeatures []string
+	// FeaturesExpected is set for as long as the kubelet of a managed node has not reported its features, DriversExpected for as long as CSI
+	// drivers may still be installed on it.
+	FeaturesExpected, DriversExpected bool
 	// RawTaints are the taints of the Node object, ephemeral ones included; empty while there is no Node.
 	RawTaints []Taint
 

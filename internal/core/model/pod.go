@@ -126,6 +126,9 @@ type Shape struct {
 	Preferred []Preference
 	// Tolerations are the pod's tolerations.
 	Tolerations []Toleration
+	// NodeFeatures are the features that the node has to declare, and InstalledDrivers the CSI drivers that have to be installed on it, both
+	// sorted; nil for most pods.
+	NodeFeatures, InstalledDrivers []string
 	// HostPorts are the host ports of the pod. Pods with a common host port never share a node, so pods of one shape with host
 	// ports never do.
 	HostPorts []HostPort

@@ -14,6 +14,8 @@ type Pool struct {
 	Requirements requirement.Set
 	// Taints of the template; startup taints do not take part in decisions.
 	Taints []Taint
+	// NodeFeatures are the features that new nodes are expected to declare, and LackedDrivers the CSI drivers that are not expected on them.
+	NodeFeatures, LackedDrivers []string
 	// Limits by resource; a resource not listed is not limited.
 	Limits map[int]int64
 	// Catalog is the instance types that the pool may launch. Empty if the provider failed to list them.

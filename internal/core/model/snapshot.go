@@ -24,6 +24,8 @@ type Snapshot struct {
 	Virtual []*Pod
 	// HeadroomUnknown is set until the first scheduling run has placed the virtual pods.
 	HeadroomUnknown bool
+	// Learned is what the nodes had that were launched last.
+	Learned LearnedFeatures
 	// Devices is nil while dynamic resource allocation is ignored.
 	Devices *Devices
 	// Health counts the nodes of each pool; nil while nodes are not repaired. The map is never changed.

@@ -24,6 +24,10 @@ const (
 	LimitsExceeded Code = "LimitsExceeded"
 	// TaintNotTolerated means that the pod does not tolerate a taint of the pool.
 	TaintNotTolerated Code = "TaintNotTolerated"
+	// FeatureMissing means that nodes of the pool do not declare a feature that the pod needs.
+	FeatureMissing Code = "FeatureMissing"
+	// DriverMissing means that a CSI driver of the pod's volumes is not installed on nodes of the pool.
+	DriverMissing Code = "DriverMissing"
 	// LabelUndefined means that the pod requires a label that nodes of the pool do not have.
 	LabelUndefined Code = "LabelUndefined"
 	// RequirementConflict means that pod and pool require different values of a label.
@@ -71,6 +75,8 @@ func Rules() []Rule {
 		{NodesExhausted, "A pool launches no node beyond its limit on nodes.", "Raise limits.nodes of the pool or remove a node."},
 		{LimitsExceeded, "A node is launched only if its full capacity, together with that of the pool's existing and planned nodes, stays within the pool's limits.", "Raise the pool's limits or free capacity in it."},
 		{TaintNotTolerated, "A pod must tolerate every taint of the pool's template; startup taints do not count.", "Add the toleration to the pod, or create a pool without the taint."},
+		{FeatureMissing, "The nodes of a pool must declare the features that a pod needs. What the newest nodes of the pool declared is expected of new ones.", "Use a node image whose kubelet and container runtime have the feature, or do not use the feature in the pod."},
+		{DriverMissing, "A CSI driver that keeps pods off nodes without it must be installed on the nodes of a pool. It is expected to be, unless the newest node of the pool was without it five minutes after its start.", "Let the DaemonSet of the driver run on the nodes of the pool, or unset preventPodSchedulingIfMissing in the CSIDriver."},
 		{LabelUndefined, "A label that a pod requires must be defined by the pool or be a well-known label.", "Add the label to the pool's template or requirements, or correct the pod's selector."},
 		{RequirementConflict, "Pod and pool must have at least one value in common for every label that both constrain.", "Widen the pool's requirement or the pod's selector."},
 		{TooManyRequirements, "A NodeClaim holds at most 100 requirements, and 256 KiB of excluded values.", "Let the pod or the pool constrain fewer labels, or exclude fewer values."},

@@ -16,6 +16,8 @@ type Reason struct {
 	Pool string
 	// Taint is the first taint not tolerated, as key[=value]:effect.
 	Taint string
+	// Features are the features, or the CSI drivers, that nodes of the pool lack.
+	Features []string
 	// Conflict is the label on which pod and pool conflict, Hint a known label that the user may have meant.
 	Conflict requirement.Conflict
 	Hint     string
@@ -108,6 +110,10 @@ func (r Reason) Headline() string {
 		return fmt.Sprintf("all available instance types exceed limits for nodepool (NodePool=%s)", r.Pool)
 	case TaintNotTolerated:
 		return fmt.Sprintf("did not tolerate taint (taint=%s)", r.Taint)
+	case FeatureMissing:
+		return "nodes of the pool do not declare the features that the pod needs (" + strings.Join(r.Features, ", ") + ")"
+	case DriverMissing:
+		return "nodes of the pool do not have the CSI driver of the pod's volumes (" + strings.Join(r.Features, ", ") + ")"
 	case LabelUndefined:
 		hint := ""
 		if r.Hint != "" {
@@ -195,7 +201,7 @@ func (r Reason) distance() int {
 			return 4 // the pod names another pool
 		}
 		return 2
-	case LabelUndefined, TooManyRequirements, PoolEmpty, VolumeUnreachable, DevicesUnreachable:
+	case FeatureMissing, DriverMissing, LabelUndefined, TooManyRequirements, PoolEmpty, VolumeUnreachable, DevicesUnreachable:
 		return 2
 	case TaintNotTolerated:
 		return 3

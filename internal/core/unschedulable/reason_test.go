@@ -33,6 +33,8 @@ func examples() map[Code]Reason {
 			{Resource: "cpu", Limit: "40", Used: "32", Needed: "64"},
 		}},
 		TaintNotTolerated: {Code: TaintNotTolerated, Taint: "dedicated=gpu:NoSchedule"},
+		FeatureMissing:    {Code: FeatureMissing, Features: []string{"RestartAllContainersOnContainerExits"}},
+		DriverMissing:     {Code: DriverMissing, Features: []string{"ebs.csi.aws.com"}},
 		LabelUndefined: {Code: LabelUndefined, Hint: "topology.kubernetes.io/zone", Conflict: requirement.Conflict{
 			Key: "topology.kubernetes/zone", Undefined: true, Want: zone,
 		}},

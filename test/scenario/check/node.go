@@ -62,6 +62,7 @@ func (j *judge) placement(p Placement) {
 			j.fail("pod %s does not tolerate the taints of %s", pod.Name, name)
 		}
 	}
+	j.features(node, claim, pods)
 	j.attachments(p.Node, j.boundPods(p.Node), pods)
 	asked := sum(pods)
 	together := slices.Concat(j.boundPods(p.Node), j.missingDaemons(p.Node, stands), pods)

@@ -22,8 +22,8 @@ func (j *judge) refusals() {
 			continue
 		}
 		seen[question] = true
-		if usesDevices(&pod.Spec) {
-			continue
+		if usesDevices(&pod.Spec) || !neededFeatures(pod).IsEmpty() {
+			continue // what a new node has is an estimate
 		}
 		if j.daemonsDecide(pod) {
 			continue

@@ -19,6 +19,8 @@ type Class struct {
 	Shape *model.Shape
 	// Needs are the resources with a request above zero.
 	Needs []Need
+	// Features are those that nodes have to declare; nil for most classes.
+	Features []string
 	*podSpecifics
 	// Alternatives are required affinity without preferences; daemons are judged by these.
 	Alternatives []*Conjunction
@@ -279,6 +281,9 @@ func (c *Class) findUncountedKeys() {
 
 func (cs *Classes) bare(shape *model.Shape) *Class {
 	c := &Class{Shape: shape, Needs: cs.needsOf(shape.Requests), podSpecifics: cs.noSpecifics, membership: cs.groups.none}
+	if cs.options.DeclaredFeatures {
+		c.Features = shape.NodeFeatures
+	}
 	if shape.Alternatives() == 1 {
 		c.Alternatives = cs.Intern(shape.Strict(0)).List[:]
 		return c

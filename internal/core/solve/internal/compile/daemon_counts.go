@@ -222,7 +222,7 @@ func (dc *DaemonCounts) perhaps(daemons []*Class, b Bin) int {
 	n := 0
 	for _, d := range daemons {
 		_, repelled := model.Untolerated(b.Target.Node.Taints, d.Shape.Tolerations, true)
-		if !repelled && !slices.Contains(b.Target.daemons, d) && slices.ContainsFunc(d.Alternatives, func(c *Conjunction) bool { return b.Target.maySatisfy(c, dc.counts.u) }) {
+		if !repelled && !b.Target.missesFeatures(d) && !slices.Contains(b.Target.daemons, d) && slices.ContainsFunc(d.Alternatives, func(c *Conjunction) bool { return b.Target.maySatisfy(c, dc.counts.u) }) {
 			n++
 		}
 	}

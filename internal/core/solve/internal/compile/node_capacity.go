@@ -48,7 +48,7 @@ type templateDaemon struct {
 func (t *Template) reserveDaemons(daemons []expectedDaemon) {
 	root := t.States[t.Root]
 	for _, d := range daemons {
-		if _, repelled := model.Untolerated(t.Pool.Taints, d.Shape.Tolerations, true); repelled {
+		if _, repelled := model.Untolerated(t.Pool.Taints, d.Shape.Tolerations, true); repelled || withoutFeatures(t.Pool, d.Class) {
 			continue
 		}
 		for _, alternative := range d.Alternatives {

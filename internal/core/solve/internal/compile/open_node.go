@@ -236,8 +236,12 @@ func (on *OpenNode) Put(c *Class, lv *Level, o *Offer, pods []*model.Pod) {
 	}
 }
 
-// Repels reports whether a taint of the pool keeps the class away.
+// Repels reports whether a taint of the pool keeps the class away, or a feature that its nodes lack. It returns no taint in the second
+// case.
 func (t *Template) Repels(c *Class, lv *Level) (model.Taint, bool) {
+	if withoutFeatures(t.Pool, c) {
+		return model.Taint{}, true
+	}
 	return model.Untolerated(t.Pool.Taints, c.Shape.Tolerations, lv.Tolerant)
 }
 

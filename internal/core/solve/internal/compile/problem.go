@@ -55,6 +55,8 @@ type Options struct {
 	// Reserved is the policy for reserved offerings; ReservationLabel is the label that names a reservation.
 	Reserved         ReservedMode
 	ReservationLabel string
+	// DeclaredFeatures keeps pods off nodes that do not declare the features that they need.
+	DeclaredFeatures bool
 	// MaxInstanceTypes bounds the instance types of a NodeClaim; 0 means 600.
 	MaxInstanceTypes int
 	// DisableRepacking keeps the result of first fit, even where repacking would be cheaper.

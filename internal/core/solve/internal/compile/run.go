@@ -74,6 +74,7 @@ func NewRun(p Problem) *Run {
 	for _, t := range r.Targets.List {
 		t.closed = p.Cordoned[t.Node.ID]
 	}
+	r.Targets.expectFeatures(p.Pools)
 	r.Targets.reserveDaemons(daemons)
 	r.Targets.expectAttachLimits(p.Pools)
 	r.Counts = newCounts(u, cs.groups, r.Targets)

@@ -26,6 +26,8 @@ type Target struct {
 	daemons []*Class
 	// closed nodes receive exempt pods only.
 	closed bool
+	// pool says which features the node is expected to have that it has not reported yet; nil for most nodes.
+	pool *model.Pool
 }
 
 // Targets are all of them: initialized ones first, then by name.
@@ -132,6 +134,9 @@ func (ts *Targets) hosts(i int, d *Class) bool {
 	if _, repelled := model.Untolerated(ts.List[i].Node.Taints, d.Shape.Tolerations, true); repelled {
 		return false
 	}
+	if ts.List[i].missesFeatures(d) {
+		return false
+	}
 	return slices.ContainsFunc(d.Alternatives, func(c *Conjunction) bool { return ts.Satisfying(c).Has(i) })
 }
 
@@ -190,12 +195,15 @@ func (ts *Targets) SatisfyingAny(forms []*Conjunction) bitset.Set {
 	return m
 }
 
-// Accepts reports whether ports and taints of the node allow pods of the class.
+// Accepts reports whether ports, features and taints of the node allow pods of the class.
 func (t *Target) Accepts(c *Class, lv *Level) bool {
 	if t.closed && !c.exempt && c.destination == nil {
 		return false
 	}
 	if _, taken := model.FirstConflict(c.Shape.HostPorts, t.Ports); taken || t.repelledByDaemons(c) {
+		return false
+	}
+	if t.missesFeatures(c) {
 		return false
 	}
 	_, repelled := model.Untolerated(t.Node.Taints, c.Shape.Tolerations, lv.Tolerant)

@@ -151,6 +151,11 @@ func (s diagnosis) whyDaemons(v *poolFilter, st *compile.Level) (unschedulable.R
 // whyClosed is the reason against the pod on all nodes of the pool.
 func (s *poolFilter) whyClosed(st *compile.Level) (unschedulable.Reason, bool) {
 	t := s.t
+	if features, drivers := compile.Lacking(t.Pool, s.c); len(features) > 0 {
+		return unschedulable.Reason{Code: unschedulable.FeatureMissing, Features: features}, true
+	} else if len(drivers) > 0 {
+		return unschedulable.Reason{Code: unschedulable.DriverMissing, Features: drivers}, true
+	}
 	taint, repelled := t.Repels(s.c, st)
 	to := t.Step(t.Root, st.Conjunction)
 	switch {

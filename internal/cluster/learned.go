@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// learned remembers what the newest nodes of each pool had.
+//
+// Problem: which features a node will declare depends on its image, and is known only once its kubelet runs. If a node turns out to lack
+// a feature, the pod that it was launched for stays pending, and the next pass must not launch another one. Approach: of each operating
+// system and architecture of a pool, the newest node that is ready is the estimate for the next one, even after it is gone. Invariant: a
+// node counts as soon as the pod can no longer be placed on it. Cost: one comparison each time a node changes.
+type learned struct {
+	pools   map[string]map[platform]observation
+	classes map[string]observation
+	kubelet observation
+	// published is the current result; its maps are replaced and never changed.
+	published model.LearnedFeatures
+}
+
+// platform is an operating system and an architecture: nodes of one pool with different ones have different images.
+type platform struct{ os, arch string }
+
+// observation is what one node had.
+type observation struct {
+	created  time.Time
+	node     string
+	hash     string
+	features []string
+	lacked   []string
+	kubelet  int
+}
+
+func newLearned() *learned {
+	return &learned{pools: map[string]map[platform]observation{}, classes: map[string]observation{}}
+}
+
+// observe takes a managed node into account once nothing is expected of it that it has not reported, and reports whether that changed the result.
+func (l *learned) observe(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) bool {
+	if node == nil || claim == nil || n.Pool == "" || n.FeaturesExpected {
+		return false
+	}
+	seen := observation{
+		created: node.CreationTimestamp.Time, node: node.Name, hash: claim.Annotations[v1.NodePoolHashAnnotationKey],
+		features: n.NodeFeatures, kubelet: kubeletMinor(node),
+	}
+	os := platform{node.Labels[corev1.LabelOSStable], node.Labels[corev1.LabelArchStable]}
+	if l.pools[n.Pool] == nil {
+		l.pools[n.Pool] = map[platform]observation{}
+	}
+	changed := false
+	if latest := l.pools[n.Pool][os]; seen.replaces(latest) {
+		l.pools[n.Pool][os] = seen
+		changed = true
+	}
+	if ref := claim.Spec.NodeClassRef; ref != nil {
+		class := v1.NodeClassLabelKey(ref.Group, ref.Kind) + "=" + ref.Name
+		if seen.replaces(l.classes[class]) {
+			l.classes[class] = seen
+			changed = true
+		}
+	}
+	if seen.replaces(l.kubelet) {
+		l.kubelet = seen
+		changed = true
+	}
+	if changed {
+		l.publish()
+	}
+	return changed
+}
+
+// replaces reports whether an observation says more about the next node than an earlier one: it is of a newer node, or it is the present
+// state of the same one.
+func (o observation) replaces(latest observation) bool {
+	switch {
+	case latest.node == "":
+		return true
+	case o.node == latest.node && o.created.Equal(latest.created):
+		return !slices.Equal(o.features, latest.features) || !slices.Equal(o.lacked, latest.lacked) || o.kubelet != latest.kubelet || o.hash != latest.hash
+	}
+	return o.created.After(latest.created) || o.created.Equal(latest.created) && o.node > latest.node
+}
+
+func (l *learned) publish() {
+	out := model.LearnedFeatures{Pools: map[string]model.PoolFeatures{}, Classes: map[string]model.PoolFeatures{}, Kubelet: l.kubelet.kubelet}
+	for pool, platforms := range l.pools {
+		list := make([]observation, 0, len(platforms))
+		for _, o := range platforms {
+			list = append(list, o)
+		}
+		out.Pools[pool] = common(list)
+	}
+	for class, o := range l.classes {
+		out.Classes[class] = common([]observation{o})
+	}
+	l.published = out
+}
+
+// common is what can be relied on if the next node may be like any of those observed: the features of all, and the drivers that all have.
+// Those of an earlier version of the NodePool do not count.
+func common(list []observation) model.PoolFeatures {
+	newest := list[0]
+	for _, o := range list[1:] {
+		if o.created.After(newest.created) {
+			newest = o
+		}
+	}
+	out := model.PoolFeatures{Hash: newest.hash, NodeFeatures: newest.features}
+	for _, o := range list {
+		if o.hash != newest.hash {
+			continue
+		}
+		out.NodeFeatures = slices.DeleteFunc(slices.Clone(out.NodeFeatures), func(name string) bool { return !slices.Contains(o.features, name) })
+		out.LackedDrivers = append(out.LackedDrivers, o.lacked...)
+	}
+	slices.Sort(out.LackedDrivers)
+	out.LackedDrivers = slices.Compact(out.LackedDrivers)
+	return out
+}
+
+// kubeletMinor is the minor version of a node's kubelet; 0 if it is unknown.
+func kubeletMinor(node *corev1.Node) int {
+	v, err := utilversion.ParseGeneric(node.Status.NodeInfo.KubeletVersion)
+	if err != nil {
+		return 0
+	}
+	return int(v.Minor()) //nolint:gosec // a minor version
+}
