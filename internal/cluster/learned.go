@@ -43,13 +43,13 @@ func newLearned() *learned {
 }
 
 // observe takes a managed node into account once nothing is expected of it that it has not reported, and reports whether that changed the result.
-func (l *learned) observe(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) bool {
+func (l *learned) observe(n *model.Node, node *corev1.Node, claim *v1.NodeClaim, lacked []string) bool {
 	if node == nil || claim == nil || n.Pool == "" || n.FeaturesExpected {
 		return false
 	}
 	seen := observation{
 		created: node.CreationTimestamp.Time, node: node.Name, hash: claim.Annotations[v1.NodePoolHashAnnotationKey],
-		features: n.NodeFeatures, kubelet: kubeletMinor(node),
+		features: n.NodeFeatures, lacked: lacked, kubelet: kubeletMinor(node),
 	}
 	os := platform{node.Labels[corev1.LabelOSStable], node.Labels[corev1.LabelArchStable]}
 	if l.pools[n.Pool] == nil {

@@ -22,8 +22,13 @@ type storage struct {
 	claimants map[string]*corev1.Pod // pods with claims, by UID
 	// users are the UIDs of the pods of a claim; byVolume and byClass are the claims that refer to a volume or a class.
 	users, byVolume, byClass links
-	// drivers are the CSI drivers of the nodes.
-	drivers map[string]reach
+	// drivers are the CSI drivers of the nodes, required those that pods need on their node.
+	drivers  map[string]reach
+	required map[string]bool
+	// attached are the VolumeAttachments of each node, by its name and theirs.
+	attached map[string]map[string]*storagev1.VolumeAttachment
+	// attachedTo are the nodes that a PersistentVolume is attached to.
+	attachedTo links
 }
 
 // reach is on how many nodes the topology of a CSI driver includes the zone, and on how many it does not.
@@ -40,6 +45,10 @@ func newStorage() *storage {
 		byVolume:  links{},
 		byClass:   links{},
 		drivers:   map[string]reach{},
+		required:  map[string]bool{},
+		attached:  map[string]map[string]*storagev1.VolumeAttachment{},
+
+		attachedTo: links{},
 	}
 }
 
@@ -150,11 +159,13 @@ func className(claim *corev1.PersistentVolumeClaim) string {
 	return *claim.Spec.StorageClassName
 }
 
-// Volumes is the part of a Store that determines the volumes of pods: PersistentVolumeClaims, PersistentVolumes, StorageClasses
-// and CSINodes.
+// Volumes is the part of a Store that determines the volumes of pods: PersistentVolumeClaims, PersistentVolumes, StorageClasses,
+// CSINodes, CSIDrivers and VolumeAttachments.
 type Volumes struct {
 	store   *Store
 	storage *storage
+	// drivers is set when CSIDrivers are watched.
+	drivers bool
 }
 
 // UpdateVolumeClaim applies the current version of a PersistentVolumeClaim.
@@ -177,6 +188,7 @@ func (v *Volumes) UpdateVolume(volume *corev1.PersistentVolume) {
 	v.store.mu.Lock()
 	defer v.store.mu.Unlock()
 	v.storage.volumes[volume.Name] = volume
+	v.markAttached(volume.Name)
 	v.retranslate(v.storage.byVolume[volume.Name])
 }
 
@@ -185,6 +197,7 @@ func (v *Volumes) DeleteVolume(name string) {
 	v.store.mu.Lock()
 	defer v.store.mu.Unlock()
 	delete(v.storage.volumes, name)
+	v.markAttached(name)
 	v.retranslate(v.storage.byVolume[name])
 }
 

@@ -193,9 +193,10 @@ func (s *Store) rebuild(id string) {
 	if n.NodeName != "" {
 		translate.AddPods(n, sortedPods(s.podsOn[n.NodeName]))
 		n.Attachable = translate.Attachable(s.Volumes.storage.nodes[n.NodeName])
+		n.Attached = s.Volumes.storage.attachments(n.NodeName)
 	}
 	s.nodes.Put(id, n)
-	learned := s.learned.observe(n, node, e.claim)
+	learned := s.learned.observe(n, node, e.claim, s.Volumes.storage.lacked(n))
 	s.consolidation.recordChange(!known || learned || !slices.Equal(before.NodeFeatures, n.NodeFeatures) || before.Initialized != n.Initialized || before.Deleting != n.Deleting ||
 		before.Disruption.Consolidatable != n.Disruption.Consolidatable)
 }

@@ -101,12 +101,16 @@ func (s *Store) kinds() []kind {
 		{&appsv1.DaemonSet{}, apply(s.Daemons.Update), forget(func(d *appsv1.DaemonSet) { s.Daemons.Delete(d.Namespace, d.Name) })},
 		{&storagev1.StorageClass{}, apply(s.Volumes.UpdateStorageClass), forget(func(c *storagev1.StorageClass) { s.Volumes.DeleteStorageClass(c.Name) })},
 		{&storagev1.CSINode{}, apply(s.Volumes.UpdateCSINode), forget(func(n *storagev1.CSINode) { s.Volumes.DeleteCSINode(n.Name) })},
+		{&storagev1.VolumeAttachment{}, apply(s.Volumes.UpdateAttachment), forget(func(a *storagev1.VolumeAttachment) { s.Volumes.DeleteAttachment(a.Spec.NodeName, a.Name) })},
 		{&corev1.PersistentVolume{}, apply(s.Volumes.UpdateVolume), forget(func(v *corev1.PersistentVolume) { s.Volumes.DeleteVolume(v.Name) })},
 		{&corev1.PersistentVolumeClaim{}, apply(s.Volumes.UpdateVolumeClaim), forget(func(c *corev1.PersistentVolumeClaim) { s.Volumes.DeleteVolumeClaim(c.Namespace, c.Name) })},
 		{&corev1.Pod{}, apply(s.applyPod), forget(func(p *corev1.Pod) { s.DeletePod(string(p.UID)) })},
 	}
 	if s.Devices.tracked {
 		kinds = append(kinds, s.Devices.kinds()...)
+	}
+	if s.Volumes.drivers {
+		kinds = append(kinds, s.Volumes.driverKind())
 	}
 	if s.DefaultSpread.enabled() {
 		kinds = append(kinds, s.DefaultSpread.kinds()...)

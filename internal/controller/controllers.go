@@ -82,6 +82,9 @@ func All(p Parts) ([]Controller, error) {
 		return nil, err
 	}
 	gated = append(gated, legacy...)
+	if p.Served.Has(served.CSIDrivers) {
+		store.Volumes.TrackDrivers()
+	}
 	health := nodepool.NewRegistrationHealth(shared)
 	lifecycle := nodeclaim.NewLifecycle(shared, health)
 	if !p.Options.Scheduling.IgnoreDRARequests {

@@ -61,6 +61,7 @@ func TestOfferIsTheVersionAndTheOptionalResources(t *testing.T) {
 			"everything",
 			offeringServer{minor: "37", resources: map[string][]string{
 				"scheduling.k8s.io/v1beta1": {"workloads", "podgroups"}, "resource.k8s.io/v1": {"resourceclaims", "devicetaintrules"},
+				"storage.k8s.io/v1": {"csidrivers"},
 			}},
 			served.Everything(),
 		},

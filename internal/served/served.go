@@ -25,12 +25,13 @@ type API struct {
 }
 
 // Optional are the resources that the process uses where they are served, and does without elsewhere.
-var Optional = []schema.GroupVersionResource{PodGroups, DeviceTaintRules}
+var Optional = []schema.GroupVersionResource{PodGroups, DeviceTaintRules, CSIDrivers}
 
 // The optional resources.
 var (
 	PodGroups        = schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups"}
 	DeviceTaintRules = schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "devicetaintrules"}
+	CSIDrivers       = schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "csidrivers"}
 )
 
 // Everything is an API server of the newest version that serves all optional resources: what tools assume without a cluster.

@@ -249,6 +249,10 @@ func (w *clusterObjects) add(o client.Object) {
 		w.store.Volumes.UpdateStorageClass(o)
 	case *storagev1.CSINode:
 		w.store.Volumes.UpdateCSINode(o)
+	case *storagev1.CSIDriver:
+		w.store.Volumes.UpdateDriver(o)
+	case *storagev1.VolumeAttachment:
+		w.store.Volumes.UpdateAttachment(o)
 	case *resourcev1.DeviceClass:
 		w.store.Devices.UpdateDeviceClass(o)
 	case *resourcev1.ResourceSlice:

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -100,6 +101,25 @@ func setFeatures(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) {
 		n.NodeFeatures = node.Status.DeclaredFeatures
 	}
 	n.FeaturesExpected = claim != nil && !n.Initialized && !n.Ready && len(n.NodeFeatures) == 0
+	n.DriversExpected = claim != nil && (!n.Initialized || driversMayStart(node, claim))
+}
+
+// driverPatience is how long after its start a node may still get a CSI driver that it is expected to have.
+const driverPatience = 5 * time.Minute
+
+// driversMayStart reports whether an initialized node may still get CSI drivers. The time is that of the last status of the kubelet, which
+// sends one every few minutes.
+func driversMayStart(node *corev1.Node, claim *v1.NodeClaim) bool {
+	initialized := meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeInitialized)
+	if initialized == nil || initialized.Status != metav1.ConditionTrue {
+		return false
+	}
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			return !c.LastHeartbeatTime.IsZero() && c.LastHeartbeatTime.Sub(initialized.LastTransitionTime.Time) < driverPatience
+		}
+	}
+	return false
 }
 
 // setDisruption sets the fields for deletion and voluntary disruption.

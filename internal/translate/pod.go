@@ -25,7 +25,7 @@ func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 	asked := t.specs.of(pod, waits)
 	if len(volumes.topology)+len(volumes.attachments) > 0 {
 		bound := *asked.shape
-		bound.VolumeTopology, bound.Drivers = volumes.topology, volumes.drivers()
+		bound.VolumeTopology, bound.Drivers, bound.InstalledDrivers = volumes.topology, volumes.drivers(), volumes.installed
 		asked.shape = t.specs.shapes.shared(&bound)
 	}
 	p := plain(pod)

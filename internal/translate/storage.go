@@ -21,6 +21,8 @@ type Volumes interface {
 	Class(name string) *storagev1.StorageClass
 	// Zonal reports whether volumes that a CSI driver creates may be usable in one zone only.
 	Zonal(driver string) bool
+	// Required reports whether pods with volumes of a CSI driver run only on nodes on which it is installed.
+	Required(driver string) bool
 }
 
 // Storage is the input of the translation of a pod's volumes besides the pod.
@@ -114,6 +116,8 @@ type podVolumes struct {
 	driverKeys  []string
 	// exclusive are the claims that only one pod may use.
 	exclusive []string
+	// installed are the CSI drivers that have to be installed on the node, sorted.
+	installed []string
 	// late are the claims whose volume will be created in the zone of the first pod that uses it.
 	late    []string
 	problem string
@@ -129,7 +133,7 @@ func (v volumeTerms) ofPod(pod *corev1.Pod, storage Storage, waits bool) podVolu
 	}
 	uses := storage.uses(pod)
 	var out podVolumes
-	out.attach(uses)
+	out.attach(storage, uses)
 	out.exclusive = exclusive(uses)
 	var err error
 	if waits {
@@ -146,7 +150,7 @@ func (v volumeTerms) ofPod(pod *corev1.Pod, storage Storage, waits bool) podVolu
 }
 
 // attach records the volumes that need a slot on the pod's node, without repetition.
-func (v *podVolumes) attach(uses []volumeUse) {
+func (v *podVolumes) attach(st Storage, uses []volumeUse) {
 	seen := map[string]bool{}
 	for _, u := range uses {
 		driver := u.driver()
@@ -154,6 +158,9 @@ func (v *podVolumes) attach(uses []volumeUse) {
 			continue
 		}
 		seen[u.name] = true
+		if st.Volumes.Required(driver) && !slices.Contains(v.installed, driver) {
+			v.installed = append(v.installed, driver)
+		}
 		one, slot := volume.Attachment{Driver: driver, Claim: u.namespace + "/" + u.name}, driver
 		if u.shared() {
 			slot += " " + one.Claim
@@ -161,6 +168,7 @@ func (v *podVolumes) attach(uses []volumeUse) {
 		v.attachments, v.driverKeys = append(v.attachments, one), append(v.driverKeys, slot)
 	}
 	slices.Sort(v.driverKeys)
+	slices.Sort(v.installed)
 }
 
 // shared reports whether pods on several nodes may use the volume at once.

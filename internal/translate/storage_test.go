@@ -31,6 +31,7 @@ func (s shelf) Claim(namespace, name string) *corev1.PersistentVolumeClaim {
 }
 func (s shelf) Volume(name string) *corev1.PersistentVolume { return s.volumes[name] }
 func (s shelf) Class(name string) *storagev1.StorageClass   { return s.classes[name] }
+func (s shelf) Required(driver string) bool                 { return driver == "required" }
 func (s shelf) Zonal(driver string) bool                    { return driver == "disk" }
 
 func fill[T metav1.Object](t *testing.T, into map[string]T, text string, empty func() T) {

@@ -36,6 +36,8 @@ type Node struct {
 	AntiAffinityPods []*Pod
 	// Attachable is the number of volumes that may be attached by driver; nil without a CSINode.
 	Attachable volume.Limits
+	// Attached are the volumes that are attached to the node, whether a pod there uses them or not; their claims may be shared with pods.
+	Attached []volume.Attachment
 	// NodeFeatures are the features that the kubelet declares, sorted.
 	NodeFeatures []string
 	// FeaturesExpected is set for as long as the kubelet of a managed node has not reported its features, DriversExpected for as long as CSI

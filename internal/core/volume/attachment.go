@@ -3,7 +3,11 @@
 // Source: scheduling specification, volumes.
 package volume
 
-import "maps"
+import (
+	"cmp"
+	"maps"
+	"strings"
+)
 
 // Attachment is one volume that has to be attached to the node its pod runs on.
 type Attachment struct {
@@ -11,6 +15,11 @@ type Attachment struct {
 	Driver string
 	// Claim names the volume claim as namespace/name; pods that share a claim share the attachment.
 	Claim string
+}
+
+// Compare orders attachments by driver and claim.
+func (a Attachment) Compare(b Attachment) int {
+	return cmp.Or(strings.Compare(a.Driver, b.Driver), strings.Compare(a.Claim, b.Claim))
 }
 
 // Limits is the number of attachments that a node allows by driver. A driver that is not listed has no known limit.

@@ -1,9 +1,11 @@
 package check
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-helpers/nodedeclaredfeatures"
 
@@ -27,7 +29,13 @@ func (j *judge) features(node *corev1.Node, claim *v1.NodeClaim, pods []*corev1.
 	if node == nil || claim != nil && node.Labels[v1.NodeInitializedLabelKey] != "true" {
 		return
 	}
+	csiNode, _ := object[*storagev1.CSINode](j, node.Name)
 	for _, pod := range pods {
+		for _, driver := range j.requiredDrivers(pod) {
+			if csiNode == nil || !slices.ContainsFunc(csiNode.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver }) {
+				j.fail("pod %s needs the CSI driver %s, which %s does not have", pod.Name, driver, node.Name)
+			}
+		}
 		match, err := nodedeclaredfeatures.DefaultFramework.MatchNode(neededFeatures(pod), node)
 		if err != nil {
 			panic(err) // the node exists
@@ -36,4 +44,21 @@ func (j *judge) features(node *corev1.Node, claim *v1.NodeClaim, pods []*corev1.
 			j.fail("pod %s needs features that %s does not declare: %s", pod.Name, node.Name, strings.Join(match.UnsatisfiedRequirements, ", "))
 		}
 	}
+}
+
+// requiredDrivers are the CSI drivers of the pod's existing volumes that have to be installed on its node.
+func (j *judge) requiredDrivers(pod *corev1.Pod) []string {
+	var out []string
+	claims, _ := j.claimsOf(pod)
+	for _, claim := range claims {
+		pv, ok := object[*corev1.PersistentVolume](j, claim.Spec.VolumeName)
+		if !ok || pv.Spec.CSI == nil {
+			continue
+		}
+		driver, ok := object[*storagev1.CSIDriver](j, pv.Spec.CSI.Driver)
+		if ok && driver.Spec.PreventPodSchedulingIfMissing != nil && *driver.Spec.PreventPodSchedulingIfMissing {
+			out = append(out, driver.Name)
+		}
+	}
+	return out
 }

@@ -22,7 +22,7 @@ func (j *judge) refusals() {
 			continue
 		}
 		seen[question] = true
-		if usesDevices(&pod.Spec) || !neededFeatures(pod).IsEmpty() {
+		if usesDevices(&pod.Spec) || !neededFeatures(pod).IsEmpty() || len(j.requiredDrivers(pod)) > 0 {
 			continue // what a new node has is an estimate
 		}
 		if j.daemonsDecide(pod) {

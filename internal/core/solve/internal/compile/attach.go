@@ -62,6 +62,7 @@ func (a *Attachments) Add(pods []*model.Pod) {
 func (a *Attachments) count() *volume.Attached {
 	if a.used == nil {
 		a.used = &volume.Attached{}
+		a.used.Add(a.Node.Attached)
 		for _, p := range a.Node.Pods {
 			a.used.Add(p.Attachments())
 		}
