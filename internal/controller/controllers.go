@@ -74,6 +74,7 @@ func All(p Parts) ([]Controller, error) {
 	gated = append(gated, meteringControllers(shared, p, waits)...)
 	translator := translate.NewWith(p.Cloud.Labels, translate.Settings{
 		IgnorePreferences: p.Options.Scheduling.PreferencePolicy == options.PreferenceIgnore, Minor: p.Served.Minor,
+		CompareTolerations: p.Options.FeatureGates.TaintTolerationComparisonOperators,
 	})
 	store := cluster.NewStore(p.Cloud, translator)
 	store.DefaultSpread.Set(p.Options.Scheduling.Config.DefaultConstraints())

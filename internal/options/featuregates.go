@@ -32,6 +32,8 @@ type FeatureGates struct {
 	PodDeletionCostManagement bool
 	// LegacyProvisioner serves Provisioners and node templates of earlier APIs.
 	LegacyProvisioner bool
+	// TaintTolerationComparisonOperators lets tolerations compare the values of taints.
+	TaintTolerationComparisonOperators bool
 }
 
 // DefaultFeatureGates returns the gates of a start without any setting.
@@ -62,6 +64,7 @@ func (g *FeatureGates) gates() []gate {
 		{name: "TerminateFirstRepair", field: &g.TerminateFirstRepair, about: "The same for unhealthy nodes.", pending: true},
 		{name: "PodDeletionCostManagement", field: &g.PodDeletionCostManagement, about: "Pods are ranked by their nodes, so that ReplicaSets that shrink empty nodes.", pending: true},
 		{name: "LegacyProvisioner", field: &g.LegacyProvisioner, about: "Provisioners (`karpenter.sh/v1alpha5`) and the node templates they refer to are served: a NodePool and a node class are maintained for them."},
+		{name: "TaintTolerationComparisonOperators", field: &g.TaintTolerationComparisonOperators, about: "Tolerations with the operators `Lt` and `Gt` tolerate taints. Set it if kube-scheduler has the feature gate of this name."},
 	}
 }
 
@@ -98,7 +101,7 @@ func (g FeatureGates) WithoutEffect() []string {
 
 // String renders all gates in the form that ParseFeatureGates reads.
 func (g FeatureGates) String() string {
-	parts := make([]string, 0, 10)
+	parts := make([]string, 0, 11)
 	for _, e := range g.gates() {
 		parts = append(parts, e.name+"="+strconv.FormatBool(*e.field))
 	}

@@ -52,6 +52,8 @@ type Options struct {
 	AllocateDevices bool
 	// DefaultSpread are the spread constraints of pods whose spec has none.
 	DefaultSpread []corev1.TopologySpreadConstraint
+	// CompareTolerations lets tolerations with the operators Lt and Gt tolerate taints.
+	CompareTolerations bool
 	// SpotToSpot lets consolidation replace spot nodes by spot nodes.
 	SpotToSpot bool
 	// OpensDestinations lets consolidation move pods to nodes that are within the consolidateAfter of their pool.
@@ -176,7 +178,9 @@ type clusterObjects struct {
 }
 
 func gather(objects []client.Object, c cloud.Cloud, opts Options) *clusterObjects {
-	t := translate.NewWith(c.Labels, translate.Settings{IgnorePreferences: opts.Preferences == model.IgnorePreferences, Minor: served.Newest})
+	t := translate.NewWith(c.Labels, translate.Settings{
+		IgnorePreferences: opts.Preferences == model.IgnorePreferences, Minor: served.Newest, CompareTolerations: opts.CompareTolerations,
+	})
 	store := cluster.NewStore(c, t)
 	store.Devices.Track()
 	store.DefaultSpread.Set(opts.DefaultSpread)

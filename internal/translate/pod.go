@@ -77,7 +77,7 @@ func (x *podSpecs) shape(pod *corev1.Pod) (*model.Shape, notes) {
 		Requests:    asked.vector,
 		Unoffered:   asked.unoffered,
 		Selector:    x.labels.selector(pod.Spec.NodeSelector),
-		Tolerations: tolerations(pod.Spec.Tolerations),
+		Tolerations: tolerations(pod.Spec.Tolerations, x.compareTolerations),
 		HostPorts:   hostPorts(&pod.Spec),
 
 		NodeFeatures: featureNames(x.neededFeatures(&pod.Spec)),
@@ -139,7 +139,8 @@ func hostPort(spec *corev1.PodSpec, port *corev1.ContainerPort) int32 {
 	return port.HostPort
 }
 
-func tolerations(list []corev1.Toleration) []model.Toleration {
+// tolerations translates tolerations. Those that compare numbers tolerate nothing unless compare is set.
+func tolerations(list []corev1.Toleration, compare bool) []model.Toleration {
 	out := make([]model.Toleration, 0, len(list))
 	for _, tol := range list {
 		switch tol.Operator {
@@ -150,6 +151,10 @@ func tolerations(list []corev1.Toleration) []model.Toleration {
 				Exists: tol.Operator == corev1.TolerationOpExists,
 				Effect: model.Effect(tol.Effect),
 			})
+		case corev1.TolerationOpLt, corev1.TolerationOpGt:
+			if compare {
+				out = append(out, model.Toleration{Key: tol.Key, Value: tol.Value, Compare: model.Comparison(tol.Operator), Effect: model.Effect(tol.Effect)})
+			}
 		}
 	}
 	return out

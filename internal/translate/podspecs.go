@@ -16,6 +16,8 @@ type podSpecs struct {
 	nodePoolKeys []string
 	// ignorePreferences leaves out preferences of pods.
 	ignorePreferences bool
+	// compareTolerations lets tolerations compare numbers.
+	compareTolerations bool
 	// features are the rows of nodeFeatures that kube-scheduler looks at.
 	features []int
 }
@@ -24,7 +26,7 @@ func newPodSpecs(labels labelTerms, amounts amounts, s Settings) *podSpecs {
 	return &podSpecs{
 		labels: labels, amounts: amounts, shapes: newShapes(), cache: newSpecCache(), selectors: newInterned[topology.Selector](),
 		nodePoolKeys: namesOf(v1.NodePoolLabelKey, labels.rules), ignorePreferences: s.IgnorePreferences,
-		features: featuresRequiredBy(s.Minor),
+		features: featuresRequiredBy(s.Minor), compareTolerations: s.CompareTolerations,
 	}
 }
 

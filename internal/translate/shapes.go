@@ -74,7 +74,7 @@ func appendShape(b []byte, s *model.Shape) []byte {
 		if t.Exists {
 			exists = 1
 		}
-		b = appendString(appendString(appendString(append(b, exists), t.Key), t.Value), string(t.Effect))
+		b = appendString(appendString(appendString(appendString(append(b, exists), t.Key), t.Value), string(t.Effect)), string(t.Compare))
 	}
 	return b
 }

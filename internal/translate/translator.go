@@ -37,6 +37,8 @@ type Settings struct {
 	// IgnorePreferences leaves out preferences of pods, for preference policy Ignore: pods that differ only in preferences then share a
 	// shape. A preference that excludes all nodes with a NodePool is kept in both cases. Source: scheduling specification, preferences.
 	IgnorePreferences bool
+	// CompareTolerations lets tolerations with the operators Lt and Gt tolerate taints.
+	CompareTolerations bool
 	// Minor is the minor version of kube-scheduler; 0 if it is unknown, which means an early one.
 	Minor int
 }

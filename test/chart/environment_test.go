@@ -88,6 +88,7 @@ func TestDefaultsAreThoseOfTheBinary(t *testing.T) {
 var everyGate = options.FeatureGates{
 	NodeRepair: true, SpotToSpotConsolidation: true, NodeOverlay: true, StaticCapacity: true, CapacityBuffer: true,
 	TerminateFirstDrift: true, TerminateFirstRepair: true, PodDeletionCostManagement: true, LegacyProvisioner: true,
+	TaintTolerationComparisonOperators: true,
 }
 
 // TestEveryValueReachesTheBinary: every value reaches the binary, false and 0 included.

@@ -1,5 +1,7 @@
 package model
 
+import "strconv"
+
 // Effect is the effect of a taint on pods that do not tolerate it.
 type Effect string
 
@@ -28,7 +30,38 @@ func (t Taint) String() string {
 type Toleration struct {
 	Key, Value string
 	Exists     bool
-	Effect     Effect
+	// Compare compares the value of the taint with Value as integers; empty tests whether they are equal as texts.
+	Compare Comparison
+	Effect  Effect
+}
+
+// Comparison is how the value of a taint is compared with that of a toleration.
+type Comparison string
+
+// The comparisons of the Kubernetes API.
+const (
+	Less    Comparison = "Lt"
+	Greater Comparison = "Gt"
+)
+
+// tolerates reports whether the value of a taint compares to that of a toleration. Values that are not decimal integers never do.
+// Source: KEP-5471, tolerations with comparison operators.
+func (c Comparison) tolerates(taint, toleration string) bool {
+	have, ok := integer(taint)
+	bound, bounded := integer(toleration)
+	switch {
+	case !ok || !bounded:
+		return false
+	case c == Less:
+		return have < bound
+	}
+	return have > bound
+}
+
+// integer parses a decimal integer without a plus sign and without leading zeros.
+func integer(text string) (int64, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil && strconv.FormatInt(n, 10) == text
 }
 
 // Tolerates reports whether the toleration covers the taint.
@@ -38,6 +71,9 @@ func (t Toleration) Tolerates(taint Taint) bool {
 	}
 	if t.Key != "" && t.Key != taint.Key || t.Key == "" && !t.Exists {
 		return false
+	}
+	if t.Compare != "" {
+		return t.Compare.tolerates(taint.Value, t.Value)
 	}
 	return t.Exists || t.Value == taint.Value
 }

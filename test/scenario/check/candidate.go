@@ -137,10 +137,10 @@ func matchesNode(pod *corev1.Pod, node *corev1.Node) bool {
 	return ok && err == nil
 }
 
-// tolerates reports whether the pod tolerates the NoSchedule and NoExecute taints.
+// tolerates reports whether the pod tolerates the NoSchedule and NoExecute taints. Tolerations may compare numbers.
 func tolerates(pod *corev1.Pod, taints []corev1.Taint) bool {
 	_, repelled := schedulingcorev1.FindMatchingUntoleratedTaint(klog.Background(), taints, pod.Spec.Tolerations,
-		func(t *corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule }, false)
+		func(t *corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule }, true)
 	return !repelled
 }
 

@@ -15,6 +15,9 @@ import (
 // refusals tries every refused pod, by brute force, on an empty new node of every pool without limits.
 func (j *judge) refusals() {
 	seen := map[string]bool{}
+	compares := func(t corev1.Toleration) bool {
+		return t.Operator == corev1.TolerationOpLt || t.Operator == corev1.TolerationOpGt
+	}
 	for _, uid := range j.Refused {
 		pod, ok := j.pods[uid]
 		question := fmt.Sprint(pod.Namespace, pod.Labels, pod.Spec.String())
@@ -24,6 +27,9 @@ func (j *judge) refusals() {
 		seen[question] = true
 		if usesDevices(&pod.Spec) || !neededFeatures(pod).IsEmpty() || len(j.requiredDrivers(pod)) > 0 {
 			continue // what a new node has is an estimate
+		}
+		if slices.ContainsFunc(pod.Spec.Tolerations, compares) {
+			continue // which a gate decides
 		}
 		if j.daemonsDecide(pod) {
 			continue

@@ -85,6 +85,8 @@ type Options struct {
 	SchedulerConfig string
 	// MaxInstanceTypes is "max-instance-types: 10".
 	MaxInstanceTypes int
+	// CompareTolerations is "compare-tolerations: true".
+	CompareTolerations bool
 	// EngineOnly is set by "only: engine, because …": the scenario cannot run on a real cluster, for the reason given.
 	EngineOnly string
 	// Kubernetes is the first minor version of Kubernetes 1 whose control plane can run the scenario: "kubernetes: 1.36". Before that, the
@@ -263,6 +265,8 @@ func (o *Options) set(key, value string) (err error) {
 		o.Run, err = time.ParseDuration(value)
 	case "consolidate-after-scope":
 		o.ConsolidateAfterScope = value
+	case "compare-tolerations":
+		o.CompareTolerations, err = strconv.ParseBool(value)
 	case "spot-to-spot":
 		o.SpotToSpot, err = strconv.ParseBool(value)
 	case "node-repair":
@@ -287,7 +291,7 @@ func (o *Options) set(key, value string) (err error) {
 			return fmt.Errorf("%q: want a version such as 1.36", value)
 		}
 	default:
-		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, now, run, consolidate-after-scope, spot-to-spot, node-repair, replacements, only, kubernetes")
+		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, compare-tolerations, now, run, consolidate-after-scope, spot-to-spot, node-repair, replacements, only, kubernetes")
 	}
 	return err
 }

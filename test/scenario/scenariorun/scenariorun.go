@@ -77,6 +77,7 @@ func Settings(t testing.TB, s scenariofile.Scenario) simulation.Options {
 		t.Fatal(err)
 	}
 	return simulation.Options{
+		CompareTolerations:  s.Options.CompareTolerations,
 		Preferences:         simulation.PreferencePolicy(s.Options.PreferencePolicy),
 		BestEffortMinValues: s.Options.BestEffortMinValues,
 		AllocateDevices:     s.Options.AllocateDevices,
