@@ -12,7 +12,11 @@ import (
 )
 
 // amounts translates between lists of resources and vectors.
-type amounts struct{ resources *resource.Table }
+type amounts struct {
+	resources *resource.Table
+	// podLevelResize counts what the kubelet has granted to a pod as a whole, besides what the pod requests.
+	podLevelResize bool
+}
 
 // vector returns what list offers in table order: the table learns its names. CPU is rounded up to thousandths, all other resources up to
 // whole units.

@@ -27,7 +27,9 @@ func (a amounts) podRequests(pod *corev1.Pod) requests {
 	r, ok := a.plainRequests(pod)
 	if !ok {
 		r = requests{}
-		total := podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true})
+		total := podresource.PodRequests(pod, podresource.PodResourcesOptions{
+			UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: a.podLevelResize,
+		})
 		r.vector = vectorOf(min(len(total), a.resources.Len()))
 		for name, q := range total {
 			i := a.indexOf(name)

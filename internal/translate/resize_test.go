@@ -52,3 +52,33 @@ func TestRequestsOfAResizedPod(t *testing.T) {
 		})
 	}
 }
+
+// TestRequestsOfAPodThatIsResizedAsAWhole: the same as above, for requests of the pod itself. Earlier schedulers only look at its spec.
+func TestRequestsOfAPodThatIsResizedAsAWhole(t *testing.T) {
+	t.Attr("covers", "N492")
+	translators := map[int]*Translator{35: NewWith(v1.CoreLabelRules(), Settings{Minor: 35}), 37: New(v1.CoreLabelRules())}
+	for _, c := range []struct {
+		name                    string
+		spec, allocated, actual string
+		infeasible              bool
+		want                    map[int]int64 // in thousandths of a core, by version
+	}{
+		{"while it shrinks, what is allocated", "1", "3", "2", false, map[int]int64{35: 1000, 37: 3000}},
+		{"while what runs has not shrunk", "1", "1", "2", false, map[int]int64{35: 1000, 37: 2000}},
+		{"while it grows, what is asked for", "4", "2", "2", false, map[int]int64{35: 4000, 37: 4000}},
+		{"infeasible, what is allocated", "8", "3", "2", true, map[int]int64{35: 8000, 37: 3000}},
+	} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "app"}}}}
+		pod.Spec.Resources = &corev1.ResourceRequirements{Requests: cpu(c.spec)}
+		pod.Status.AllocatedResources = cpu(c.allocated)
+		pod.Status.Resources = &corev1.ResourceRequirements{Requests: cpu(c.actual)}
+		if c.infeasible {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible}}
+		}
+		for minor, translator := range translators {
+			if got := translator.Pod(pod).Shape.Requests.At(coreresource.CPU); got != c.want[minor] {
+				t.Errorf("%s: in version 1.%d it asks for %d, want %d", c.name, minor, got, c.want[minor])
+			}
+		}
+	}
+}

@@ -118,6 +118,12 @@ func (x *podSpecs) appendKey(b []byte, pod *corev1.Pod) []byte {
 	b = appendContainers(b, spec, spec.InitContainers, &pod.Status)
 	if spec.Resources != nil {
 		b = appendResources(b, spec.Resources.Requests)
+		status := &pod.Status
+		b = appendFlags(b, status.Resources != nil, status.AllocatedResources != nil)
+		b = appendResources(b, status.AllocatedResources)
+		if status.Resources != nil {
+			b = appendResources(b, status.Resources.Requests)
+		}
 	}
 	b = appendResources(b, spec.Overhead)
 	b = appendFeatures(b, x.neededFeatures(spec))

@@ -32,6 +32,9 @@ func New(labels v1.LabelRules) *Translator {
 	return NewWith(labels, Settings{Minor: served.Newest})
 }
 
+// podLevelResizeMinor is the first minor version of kube-scheduler that counts the requests of whole pods with their resizes by default.
+const podLevelResizeMinor = 36
+
 // Settings are what the translation depends on besides the cloud.
 type Settings struct {
 	// IgnorePreferences leaves out preferences of pods, for preference policy Ignore: pods that differ only in preferences then share a
@@ -45,7 +48,7 @@ type Settings struct {
 
 // NewWith returns a Translator for a cloud's label rules with the given settings.
 func NewWith(labels v1.LabelRules, s Settings) *Translator {
-	terms, quantities := labelTerms{labels}, amounts{resource.NewTable()}
+	terms, quantities := labelTerms{labels}, amounts{resource.NewTable(), s.Minor >= podLevelResizeMinor}
 	return &Translator{
 		labels: terms, amounts: quantities,
 		specs:   newPodSpecs(terms, quantities, s),
