@@ -33,6 +33,8 @@ const (
 	SharedLateClaims Feature = "shared volume claims without a volume"
 	// LabeledDaemons are DaemonSets whose pods match the selectors of other pods.
 	LabeledDaemons Feature = "DaemonSets that selectors match"
+	// RestartRules are restart rules that need a declared feature of the node.
+	RestartRules Feature = "restart rules for all containers"
 )
 
 // Off are the features that problems leave out, because the engine is known to answer them wrong; each with what is wrong. An entry goes

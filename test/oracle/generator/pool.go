@@ -9,6 +9,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/test/oracle/judge"
 )
 
 func newClass() *v1alpha1.KWOKNodeClass {
@@ -111,6 +112,9 @@ func (d *draw) node(name string) {
 	if d.one(10) { // cordoned: the node controller adds the taint
 		node.Spec.Unschedulable = true
 		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
+	}
+	if !d.one(3) {
+		node.Status.DeclaredFeatures = []string{judge.RestartFeature}
 	}
 	if !d.has(NodesWithoutZone, 6) {
 		node.Labels[corev1.LabelTopologyZone] = pick(d, d.words(corev1.LabelTopologyZone)...)

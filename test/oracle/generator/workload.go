@@ -50,6 +50,14 @@ func (d *draw) containers(spec *corev1.PodSpec) {
 	if d.one(8) {
 		c.Ports = []corev1.ContainerPort{d.hostPort()}
 	}
+	if d.has(RestartRules, 6) {
+		never := corev1.ContainerRestartPolicyNever
+		c.RestartPolicy = &never
+		c.RestartPolicyRules = []corev1.ContainerRestartRule{{
+			Action:    corev1.ContainerRestartRuleActionRestartAllContainers,
+			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{42}},
+		}}
+	}
 	spec.Containers = []corev1.Container{c}
 	if d.one(6) {
 		spec.InitContainers = append(spec.InitContainers, container("init", pick(d, "100m", "2"), "64Mi"))

@@ -19,6 +19,9 @@ import (
 
 var oneNode = corev1.ResourceList{v1.ResourceNodes: *resource.NewQuantity(1, resource.DecimalSI)} //nolint:gochecknoglobals // a constant
 
+// RestartFeature is the feature that kubelets declare by default and that pods may need.
+const RestartFeature = "RestartAllContainersOnContainerExits"
+
 func add(total, more corev1.ResourceList) {
 	for name, q := range more {
 		have := total[name]
@@ -70,6 +73,7 @@ func nodeFrom(c check.Candidate, name string) *corev1.Node {
 	node.Labels[corev1.LabelHostname] = name
 	node.APIVersion, node.Kind = "v1", "Node"
 	node.Status.Allocatable, node.Status.Capacity = c.Allocatable, c.Allocatable
+	node.Status.DeclaredFeatures = []string{RestartFeature} // by default
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	return node
 }
