@@ -72,24 +72,16 @@ func All(p Parts) ([]Controller, error) {
 	waits, predictions := &podlatency.Tracker{}, &prediction.Store{}
 	gated = append(gated, legacyControllers(shared, p.Options.FeatureGates)...)
 	gated = append(gated, meteringControllers(shared, p, waits)...)
-	translator := translate.NewWith(p.Cloud.Labels, translate.Settings{
-		IgnorePreferences: p.Options.Scheduling.PreferencePolicy == options.PreferenceIgnore, Minor: p.Served.Minor,
-		CompareTolerations: p.Options.FeatureGates.TaintTolerationComparisonOperators,
-	})
-	store := cluster.NewStore(p.Cloud, translator)
-	store.DefaultSpread.Set(p.Options.Scheduling.Config.DefaultConstraints())
+	translator := newTranslator(p)
+	store := newStore(p, translator)
 	repairs, legacy, err := withRepair(shared, p, store)
 	if err != nil {
 		return nil, err
 	}
 	gated = append(gated, legacy...)
-	if p.Served.Has(served.CSIDrivers) {
-		store.Volumes.TrackDrivers()
-	}
 	health := nodepool.NewRegistrationHealth(shared)
 	lifecycle := nodeclaim.NewLifecycle(shared, health)
 	if !p.Options.Scheduling.IgnoreDRARequests {
-		store.Devices.Track()
 		lifecycle.AwaitDrivers()
 	}
 	feed := cluster.NewWatcher(store)
@@ -138,4 +130,26 @@ func claimControllers(shared deps.Shared, lifecycle *nodeclaim.Lifecycle) []Cont
 		nodeclaim.NewGarbage(shared),
 		nodeclaim.NewInstanceGarbage(shared, lifecycle),
 	}
+}
+
+// newTranslator returns the translator for what the API server offers.
+func newTranslator(p Parts) *translate.Translator {
+	return translate.NewWith(p.Cloud.Labels, translate.Settings{
+		IgnorePreferences:  p.Options.Scheduling.PreferencePolicy == options.PreferenceIgnore,
+		Minor:              p.Served.Minor,
+		CompareTolerations: p.Options.FeatureGates.TaintTolerationComparisonOperators,
+	})
+}
+
+// newStore returns the empty cluster state. It follows what the API server serves.
+func newStore(p Parts, translator *translate.Translator) *cluster.Store {
+	store := cluster.NewStore(p.Cloud, translator)
+	store.DefaultSpread.Set(p.Options.Scheduling.Config.DefaultConstraints())
+	if p.Served.Has(served.CSIDrivers) {
+		store.Volumes.TrackDrivers()
+	}
+	if !p.Options.Scheduling.IgnoreDRARequests {
+		store.Devices.Track()
+	}
+	return store
 }

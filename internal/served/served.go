@@ -25,9 +25,11 @@ type API struct {
 }
 
 // Optional are the resources that the process uses where they are served, and does without elsewhere.
-var Optional = []schema.GroupVersionResource{PodGroups, DeviceTaintRules, CSIDrivers}
+var Optional = []schema.GroupVersionResource{PodGroups, DeviceTaintRules, CSIDrivers} //nolint:gochecknoglobals // a constant
 
 // The optional resources.
+//
+//nolint:gochecknoglobals // constants
 var (
 	PodGroups        = schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups"}
 	DeviceTaintRules = schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "devicetaintrules"}

@@ -25,7 +25,7 @@ type nodeFeature struct {
 
 // nodeFeatures is the registry of kube-scheduler, sorted by name. A feature of another minor version is another row; a test compares the
 // table with the library that kube-scheduler uses. Source: KEP-5328, node declared features.
-var nodeFeatures = []nodeFeature{
+var nodeFeatures = []nodeFeature{ //nolint:gochecknoglobals // a constant
 	{name: "DRANodeAllocatableResources", first: 37},
 	{name: "DRAOptionalNodeOperations", first: 37},
 	{name: "ExtendWebSocketsToKubelet", first: 36},

@@ -13,7 +13,7 @@ import (
 )
 
 // scheduler is the version of kube-scheduler whose rules about declared features hold.
-var scheduler = version.MustParseGeneric("1.37.0")
+var scheduler = version.MustParseGeneric("1.37.0") //nolint:gochecknoglobals // a constant
 
 // neededFeatures are the features that a node has to declare for the pod.
 func neededFeatures(pod *corev1.Pod) nodedeclaredfeatures.FeatureSet {
