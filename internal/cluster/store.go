@@ -36,6 +36,7 @@ type Store struct {
 	Daemons       *Daemons
 	Volumes       *Volumes
 	Devices       *Devices
+	PodGroups     *PodGroups
 	DefaultSpread *DefaultSpread
 	Pools         *Pools
 	Buffers       *Buffers
@@ -99,6 +100,7 @@ func NewStore(c cloud.Cloud, t *translate.Translator) *Store {
 	s.Daemons = &Daemons{store: s, daemons: map[string]*daemon{}, newest: map[types.UID]string{}}
 	s.Volumes = &Volumes{store: s, storage: newStorage()}
 	s.Devices = &Devices{store: s}
+	s.PodGroups = &PodGroups{store: s}
 	s.DefaultSpread = &DefaultSpread{store: s}
 	s.Pools = &Pools{store: s, reserved: map[string]int{}}
 	s.Buffers = &Buffers{store: s}
@@ -131,6 +133,7 @@ func (s *Store) Snapshot() *model.Snapshot {
 		Namespaces:      s.Namespaces.publish(),
 		Virtual:         s.Buffers.publish(),
 		HeadroomUnknown: s.Buffers.unknown,
+		PodGroups:       s.PodGroups.publish(),
 		Devices:         s.Devices.publish(),
 		Health:          s.Health.publish(),
 		Learned:         s.learned.published,

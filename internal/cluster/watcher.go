@@ -112,6 +112,9 @@ func (s *Store) kinds() []kind {
 	if s.Volumes.drivers {
 		kinds = append(kinds, s.Volumes.driverKind())
 	}
+	if s.PodGroups.tracked {
+		kinds = append(kinds, s.PodGroups.kinds()...)
+	}
 	if s.DefaultSpread.enabled() {
 		kinds = append(kinds, s.DefaultSpread.kinds()...)
 	}

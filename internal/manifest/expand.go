@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,6 +72,8 @@ func (e *expansion) add(o client.Object) {
 		e.classes.admit(o)
 		e.ephemeralClaims(o)
 		e.resourceClaims(o)
+	case *schedulingv1beta1.PodGroup:
+		e.classes.admitGroup(o)
 	case *corev1.PersistentVolumeClaim:
 		e.storage.admit(o)
 	case *storagev1.StorageClass:

@@ -10,6 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,7 +27,7 @@ import (
 func addKinds(s *runtime.Scheme) error {
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, storagev1.AddToScheme, policyv1.AddToScheme,
-		schedulingv1.AddToScheme, nodev1.AddToScheme, resourcev1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme,
+		schedulingv1.AddToScheme, schedulingv1beta1.AddToScheme, nodev1.AddToScheme, resourcev1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			return err
@@ -49,7 +50,9 @@ func (r *Reader) clusterScoped(gvk runtimeschema.GroupVersionKind) bool {
 		return gvk.Kind != "ResourceClaim" && gvk.Kind != "ResourceClaimTemplate"
 	case storagev1.GroupName:
 		return gvk.Kind != "CSIStorageCapacity"
-	case schedulingv1.GroupName, nodev1.GroupName, v1.Group, kwok.Group:
+	case schedulingv1.GroupName:
+		return gvk.Kind == "PriorityClass"
+	case nodev1.GroupName, v1.Group, kwok.Group:
 		return true
 	}
 	return false

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	podresource "k8s.io/component-helpers/resource"
 )
 
@@ -111,29 +112,61 @@ const (
 	systemNodeCritical    = 2000001000
 )
 
-// prioritise resolves the pod's priority class. A class that is not described leaves the priority open.
-func (c classes) prioritise(pod *corev1.Pod) {
-	if pod.Spec.Priority != nil {
-		return
+// priorityClass is what a priority class, or the name of none, stands for.
+type priorityClass struct {
+	name             string
+	value            *int32
+	preemptionPolicy *corev1.PreemptionPolicy
+}
+
+// resolve finds a priority class by its name; an empty one stands for the default. The priority of a class that is not described is open.
+func (c classes) resolve(name string) priorityClass {
+	described := func(class *schedulingv1.PriorityClass) priorityClass {
+		value := class.Value
+		return priorityClass{class.Name, &value, class.PreemptionPolicy}
 	}
-	set := func(value int32) { pod.Spec.Priority = &value }
-	switch name := pod.Spec.PriorityClassName; name {
+	builtin := func(value int32) priorityClass { return priorityClass{name, &value, nil} }
+	switch name {
 	case "system-cluster-critical":
-		set(systemClusterCritical)
+		return builtin(systemClusterCritical)
 	case "system-node-critical":
-		set(systemNodeCritical)
+		return builtin(systemNodeCritical)
 	case "":
 		for _, name := range slices.Sorted(maps.Keys(c.priority)) {
 			if class := c.priority[name]; class.GlobalDefault {
-				set(class.Value)
-				pod.Spec.PriorityClassName = class.Name
-				return
+				return described(class)
 			}
 		}
 	default:
 		if class, ok := c.priority[name]; ok {
-			set(class.Value)
+			return described(class)
 		}
+	}
+	return priorityClass{name: name}
+}
+
+// prioritise sets the priority of the pod's class.
+func (c classes) prioritise(pod *corev1.Pod) {
+	if pod.Spec.Priority != nil {
+		return
+	}
+	class := c.resolve(pod.Spec.PriorityClassName)
+	pod.Spec.PriorityClassName, pod.Spec.Priority = class.name, class.value
+	if pod.Spec.PreemptionPolicy == nil {
+		pod.Spec.PreemptionPolicy = class.preemptionPolicy
+	}
+}
+
+// admitGroup sets the priority of a PodGroup's class.
+func (c classes) admitGroup(group *schedulingv1beta1.PodGroup) {
+	if group.Spec.Priority != nil {
+		return
+	}
+	class := c.resolve(group.Spec.PriorityClassName)
+	group.Spec.PriorityClassName, group.Spec.Priority = class.name, class.value
+	if group.Spec.PreemptionPolicy == nil && class.preemptionPolicy != nil {
+		policy := schedulingv1beta1.PreemptionPolicy(*class.preemptionPolicy)
+		group.Spec.PreemptionPolicy = &policy
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -183,6 +184,7 @@ func gather(objects []client.Object, c cloud.Cloud, opts Options) *clusterObject
 	})
 	store := cluster.NewStore(c, t)
 	store.Devices.Track()
+	store.PodGroups.Track()
 	store.DefaultSpread.Set(opts.DefaultSpread)
 	w := &clusterObjects{
 		cloud:       c,
@@ -257,6 +259,8 @@ func (w *clusterObjects) add(o client.Object) {
 		w.store.Volumes.UpdateDriver(o)
 	case *storagev1.VolumeAttachment:
 		w.store.Volumes.UpdateAttachment(o)
+	case *schedulingv1beta1.PodGroup:
+		w.store.PodGroups.Update(o)
 	case *resourcev1.DeviceClass:
 		w.store.Devices.UpdateDeviceClass(o)
 	case *resourcev1.ResourceSlice:

@@ -54,6 +54,7 @@ func plain(pod *corev1.Pod) *model.Pod {
 		Name:          pod.Name,
 		Created:       pod.CreationTimestamp.UnixNano(),
 		Node:          pod.Spec.NodeName,
+		Membership:    membership(pod),
 		UsesDevices:   UsesDevices(&pod.Spec),
 		Dependencies:  model.NewDependencies(nil, DeviceClaims(pod)),
 		Terminating:   pod.DeletionTimestamp != nil,

@@ -26,6 +26,8 @@ type Pod struct {
 	Labels *Labels
 	// Dependencies are the pod's volumes and resource claims; nil if it has none.
 	Dependencies *Dependencies
+	// Membership is the pod's group; nil if it has none.
+	Membership *Membership
 	// UsesDevices is set for pods that refer to resource claims, whether these exist or not.
 	UsesDevices bool
 	// Terminating is set once the pod is being deleted: it still uses resources and does not count for topology.

@@ -26,6 +26,8 @@ type Snapshot struct {
 	HeadroomUnknown bool
 	// Learned is what the nodes had that were launched last.
 	Learned LearnedFeatures
+	// PodGroups are those by namespace/name; nil while the API server does not serve them. Pods have no group then, whatever they say.
+	PodGroups *Index[*PodGroup]
 	// Devices is nil while dynamic resource allocation is ignored.
 	Devices *Devices
 	// Health counts the nodes of each pool; nil while nodes are not repaired. The map is never changed.
