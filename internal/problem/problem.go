@@ -145,6 +145,7 @@ func (b Builder) input(snapshot *model.Snapshot, reserved solve.ReservedMode) (i
 		Resources:   snapshot.Resources.Names(),
 		DaemonSets:  daemonSets(snapshot),
 		Namespaces:  snapshot.Namespaces,
+		PodGroups:   snapshot.PodGroups,
 		Devices:     snapshot.Devices,
 		Options:     opts,
 		DrainTaints: []model.Taint{{Key: v1.DisruptedTaintKey, Effect: model.NoSchedule}},

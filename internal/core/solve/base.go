@@ -21,6 +21,8 @@ type Base struct {
 	base *compile.Base
 	// last is how the last what-if was solved.
 	last *search
+	// running are the members of groups on nodes; nil until they are needed.
+	running map[string][]runningMember
 }
 
 // NewBase compiles p. Its pods are pending in every what-if; movable are all others that a what-if may move.
@@ -49,6 +51,34 @@ func (b *Base) SolveTo(without []*model.Node, pods []*model.Pod, choices Choices
 			return slices.ContainsFunc(without, func(w *model.Node) bool { return w.ID == n.ID })
 		})
 	}
+	alone := func(p Problem) Plan { return b.solveAlone(p, without, pods) }
+	if hasPodGroups(&p) {
+		return inGroups(p, b.runningBeside(p.Pods), alone)
+	}
+	return alone(p)
+}
+
+// runningBeside are the members of groups that run on nodes, without pods that are to be placed.
+func (b *Base) runningBeside(pods []*model.Pod) map[string][]runningMember {
+	if b.running == nil {
+		b.running = runningMembers(&b.base.Problem)
+	}
+	out := map[string][]runningMember{}
+	moving := map[string]bool{}
+	for _, pod := range pods {
+		if pod.Membership != nil {
+			group := pod.Membership.Group
+			out[group], moving[pod.UID] = b.running[group], true
+		}
+	}
+	for group, members := range out {
+		out[group] = slices.DeleteFunc(slices.Clone(members), func(m runningMember) bool { return moving[m.pod.UID] })
+	}
+	return out
+}
+
+// solveAlone is SolveTo for the pods of p, each as if it had no group.
+func (b *Base) solveAlone(p Problem, without []*model.Node, pods []*model.Pod) Plan {
 	p, rejected := rejectDeviceless(p)
 	b.last = &search{run: b.base.Fork(p, without, pods), restart: b.base.Restart, tries: whatIfTries, rejected: rejected}
 	return b.last.cheapest()

@@ -10,6 +10,14 @@ import (
 
 // Solve places the pods of the problem.
 func Solve(p Problem) Plan {
+	if hasPodGroups(&p) {
+		return inGroups(p, runningMembers(&p), solveAlone)
+	}
+	return solveAlone(p)
+}
+
+// solveAlone places each pod as if it had no group.
+func solveAlone(p Problem) Plan {
 	p, rejected := rejectDeviceless(p)
 	r := compile.NewRun(p)
 	r.Seed()

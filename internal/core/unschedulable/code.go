@@ -13,6 +13,14 @@ const (
 	DevicesIgnored Code = "DevicesIgnored"
 	// DeviceClaimMissing means that a resource claim of the pod does not exist.
 	DeviceClaimMissing Code = "DeviceClaimMissing"
+	// PodGroupMissing means that the pod's group does not exist.
+	PodGroupMissing Code = "PodGroupMissing"
+	// PodGroupMismatch means that the members of the pod's group disagree in what has to be equal.
+	PodGroupMismatch Code = "PodGroupMismatch"
+	// PodGroupTopologyUnknown means that the pod's group needs one value of a label that no node has.
+	PodGroupTopologyUnknown Code = "PodGroupTopologyUnknown"
+	// PodGroupShort means that too few members of the pod's group can be placed at once.
+	PodGroupShort Code = "PodGroupShort"
 	// NoPools means that there is no pool to launch from.
 	NoPools Code = "NoPools"
 	// PoolEmpty means that the pool's own requirements leave no instance type.
@@ -70,6 +78,10 @@ func Rules() []Rule {
 	return []Rule{
 		{DevicesIgnored, "Pods with resource claims are placed only if dynamic resource allocation is enabled.", "Start the controller with --ignore-dra-requests=false."},
 		{DeviceClaimMissing, "Every resource claim that a pod refers to must exist; Kubernetes may still be creating one from a template.", "Create the claim, or wait for the one from the template."},
+		{PodGroupMissing, "A pod with spec.schedulingGroup is placed only once its PodGroup exists; kube-scheduler does not consider it before.", "Create the PodGroup, or correct spec.schedulingGroup.podGroupName of the pods."},
+		{PodGroupMismatch, "All pods of a PodGroup must have the same schedulerName, and the priority and the preemptionPolicy of the group; kube-scheduler places none of them otherwise.", "Create the pods with the priority class and the scheduler of the group."},
+		{PodGroupTopologyUnknown, "All pods of a PodGroup with a topology constraint run on nodes with the same value of a label. Nodes are launched only if instance types, the NodePool or a node define the values of the label.", "Use a label with known values, such as topology.kubernetes.io/zone, or define the label in the NodePool."},
+		{PodGroupShort, "Pods of a PodGroup are placed only if as many of them can run at once as the group requires. The reasons that follow are those of the first pod without a place.", "Remove what is in the way of the first pod without a place, create the missing pods, or lower minCount of the group."},
 		{NoPools, "A node can be launched only from a NodePool that is ready and not static.", "Create a NodePool, or check the Ready conditions of the existing ones."},
 		{PoolEmpty, "A pool's own requirements must leave at least one available instance type.", "Relax the pool's requirements; compare them with the labels of the provider's instance types."},
 		{NodesExhausted, "A pool launches no node beyond its limit on nodes.", "Raise limits.nodes of the pool or remove a node."},

@@ -24,6 +24,8 @@ type Reason struct {
 	// Claim is the resource claim that is missing, Devices the problem with existing ones.
 	Claim   string
 	Devices string
+	// Group is what keeps the pod's group from being placed.
+	Group PodGroup
 	// Topology is the constraint that leaves no domain.
 	Topology Topology
 	// Limits are the pool's limits that are exceeded; Narrowed is set when they leave instance types, but none that the pod fits on.
@@ -97,6 +99,8 @@ func (r Reason) Headline() string {
 		return "pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter"
 	case DeviceClaimMissing:
 		return fmt.Sprintf("resourceclaim %q not found", r.Claim)
+	case PodGroupMissing, PodGroupMismatch, PodGroupTopologyUnknown, PodGroupShort:
+		return r.Group.headline(r.Code)
 	case NoPools:
 		return "no dynamic nodepools found"
 	case PoolEmpty:
@@ -194,6 +198,8 @@ func (rs Reasons) NearestFirst() Reasons {
 // distance ranks a reason for NearestFirst.
 func (r Reason) distance() int {
 	switch r.Code {
+	case PodGroupShort:
+		return -1 // the others explain it
 	case NodesExhausted, LimitsExceeded:
 		return 0
 	case RequirementConflict:

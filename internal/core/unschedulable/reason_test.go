@@ -26,9 +26,13 @@ func examples() map[Code]Reason {
 		}},
 		NoInstanceTypeWithDevices: {Code: NoInstanceTypeWithDevices},
 
-		NoPools:        {Code: NoPools},
-		PoolEmpty:      {Code: PoolEmpty},
-		NodesExhausted: {Code: NodesExhausted, Pool: "default", Limits: []Limit{{Resource: "nodes", Limit: "2", Used: "2", Needed: "3"}}},
+		PodGroupMissing:         {Code: PodGroupMissing, Group: PodGroup{Name: "default/train"}},
+		PodGroupMismatch:        {Code: PodGroupMismatch, Group: PodGroup{Name: "default/train", Mismatch: "pod default/train-1 has priority 0 instead of 10"}},
+		PodGroupTopologyUnknown: {Code: PodGroupTopologyUnknown, Group: PodGroup{Name: "default/train", Key: "example.com/rack"}},
+		PodGroupShort:           {Code: PodGroupShort, Group: PodGroup{Name: "default/train", Needed: 4, Placeable: 2, Known: 4}},
+		NoPools:                 {Code: NoPools},
+		PoolEmpty:               {Code: PoolEmpty},
+		NodesExhausted:          {Code: NodesExhausted, Pool: "default", Limits: []Limit{{Resource: "nodes", Limit: "2", Used: "2", Needed: "3"}}},
 		LimitsExceeded: {Code: LimitsExceeded, Pool: "default", Narrowed: true, Limits: []Limit{
 			{Resource: "cpu", Limit: "40", Used: "32", Needed: "64"},
 		}},

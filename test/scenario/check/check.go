@@ -4,7 +4,8 @@
 // A plan is valid when every unschedulable pod is accounted for exactly once; whatever listed instance type and offering a claim is
 // launched with, its pods and the DaemonSet pods fit, match and tolerate the node; prices are those of the cheapest choice; limits hold
 // in the worst case; existing nodes are not overcommitted; required affinity, anti-affinity and DoNotSchedule spread hold, whichever
-// zone or other label value a claim gets; and a pod is refused only if no pool without limits could hold it alone on a new node.
+// zone or other label value a claim gets; as many pods of a PodGroup as it needs run together, in one domain of its topology, or none is
+// placed; and a pod is refused only if no pool without limits could hold it, or another pod of its PodGroup, alone on a new node.
 package check
 
 import (
@@ -68,6 +69,7 @@ type judge struct {
 	namespaces map[string]map[string]string
 	daemons    []*corev1.Pod
 	sites      []*plannedNode
+	groups     map[string]*podGroup
 	errs       []error
 	cache      cache
 }
@@ -122,6 +124,8 @@ func Judge(s Subject) []error {
 	j.selfAffinity()
 	j.spreads()
 	j.sharedVolumes()
+	j.findGroups()
+	j.podGroups()
 	j.refusals()
 	return j.errs
 }

@@ -37,16 +37,26 @@ func (j *judge) refusals() {
 		if j.DefaultSpread && len(pod.Spec.TopologySpreadConstraints) == 0 {
 			continue
 		}
-		for _, name := range slices.Sorted(maps.Keys(j.Types)) {
-			pool := j.pools[name]
-			if len(pool.Spec.Limits) > 0 || hasMinValues(pool) {
-				continue
-			}
+		if j.excused(pod, func(other *corev1.Pod) bool { t, _ := j.somewhere(other); return t != "" }) {
+			continue
+		}
+		if t, name := j.somewhere(pod); t != "" {
+			j.fail("pod %s is refused, but would fit a %s of pool %s", pod.Name, t, name)
+		}
+	}
+}
+
+// somewhere names an instance type on which the pod could run alone, and its pool, among the pools whose answer does not depend on other
+// nodes; both are empty if there is none.
+func (j *judge) somewhere(pod *corev1.Pod) (instanceType, pool string) {
+	for _, name := range slices.Sorted(maps.Keys(j.Types)) {
+		if pool := j.pools[name]; len(pool.Spec.Limits) == 0 && !hasMinValues(pool) {
 			if t, ok := j.fits(pod, pool); ok {
-				j.fail("pod %s is refused, but would fit a %s of pool %s", pod.Name, t, name)
+				return t, name
 			}
 		}
 	}
+	return "", ""
 }
 
 // daemonsDecide reports whether where the pod may go depends on the DaemonSet pods of other nodes. How many these are is known only once the

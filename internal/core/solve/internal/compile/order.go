@@ -14,6 +14,8 @@ import (
 // nodes that have them; those that volumes bind to a few zones before pods of the same spread that have a choice take the skew of these
 // zones; then large before small, and old before young.
 //
+// The pods of a group follow its first pod, so that a group has its places before the next group takes any; see together.
+//
 // What is compiled gets its numbers in this order, so that nothing depends on the order of the input. Shapes are few and pods are many:
 // shapes are ranked, and pods are distributed by rank. Pods mostly come in an order in which those of a rank need no sorting.
 // Source: scheduling specification, queue.
@@ -51,7 +53,7 @@ func (p *Problem) InOrder() []*model.Pod {
 		}
 		start = end
 	}
-	return pods
+	return p.together(pods, ends[:buckets])
 }
 
 // shapes lists the shapes of the pods, and returns the number of each pod's.
@@ -76,7 +78,8 @@ func (p *Problem) shapes() (of []int32, shapes []*model.Shape) {
 
 // ranks numbers shapes in order of trial, with one number for shapes that compare equal, and returns how many numbers there are.
 func (p *Problem) ranks(shapes []*model.Shape) (ranks []int, many int) {
-	limited := slices.ContainsFunc(p.Pools, func(pool *model.Pool) bool { return len(pool.Limits) > 0 })
+	limited := slices.ContainsFunc(p.Pools, func(pool *model.Pool) bool { return len(pool.Limits) > 0 }) ||
+		slices.ContainsFunc(p.Pods, func(pod *model.Pod) bool { return p.GroupOf(pod) != "" })
 	sorted := make([]int, len(shapes))
 	for i := range sorted {
 		sorted[i] = i

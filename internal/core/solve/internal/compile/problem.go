@@ -28,6 +28,8 @@ type Problem struct {
 	Destinations map[string]string
 	// First are the UIDs of pods that are tried before all others.
 	First map[string]bool
+	// PodGroups are the groups that exist, by ID; nil where pods have no groups, whatever they say.
+	PodGroups *model.Index[*model.PodGroup]
 	// Namespaces are the labels of the namespaces, by name, for terms that select namespaces by label.
 	Namespaces map[string]map[string]string
 	// Pools may launch, in any order; weight and name decide.
