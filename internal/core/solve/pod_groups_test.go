@@ -284,3 +284,44 @@ func TestManyGangsThatFallShort(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkGroups plans 10 000 pods of 50 shapes, of which so many groups have ten each. With limits, half of the pods have no place.
+func BenchmarkGroups(b *testing.B) {
+	for _, count := range []int{0, 10, 1000} {
+		for _, scarce := range []bool{false, true} {
+			b.Run(fmt.Sprintf("groups=%d/scarce=%t", count, scarce), func(b *testing.B) {
+				in := manyGroups(count)
+				if scarce {
+					in.Pools[0].Limits = map[int]int64{resource.CPU: 10_000 * 1000}
+				}
+				for b.Loop() {
+					Solve(in)
+				}
+			})
+		}
+	}
+}
+
+// manyGroups is 10 000 pods of 50 shapes, of which so many groups have ten each.
+func manyGroups(count int) Problem {
+	var all []*model.Pod
+	var groups []*model.PodGroup
+	shapes := make([]*model.Shape, 50)
+	for i := range shapes {
+		shapes[i] = shape(500+int64(i)*60, gi+int64(i)*gi/16)
+	}
+	for i := range count {
+		g := gang(fmt.Sprintf("g-%04d", i), 10)
+		groups, all = append(groups, g), append(all, members(10, shapes[i%len(shapes)], g)...)
+		for k, pod := range all[len(all)-10:] {
+			pod.UID = fmt.Sprintf("%s-%d", g.Name, k)
+		}
+	}
+	for i := len(all); i < 10_000; i++ {
+		pod := pods(1, shapes[i%len(shapes)])[0]
+		pod.UID = fmt.Sprintf("single-%05d", i)
+		all = append(all, pod)
+	}
+	types := pool("default", instanceType("four", 4, 16, 0.2), instanceType("eight", 8, 32, 0.39), instanceType("large", 32, 128, 1.5))
+	return grouped(problem(all, types), groups...)
+}
