@@ -148,7 +148,7 @@ internal/controller/passlog < internal/observe/logfield
 internal/controller/create < API, internal/ttlcache
 internal/controller/deps < API, cloud, internal/observe, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/create
 internal/controller/nodelookup < API, cloud
-internal/controller/fakecluster < API, cloud, internal/observe, internal/controller/deps, internal/controller/readyourwrites, internal/controller/nodelookup, test/apiserver
+internal/controller/fakecluster < API, cloud, internal/observe, internal/controller/create, internal/controller/deps, internal/controller/readyourwrites, internal/controller/nodelookup, test/apiserver
 LOOP = internal/ttlcache, internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/recovery, internal/controller/parallel, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/managed, internal/controller/create, internal/controller/deps
 CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/observe/logfield, internal/options, internal/controller/nodelookup, LOOP
 internal/controller/nodeclaim < CONTROLLERBASE, internal/drift

@@ -14,6 +14,9 @@ type PodGroups struct {
 	store   *Store
 	tracked bool
 	groups  model.Editor[*model.PodGroup] // by namespace/name
+	// unmarked are the UIDs of pods that are neither bound nor marked as unschedulable, by group; groupOf is the reverse.
+	unmarked map[string]map[string]bool
+	groupOf  map[string]string
 }
 
 // Track adds PodGroups to the cluster state. It has to be called before any event is applied.
@@ -21,6 +24,35 @@ func (g *PodGroups) Track() {
 	g.store.mu.Lock()
 	defer g.store.mu.Unlock()
 	g.tracked, g.store.changed = true, true
+	g.unmarked, g.groupOf = map[string]map[string]bool{}, map[string]string{}
+}
+
+// Split reports whether some pods of a group are neither bound nor marked as unschedulable: kube-scheduler has not considered them yet.
+func (g *PodGroups) Split(group string) bool {
+	g.store.mu.Lock()
+	defer g.store.mu.Unlock()
+	return len(g.unmarked[group]) > 0
+}
+
+// see records a live pod, or with nil that there is none with the UID. waiting reports whether it is marked as unschedulable.
+func (g *PodGroups) see(uid string, p *model.Pod, waiting bool) {
+	if !g.tracked {
+		return
+	}
+	if before, known := g.groupOf[uid]; known {
+		delete(g.groupOf, uid)
+		if delete(g.unmarked[before], uid); len(g.unmarked[before]) == 0 {
+			delete(g.unmarked, before)
+		}
+	}
+	if p == nil || p.Membership == nil || p.Node != "" || waiting || p.Terminating {
+		return
+	}
+	group := p.Membership.Group
+	if g.unmarked[group] == nil {
+		g.unmarked[group] = map[string]bool{}
+	}
+	g.unmarked[group][uid], g.groupOf[uid] = true, group
 }
 
 // publish returns the current groups.

@@ -320,6 +320,7 @@ func (s *Store) putPod(p *model.Pod, waiting bool) {
 	if p.Node != "" {
 		s.bind(p)
 	}
+	s.PodGroups.see(uid, p, waiting)
 	if waiting {
 		s.pending.Put(uid, p)
 		s.changed = true
@@ -342,6 +343,7 @@ func (s *Store) DeletePod(uid string) {
 func (s *Store) dropPod(uid string) (known bool) {
 	s.Volumes.storage.track(uid, nil)
 	s.DefaultSpread.track(uid, nil)
+	s.PodGroups.see(uid, nil, false)
 	s.Daemons.podGone(types.UID(uid))
 	_, bound := s.podNode[uid]
 	s.unbind(uid)

@@ -145,6 +145,9 @@ func newTranslator(p Parts) *translate.Translator {
 func newStore(p Parts, translator *translate.Translator) *cluster.Store {
 	store := cluster.NewStore(p.Cloud, translator)
 	store.DefaultSpread.Set(p.Options.Scheduling.Config.DefaultConstraints())
+	if p.Served.Has(served.PodGroups) && p.Options.Scheduling.PodGroups == options.PodGroupsAuto {
+		store.PodGroups.Track()
+	}
 	if p.Served.Has(served.CSIDrivers) {
 		store.Volumes.TrackDrivers()
 	}

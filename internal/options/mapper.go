@@ -25,6 +25,7 @@ func mappers(providers []CloudProvider) []kong.Option {
 		kong.TypeMapper(reflect.TypeFor[FeatureGates](), textMapper(ParseFeatureGates, "")),
 		kong.TypeMapper(reflect.TypeFor[SchedulerConfig](), textMapper(ParseSchedulerConfig, "")),
 		kong.TypeMapper(reflect.TypeFor[ConsolidateAfterScope](), textMapper(oneOf(ConsolidateAfterSource, ConsolidateAfterSourceAndDestination), "")),
+		kong.TypeMapper(reflect.TypeFor[PodGroupPolicy](), textMapper(oneOf(PodGroupsAuto, PodGroupsIgnore), "")),
 		kong.TypeMapper(reflect.TypeFor[PreferencePolicy](), textMapper(oneOf(PreferenceRespect, PreferenceEconomical, PreferenceIgnore), "")),
 		kong.TypeMapper(reflect.TypeFor[MinValuesPolicy](), textMapper(oneOf(MinValuesStrict, MinValuesBestEffort), "")),
 		kong.TypeMapper(reflect.TypeFor[LogLevel](), textMapper(parseLogLevel, "")),

@@ -117,6 +117,8 @@ type Scheduling struct {
 	ConsolidateAfterScope ConsolidateAfterScope `name:"consolidate-after-scope" envvar:"CONSOLIDATE_AFTER_SCOPE" group:"Scheduling" default:"SourceAndDestination" help:"What a node is spared within its consolidateAfter: being consolidated (Source), and receiving pods of consolidated nodes as well (SourceAndDestination)."`
 	// IgnoreDRARequests rejects pods with resource claims instead of simulating their allocation.
 	IgnoreDRARequests bool `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" group:"Scheduling" default:"true" help:"Reject pods with resource claims (${default}); =false simulates their allocation."`
+	// PodGroups is whether the pods of PodGroups are placed together.
+	PodGroups PodGroupPolicy `name:"pod-groups" envvar:"POD_GROUPS" group:"Scheduling" default:"Auto" help:"Place the pods of a PodGroup together if the API server serves PodGroups at start (Auto), or place each pod as if it had no group (Ignore)."`
 	// Config is the scheduler configuration document.
 	Config SchedulerConfig `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" group:"Scheduling" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
 }
@@ -133,6 +135,17 @@ type KWOK struct {
 	// Catalog is "generic" or "<cloud>/<region>".
 	Catalog string `name:"catalog" envvar:"CATALOG" group:"Cloud provider" default:"generic" help:"kwok: built-in catalog of instance types: generic, or CLOUD/REGION for those of a region."`
 }
+
+// PodGroupPolicy is whether PodGroups count.
+type PodGroupPolicy string
+
+// The policies for PodGroups.
+const (
+	// PodGroupsAuto places pods of PodGroups together if the API server serves PodGroups.
+	PodGroupsAuto PodGroupPolicy = "Auto"
+	// PodGroupsIgnore places pods as if they had no groups.
+	PodGroupsIgnore PodGroupPolicy = "Ignore"
+)
 
 // PreferencePolicy is what may be launched for preferred scheduling terms.
 type PreferencePolicy string

@@ -26,7 +26,7 @@ func TestDefaults(t *testing.T) {
 		Log:            Log{Level: LogLevelInfo, OutputPaths: []string{"stdout"}, ErrorOutputPaths: []string{"stderr"}},
 		Scheduling: Scheduling{
 			BatchMaxDuration: 10 * time.Second, BatchIdleDuration: time.Second,
-			PreferencePolicy: PreferenceRespect, MinValuesPolicy: MinValuesStrict, IgnoreDRARequests: true,
+			PreferencePolicy: PreferenceRespect, MinValuesPolicy: MinValuesStrict, IgnoreDRARequests: true, PodGroups: PodGroupsAuto,
 			ConsolidateAfterScope: ConsolidateAfterSourceAndDestination,
 		},
 		FeatureGates:  FeatureGates{ReservedCapacity: true},
@@ -67,6 +67,7 @@ var settings = []struct {
 	{"min-values-policy", "Strict", "MIN_VALUES_POLICY", "BestEffort", func(o Options) any { return o.Scheduling.MinValuesPolicy }, MinValuesStrict, MinValuesBestEffort},
 	{"consolidate-after-scope", "SourceAndDestination", "CONSOLIDATE_AFTER_SCOPE", "Source", func(o Options) any { return o.Scheduling.ConsolidateAfterScope }, ConsolidateAfterSourceAndDestination, ConsolidateAfterSource},
 	{"ignore-dra-requests", "true", "IGNORE_DRA_REQUESTS", "false", func(o Options) any { return o.Scheduling.IgnoreDRARequests }, true, false},
+	{"pod-groups", "Auto", "POD_GROUPS", "Ignore", func(o Options) any { return o.Scheduling.PodGroups }, PodGroupsAuto, PodGroupsIgnore},
 	{
 		"feature-gates", "NodeRepair=true", "FEATURE_GATES", "NodeOverlay=true", func(o Options) any { return o.FeatureGates },
 		FeatureGates{ReservedCapacity: true, NodeRepair: true},

@@ -31,6 +31,7 @@
 {{- include "karpenter.text" (list "PREFERENCE_POLICY" $s.preferencePolicy) }}
 {{- include "karpenter.text" (list "CONSOLIDATE_AFTER_SCOPE" $s.consolidateAfterScope) }}
 {{- include "karpenter.text" (list "MIN_VALUES_POLICY" $s.minValuesPolicy) }}
+{{- include "karpenter.text" (list "POD_GROUPS" $s.podGroups) }}
 {{- include "karpenter.variable" (list "IGNORE_DRA_REQUESTS" (include "karpenter.ignoresDevices" .)) }}
 {{- include "karpenter.text" (list "SCHEDULER_CONFIG" $s.schedulerConfig) }}
 {{- include "karpenter.variable" (list "DISABLE_CLUSTER_STATE_OBSERVABILITY" $s.disableClusterStateObservability) }}

@@ -28,13 +28,15 @@ type Shared struct {
 	WriteGate *writegate.Gate
 	// Creations creates NodeClaims and logs that before their launch is logged. Nil does not keep this order.
 	Creations *create.Creations
+	// GroupClaims remembers which NodeClaims were created for one PodGroup. Nil remembers nothing.
+	GroupClaims *create.Groups
 	// CPUMillis is the CPU that the process may use, in thousandths of a core. The number of workers depends on it.
 	CPUMillis int64
 }
 
 // New returns a Shared with the client, which Client wraps, the clock, and an open gate.
 func New(c client.Client, clk clock.Clock) Shared {
-	return Shared{Client: readyourwrites.New(c, clk), Clock: clk, WriteGate: writegate.New(clk), Creations: create.New(clk)}
+	return Shared{Client: readyourwrites.New(c, clk), Clock: clk, WriteGate: writegate.New(clk), Creations: create.New(clk), GroupClaims: create.NewGroups(clk)}
 }
 
 // ShowFailedTermination shows users why the instance of a NodeClaim is not terminated: by an event, and by the condition

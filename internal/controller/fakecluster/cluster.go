@@ -30,6 +30,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/create"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/controller/readyourwrites"
@@ -75,12 +76,13 @@ func New(t testing.TB, objects ...client.Object) *Cluster {
 	}
 	w.API = b.Build()
 	w.Shared = deps.Shared{
-		Client:    readyourwrites.New(w.API, w.Time),
-		Live:      live{w.API, w},
-		Clock:     w.Time,
-		Cloud:     cloud.Cloud{Name: "test", Provider: w.Provider, Rebooter: w.Provider, NodeClasses: []cloud.NodeClass{class}, Labels: v1.CoreLabelRules()},
-		Metrics:   observe.NewMetrics(w.registry, slices.Sorted(maps.Keys(v1.CoreLabelRules().WellKnown)), ClassLabel),
-		CPUMillis: 1000,
+		Client:      readyourwrites.New(w.API, w.Time),
+		Live:        live{w.API, w},
+		Clock:       w.Time,
+		Cloud:       cloud.Cloud{Name: "test", Provider: w.Provider, Rebooter: w.Provider, NodeClasses: []cloud.NodeClass{class}, Labels: v1.CoreLabelRules()},
+		Metrics:     observe.NewMetrics(w.registry, slices.Sorted(maps.Keys(v1.CoreLabelRules().WellKnown)), ClassLabel),
+		GroupClaims: create.NewGroups(w.Time),
+		CPUMillis:   1000,
 	}
 	w.Recorder = observe.NewRecorder(sink{w}, w.Time)
 	w.Provider.clock = w.Time

@@ -33,6 +33,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/readyourwrites"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
@@ -192,7 +193,30 @@ func (l *Lifecycle) deleteFailed(ctx context.Context, claim *v1.NodeClaim, reaso
 		return outcome{ended: true}
 	}
 	l.Metrics.CountDisrupted(claim, reason)
-	return outcome{ended: true}
+	return outcome{ended: true, err: l.withdrawGroup(ctx, claim)}
+}
+
+// withdrawGroup deletes the NodeClaims that were created with a failed one for the same PodGroup, are of no use without it, and are not
+// launched. Launched ones stay: the group is planned again, and may use them.
+func (l *Lifecycle) withdrawGroup(ctx context.Context, failed *v1.NodeClaim) error {
+	var errs []error
+	for _, name := range l.GroupClaims.Failed(failed.Name) {
+		var other v1.NodeClaim
+		if err := l.Client.Get(ctx, client.ObjectKey{Name: name}, &other); err != nil {
+			errs = append(errs, client.IgnoreNotFound(err))
+			continue
+		}
+		if _, launched := l.launched.Get(other.UID); launched || condition.Status(&other, v1.ConditionTypeLaunched) == metav1.ConditionTrue {
+			continue
+		}
+		if err := client.IgnoreNotFound(l.Client.Delete(ctx, &other, client.Preconditions{UID: &other.UID})); err != nil {
+			errs = append(errs, fmt.Errorf("deleting nodeclaim %q, which has no use without %q: %w", name, failed.Name, err))
+			continue
+		}
+		observe.Log(ctx).Info("deleted a nodeclaim of the same pod group, which has no use alone", logfield.NodeClaim(name))
+		l.Metrics.CountDisrupted(&other, "pod_group")
+	}
+	return errors.Join(errs...)
 }
 
 // optimistic is a merge patch from base that fails with a conflict when another client wrote the object in the meantime.

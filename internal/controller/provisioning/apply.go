@@ -46,20 +46,20 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 	}
 	p.reportZones(plan.Zones)
 	refused, err := p.carryOut(ctx, in, plan)
-	p.suspect(refused)
+	p.suspect(refused, in.problem.Pods)
 	return err
 }
 
 // carryOut nominates nodes, publishes why pods fit nowhere, and creates the NodeClaims of a plan. It returns those that were refused.
 func (p *Provisioner) carryOut(ctx context.Context, in input, plan solve.Plan) ([]refusal, error) {
+	plan = withoutChangedGroups(p, plan, in.problem)
 	p.nominate(plan.Placements)
 	p.nominations.note(plan.Placements)
 	if len(plan.NodeClaims) > 0 {
 		p.logLaunch(in.began, plan.NodeClaims)
 	}
-	created, errs := p.createAll(ctx, in, plan.NodeClaims)
+	created, errs, failed := p.createAll(ctx, in, plan)
 	var refused []refusal
-	var failed []error
 	for i, claim := range plan.NodeClaims {
 		switch err := errs[i]; {
 		case created[i] != "":
@@ -75,8 +75,10 @@ func (p *Provisioner) carryOut(ctx context.Context, in input, plan solve.Plan) (
 	return refused, errors.Join(failed...)
 }
 
-// createAll creates NodeClaims concurrently. It returns for each its name, or an empty name and the error.
-func (p *Provisioner) createAll(ctx context.Context, in input, claims []solve.NodeClaim) (created []string, errs []error) {
+// createAll creates the NodeClaims of a plan concurrently. It returns for each its name, or an empty name and the error, if any: those of
+// groups that did not get all of theirs are deleted again, which may fail for other reasons.
+func (p *Provisioner) createAll(ctx context.Context, in input, plan solve.Plan) (created []string, errs, failed []error) {
+	claims := plan.NodeClaims
 	created = make([]string, len(claims))
 	indexes := make([]int, len(claims))
 	for i := range indexes {
@@ -89,7 +91,7 @@ func (p *Provisioner) createAll(ctx context.Context, in input, claims []solve.No
 		created[i], err = p.create(ctx, in, claims[i], usage[claims[i].Pool])
 		return err
 	})
-	return created, errs
+	return created, errs, settleGroups(ctx, p, in, plan, created)
 }
 
 // logLaunch logs the pods that need new nodes, with upstream's messages, and how long the pass has taken to decide so.

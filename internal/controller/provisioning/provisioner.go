@@ -81,6 +81,7 @@ type Provisioner struct {
 	catalogs    *translate.Catalogs
 	nominations nominations
 	refused     refusedPods
+	split       splitGroups
 	// logged are messages that were logged recently, warned those about single pods.
 	logged, warned *ttlcache.Cache[string, bool]
 	// runs is the number of solver runs.
@@ -110,6 +111,7 @@ func New(d Deps) *Provisioner {
 		series:      newSeries(d.Scheduling.BatchMaxDuration),
 		catalogs:    translate.NewCatalogs(d.Translator),
 		nominations: nominations{},
+		split:       splitGroups{},
 		refused:     refusedPods{aside: map[string]*setAside{}},
 		logged:      ttlcache.New[string, bool](d.Clock, repeatAfter),
 		warned:      ttlcache.New[string, bool](d.Clock, warnAfter),
@@ -274,7 +276,7 @@ func (p *Provisioner) passOnce(ctx context.Context) error {
 	}
 	in.began = started
 	p.expected = p.series.outlook(p.batcher.lastWindow(), arrivalsOf(in.problem.Pods, p.PodLatency))
-	in.problem.Pods = p.refused.hold(in.problem.Pods, started)
+	in.problem.Pods = holdSplitGroups(p, p.refused.hold(in.problem.Pods, started), started)
 	err = p.planTogether(ctx, in, started)
 	return errors.Join(err, p.planRefused(ctx))
 }

@@ -137,6 +137,9 @@ func (r *refusedPods) divisible(pods []*model.Pod) bool {
 		counts[waiting.namespace]++
 	}
 	full := func(pod *model.Pod) bool { return counts[pod.Namespace] >= maxSetAsidePods }
+	if slices.ContainsFunc(pods, func(pod *model.Pod) bool { return pod.Membership != nil }) {
+		return false // the pods of a group are planned together
+	}
 	return slices.ContainsFunc(pods, func(pod *model.Pod) bool { return pod.Shape != pods[0].Shape }) &&
 		slices.ContainsFunc(pods, func(pod *model.Pod) bool { return !full(pod) })
 }
@@ -156,15 +159,26 @@ func (r *refusedPods) add(pod *model.Pod, now time.Time) time.Duration {
 	return pause
 }
 
-// suspect has the pods of NodeClaims of the common plan that were refused planned apart.
-func (p *Provisioner) suspect(refused []refusal) {
+// suspect has the pods of NodeClaims of the common plan that were refused planned apart, with all pods of their PodGroups among pods.
+func (p *Provisioner) suspect(refused []refusal, pods []*model.Pod) {
+	known := sets.New[string]()
 	for _, one := range refused {
 		logRefusal(p, "the API server refuses a nodeclaim, planning its pods again without preferences", one)
-		group := sets.New[string]()
+		group, together := sets.New[string](), sets.New[string]()
 		for _, pod := range one.claim.Pods {
 			group.Insert(pod.UID)
+			if pod.Membership != nil {
+				together.Insert(pod.Membership.Group)
+			}
 		}
-		p.refused.groups = append(p.refused.groups, group)
+		for _, pod := range pods {
+			if pod.Membership != nil && together.Has(pod.Membership.Group) {
+				group.Insert(pod.UID)
+			}
+		}
+		if group = group.Difference(known); len(group) > 0 {
+			p.refused.groups, known = append(p.refused.groups, group), known.Union(group)
+		}
 	}
 }
 

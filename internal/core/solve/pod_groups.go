@@ -304,7 +304,7 @@ func (gs *podGroups) without(plan Plan, short []shortfall) Plan {
 	}
 	plan.Zones = gs.zones
 	if slices.ContainsFunc(short, shortfall.leavesTrace) {
-		plan = strip(plan, gone)
+		plan = plan.Without(gone)
 	}
 	plan.Deferred, plan.Undecided = withoutPods(plan.Deferred, gone), withoutPods(plan.Undecided, gone)
 	var refused []UnschedulablePods
@@ -328,16 +328,16 @@ func (gs *podGroups) without(plan Plan, short []shortfall) Plan {
 	return plan
 }
 
-// strip takes pods out of a plan that is final. What remains is valid, but may be more than the remaining pods need.
-func strip(plan Plan, gone func(*model.Pod) bool) Plan {
+// Without is the plan without some of the pods that it places. What remains is valid, but may be more than the remaining pods need.
+func (p Plan) Without(gone func(*model.Pod) bool) Plan {
 	var placements []Placement
-	for _, placed := range plan.Placements {
+	for _, placed := range p.Placements {
 		if placed.Pods = withoutPods(placed.Pods, gone); len(placed.Pods) > 0 {
 			placements = append(placements, placed)
 		}
 	}
 	var claims []NodeClaim
-	for _, claim := range plan.NodeClaims {
+	for _, claim := range p.NodeClaims {
 		for _, pod := range claim.Pods {
 			if gone(pod) {
 				claim.Requests = claim.Requests.Sub(pod.Shape.Requests)
@@ -347,8 +347,8 @@ func strip(plan Plan, gone func(*model.Pod) bool) Plan {
 			claims = append(claims, claim)
 		}
 	}
-	plan.Placements, plan.NodeClaims = placements, claims
-	return plan
+	p.Placements, p.NodeClaims = placements, claims
+	return p
 }
 
 // withoutPods is the pods of which gone is not true; the list itself if that is true of none.

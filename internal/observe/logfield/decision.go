@@ -30,6 +30,9 @@ func Reasons(text string) slog.Attr { return slog.String("why", text) }
 // ReasonCodes lists the codes of unschedulable reasons, one for each NodePool.
 func ReasonCodes(codes []string) slog.Attr { return texts("codes", codes) }
 
+// PodGroups lists PodGroups as namespace/name.
+func PodGroups(ids []string) slog.Attr { return texts("pod-groups", ids) }
+
 // MinValues is true when minValues of a NodePool are the reason.
 func MinValues(relevant bool) slog.Attr { return slog.Bool("min-values", relevant) }
 
