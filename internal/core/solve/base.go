@@ -26,7 +26,12 @@ type Base struct {
 }
 
 // NewBase compiles p. Its pods are pending in every what-if; movable are all others that a what-if may move.
-func NewBase(p Problem, movable []*model.Pod) *Base { return &Base{base: compile.NewBase(p, movable)} }
+func NewBase(p Problem, movable []*model.Pod) *Base {
+	if p.PodGroups != nil {
+		movable = withTopologyKeys(p, movable)
+	}
+	return &Base{base: compile.NewBase(p, movable)}
+}
 
 // Solve places pods, which run on the nodes without, as if these nodes did not exist. Pods that stay on them count for
 // topology only.

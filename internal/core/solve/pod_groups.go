@@ -38,6 +38,8 @@ type podGroup struct {
 	// members are the pods to place in order of trial, running those that run on nodes that stay.
 	members []*model.Pod
 	running []runningMember
+	// domains are the values of the topology key to try, the first one now; nil for groups without such a key.
+	domains []string
 	// demand is equal for groups that demand the same.
 	demand string
 	// out is set once the group is left out, with why or, where that is empty, because its members are deferred or undecided.
@@ -68,6 +70,7 @@ func hasPodGroups(p *Problem) bool {
 // inGroups solves a problem, of which each group is placed as a whole. run solves a part of it.
 func inGroups(p Problem, running map[string][]runningMember, run func(Problem) Plan) Plan {
 	gs := newPodGroups(&p, running)
+	gs.chooseDomains(p, run)
 	var before *Plan
 	for round := 0; ; round++ {
 		plan := run(gs.remaining(p))
@@ -78,7 +81,7 @@ func inGroups(p Problem, running map[string][]runningMember, run func(Problem) P
 			return gs.without(*before, gs.short(*before))
 		}
 		short := gs.short(plan)
-		if len(plan.Undecided) > 0 || round == maxRounds || !slices.ContainsFunc(short, shortfall.leavesTrace) {
+		if len(plan.Undecided) > 0 || round == maxRounds || !slices.ContainsFunc(short, shortfall.unsettled) {
 			return gs.without(plan, short)
 		}
 		before = &plan
@@ -174,13 +177,18 @@ func (g *podGroup) mismatch() string {
 
 // remaining is the problem without the groups that are left out.
 func (gs *podGroups) remaining(p Problem) Problem {
-	if !slices.ContainsFunc(gs.list, func(g *podGroup) bool { return g.out }) {
+	if !slices.ContainsFunc(gs.list, func(g *podGroup) bool { return g.out || len(g.domains) > 0 }) {
 		return p
 	}
 	pods := make([]*model.Pod, 0, len(p.Pods))
 	for _, pod := range p.Pods {
-		if g := gs.of[p.GroupOf(pod)]; g == nil || !g.out {
+		if g := gs.of[p.GroupOf(pod)]; g == nil || !g.out && len(g.domains) == 0 {
 			pods = append(pods, pod)
+		}
+	}
+	for _, g := range gs.list {
+		if !g.out && len(g.domains) > 0 {
+			pods = append(pods, g.restricted(g.domains[0])...)
 		}
 	}
 	p.Pods = pods
@@ -199,6 +207,9 @@ type shortfall struct {
 
 // leavesTrace reports whether the plan places some members.
 func (s shortfall) leavesTrace() bool { return s.placed > 0 }
+
+// unsettled reports whether another run is needed because of the group.
+func (s shortfall) unsettled() bool { return s.leavesTrace() || len(s.domains) > 1 }
 
 // short are the groups that fall short in a plan, in order of trial.
 func (gs *podGroups) short(plan Plan) []shortfall {
@@ -250,10 +261,15 @@ func eachPlaced(plan Plan, yield func(*model.Pod)) {
 }
 
 // leaveOut leaves out the first group that takes places and falls short, those before it, and those behind it that demand the same; or all.
+// A group with further values of its topology key gets the next one instead.
 func (gs *podGroups) leaveOut(short []shortfall, all bool) {
-	first := slices.IndexFunc(short, shortfall.leavesTrace)
+	first := slices.IndexFunc(short, shortfall.unsettled)
 	for i, s := range short {
-		if all || i <= first || s.demand == short[first].demand {
+		switch {
+		case !all && i > first && s.demand != short[first].demand:
+		case len(s.domains) > 1:
+			s.podGroup.domains = s.domains[1:]
+		default:
 			s.dismiss()
 		}
 	}
@@ -302,6 +318,7 @@ func (gs *podGroups) without(plan Plan, short []shortfall) Plan {
 		g := gs.of[pod.Membership.Group]
 		return g != nil && g.out
 	}
+	plan = gs.original(plan)
 	plan.Zones = gs.zones
 	if slices.ContainsFunc(short, shortfall.leavesTrace) {
 		plan = plan.Without(gone)
@@ -372,9 +389,8 @@ type demandOfPod struct {
 func (names demandNames) of(g *podGroup) string {
 	var b strings.Builder
 	b.WriteString(strconv.Itoa(g.MinCount))
-	b.WriteString(g.TopologyKey)
 	for _, pod := range g.members {
-		if pod.Dependencies != nil || len(g.running) > 0 {
+		if pod.Dependencies != nil || len(g.running) > 0 || g.TopologyKey != "" {
 			return g.ID()
 		}
 		key := demandOfPod{pod.Shape, pod.Labels}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
@@ -282,6 +283,77 @@ func TestManyGangsThatFallShort(t *testing.T) {
 		if limit := map[bool]int{false: 2, true: maxRounds}[different]; runs > limit {
 			t.Errorf("different=%t: %d runs, want at most %d", different, runs, limit)
 		}
+	}
+}
+
+// zonesOf are the zones that the pods of a plan may be launched in.
+func zonesOf(plan Plan) []string {
+	var out []string
+	for _, claim := range plan.NodeClaims {
+		out = append(out, claim.Requirements.Get(zoneKey).Values()...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// TestAGroupGetsOneDomain: the cheapest zone that holds the whole group, and another one where others need the capacity of that zone.
+func TestAGroupGetsOneDomain(t *testing.T) {
+	t.Attr("covers", "N468")
+	g := gang("train", 2)
+	g.TopologyKey = zoneKey
+	types := pool("default", instanceType("four", 4, 16, 0.2))
+	in := grouped(problem(members(3, shape(3500, gi), g), types), g)
+	plan := Solve(in)
+	if got := placedOf(plan)["default/train"]; got != 3 || len(zonesOf(plan)) != 1 {
+		t.Fatalf("%d pods are placed in the zones %v, want 3 in one zone", got, zonesOf(plan))
+	}
+	for _, claim := range plan.NodeClaims {
+		if claim.Pods[0].Shape != in.Pods[0].Shape {
+			t.Error("the plan has other pods than the problem")
+		}
+	}
+	// Two nodes with free capacity are in zone-b: no node is launched.
+	for i := range 3 {
+		zone := []string{"zone-b", "zone-b", "zone-c"}[i]
+		name := fmt.Sprint("n", i)
+		free := resource.Vector{}.Set(resource.CPU, 4000).Set(resource.Memory, 16*gi).Set(resource.Pods, 110)
+		in.Nodes = append(in.Nodes, &model.Node{
+			ID: name, Name: name, NodeName: name, Initialized: true, Ready: true, Capacity: free, Allocatable: free,
+			Requirements: requirement.NewSet(requirement.New(zoneKey, requirement.In, zone)),
+		})
+	}
+	in.Pods = in.Pods[:2]
+	plan = Solve(in)
+	if len(plan.Placements) != 2 || plan.Placements[0].Node.ID != "n0" || plan.Placements[1].Node.ID != "n1" {
+		t.Errorf("the plan is %+v, want both pods on the nodes of zone-b", plan)
+	}
+	g.TopologyKey = "example.com/rack"
+	if plan = Solve(in); len(plan.Unschedulable) != 1 || plan.Unschedulable[0].Reasons[0].Code != unschedulable.PodGroupTopologyUnknown {
+		t.Errorf("the plan is %+v, want a refusal because no node has the label", plan)
+	}
+}
+
+// TestRunningMembersFixTheDomain: a pod that moves joins the others.
+func TestRunningMembersFixTheDomain(t *testing.T) {
+	t.Attr("covers", "N473")
+	g := gang("train", 3)
+	g.TopologyKey = zoneKey
+	running := members(3, shape(3500, gi), g)
+	in := grouped(problem(nil, pool("default", instanceType("four", 4, 16, 0.2))), g)
+	for i, pod := range running {
+		name := fmt.Sprint("n", i)
+		in.Nodes = append(in.Nodes, &model.Node{
+			ID: name, Name: name, NodeName: name, Initialized: true, Ready: true, Pods: []*model.Pod{pod},
+			Requirements: requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-b")),
+		})
+	}
+	plan := NewBase(in, running).Solve(in.Nodes[:1], running[:1])
+	if got := zonesOf(plan); len(plan.NodeClaims) != 1 || !slices.Equal(got, []string{"zone-b"}) {
+		t.Errorf("%d NodeClaims in the zones %v, want one in zone-b", len(plan.NodeClaims), got)
+	}
+	in.Pools[0].Requirements = in.Pools[0].Requirements.Add(requirement.New(zoneKey, requirement.In, "zone-a"))
+	if plan = NewBase(in, running).Solve(in.Nodes[:1], running[:1]); len(plan.NodeClaims) != 0 || len(plan.Unschedulable) != 1 {
+		t.Errorf("%d NodeClaims although no pool launches in zone-b", len(plan.NodeClaims))
 	}
 }
 
