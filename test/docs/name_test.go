@@ -78,7 +78,7 @@ var versions = map[string]bool{"v1": true, "v1beta1": true, "v1alpha1": true, "v
 func TestNamesExist(t *testing.T) {
 	// Names of Kubernetes and AWS that the code has no word for, names that it puts together, and fields of the benchmark's report.
 	others := []string{
-		"ExactCount", "RestartAllContainers", "perDeviceNodeSelection", "ServiceLinkedRoleCreationNotPermitted",
+		"ExactCount", "GenericWorkload", "RestartAllContainers", "perDeviceNodeSelection", "ServiceLinkedRoleCreationNotPermitted",
 		"CreateFleetAuthCheckFailed", "RunInstancesAuthCheckFailed", "CreateLaunchTemplateAuthCheckFailed", "boundSeconds", "oursGap", "upstreamGap",
 	}
 	camel := regexp.MustCompile(`^[A-Za-z]+[a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+$`)
@@ -110,7 +110,7 @@ func fields(t *testing.T) map[string]bool {
 	t.Helper()
 	// Of pods, workloads and nodes.
 	out := map[string]bool{}
-	for _, path := range []string{"nodeSelector", "tolerations", "topologySpreadConstraints", "priorityClassName", "overhead", "providerID"} {
+	for _, path := range []string{"nodeSelector", "tolerations", "topologySpreadConstraints", "priorityClassName", "overhead", "providerID", "schedulingGroup"} {
 		out["spec."+path] = true
 	}
 	out["status.declaredFeatures"] = true

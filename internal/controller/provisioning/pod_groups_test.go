@@ -128,7 +128,7 @@ func TestPodsAboveTheMinimumMayFail(t *testing.T) {
 	if len(claims) != 2 {
 		t.Fatalf("%d NodeClaims, want the two that the gang needs", len(claims))
 	}
-	// When one of these is not launched, the other one is of no use.
+	// When one of these is not launched, the second one is of no use.
 	if got := w.p.GroupClaims.Failed(claims[0].Name); len(got) != 1 || got[0] != claims[1].Name {
 		t.Errorf("without %s, %v are of no use, want %s", claims[0].Name, got, claims[1].Name)
 	}

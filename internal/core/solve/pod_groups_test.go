@@ -61,7 +61,7 @@ func placedOf(plan Plan) map[string]int {
 	return out
 }
 
-// TestGangsAreWhole: limits leave room for some pods of the first gang only; the next gang, and single pods, get the capacity.
+// TestGangsAreWhole: limits are enough for some pods of the first gang only; the next gang, and single pods, get the capacity.
 func TestGangsAreWhole(t *testing.T) {
 	t.Attr("covers", "N462")
 	large, small := gang("large", 4), gang("small", 2)
@@ -226,7 +226,7 @@ func TestRunningMembersCount(t *testing.T) {
 	if got := placedOf(Solve(in))["default/train"]; got != 1 {
 		t.Errorf("%d pods are placed beside the two that run, want 1", got)
 	}
-	// A what-if without the node: one of its pods moves, the other one is not there any more.
+	// A what-if without the node: one of its pods moves, the third one is not there any more.
 	in.Pods = nil
 	base := NewBase(in, running)
 	if got := placedOf(base.Solve([]*model.Node{n}, running[:1]))["default/train"]; got != 0 {
