@@ -75,6 +75,8 @@ type Candidate struct {
 	DrainRounds int
 	// TypeKnown is set when the cloud lists the node's instance type.
 	TypeKnown bool
+	// SplitsGroup is set when the node has pods of a PodGroup that is disrupted as a whole, and other nodes have pods of it too.
+	SplitsGroup bool
 	// InBackoff is set while the node is left alone because a command for it failed recently, InGroupBackoff while it is
 	// considered only by itself because a command for it and others was rejected.
 	InBackoff, InGroupBackoff bool
@@ -96,6 +98,7 @@ func (c Candidate) SavingsRatio() float64 { return c.Price / c.DisruptionCost }
 func Qualify(w QualifyInput) ([]Candidate, []Obstacle) {
 	var candidates []Candidate
 	var obstacles []Obstacle
+	spread := spreadGroups(w.Snapshot)
 	for _, n := range w.Snapshot.Nodes.Sorted() {
 		if code := w.disqualifies(n); code != "" {
 			obstacles = append(obstacles, Obstacle{Code: code, Node: n})
@@ -103,6 +106,7 @@ func Qualify(w QualifyInput) ([]Candidate, []Obstacle) {
 		}
 		c := newCandidate(n, w.Pools[n.Pool])
 		c.InBackoff, c.InGroupBackoff = w.Backoff[n.ClaimName], w.GroupBackoff[n.ClaimName]
+		c.SplitsGroup = splitsGroup(c.PodsToMove, spread)
 		candidates = append(candidates, c)
 	}
 	return candidates, obstacles

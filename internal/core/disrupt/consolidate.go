@@ -192,6 +192,8 @@ func filterConsolidation(c Candidate) Code {
 		return ConsolidationOff
 	case len(c.PodsToMove) == 0:
 		return AlreadyEmpty
+	case c.SplitsGroup:
+		return SplitsPodGroup
 	case c.Pool.Policy == WhenEmpty:
 		return EmptyOnly
 	case !c.Node.Disruption.Consolidatable:

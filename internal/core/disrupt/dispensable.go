@@ -15,6 +15,8 @@ func dispensable() Method {
 				return AlreadyEmpty
 			case c.DisruptionCost > baseCost:
 				return NotEmpty
+			case c.SplitsGroup:
+				return SplitsPodGroup
 			case c.InBackoff:
 				return NodeInBackoff
 			}

@@ -27,6 +27,8 @@ func filterDrift(c Candidate) Code {
 		return NotDrifted
 	case c.InBackoff:
 		return NodeInBackoff
+	case c.SplitsGroup:
+		return SplitsPodGroup
 	}
 	return ""
 }
@@ -92,6 +94,8 @@ func staticDrift() Method {
 				return Surplus
 			case c.Pool.InBackoff:
 				return PoolInBackoff
+			case c.SplitsGroup:
+				return SplitsPodGroup
 			}
 			return ""
 		},

@@ -77,6 +77,8 @@ const (
 
 // The obstacles of a node to methods that move pods, and those that simulations find.
 const (
+	// SplitsPodGroup means that the node has pods of a PodGroup that is disrupted as a whole, and other nodes have pods of it too.
+	SplitsPodGroup Code = "SplitsPodGroup"
 	// NotDrifted means that the node has not drifted.
 	NotDrifted Code = "NotDrifted"
 	// NotStatic means that the node's pool has no fixed number of nodes.
@@ -197,6 +199,7 @@ func Rules() []Rule {
 		{NotEmpty, NoEvent, false, "A node is empty when none of its pods would have to move.", "Nothing: the node is in use."},
 		{NotConsolidatable, NoEvent, false, "A node is consolidated once consolidateAfter has passed without a pod event.", "Wait, or lower consolidateAfter of the NodePool."},
 		{NodePoolBudgetExhausted, NoEvent, false, "Budgets bound how many nodes of a pool are disrupted at the same time.", "Loosen the budgets of the NodePool, or wait until other nodes are done."},
+		{SplitsPodGroup, DisruptionBlocked, false, "Pods of a PodGroup with disruptionMode all are moved together, and a command does not do so for several nodes.", "Delete the nodes of the group together, or create the PodGroup with disruptionMode single."},
 		{NotDrifted, NoEvent, false, "A node drifts when its pool or node class would launch it differently today.", "Nothing: the node is as it should be."},
 		{NotStatic, NoEvent, false, "Only pools with a fixed number of nodes replace drifted nodes one for one.", "Nothing: the node is replaced by what its pods need."},
 		{Surplus, NoEvent, false, "A static pool gives up surplus nodes before it replaces drifted ones.", "Wait until the pool has as many nodes as replicas."},
@@ -349,6 +352,8 @@ func (o Obstacle) repair() string {
 // simulated renders the obstacles of the methods that move pods.
 func (o Obstacle) simulated() string {
 	switch o.Code {
+	case SplitsPodGroup:
+		return "other nodes have pods of a PodGroup that is disrupted as a whole"
 	case NotDrifted:
 		return "node has not drifted"
 	case NotStatic:
