@@ -51,6 +51,8 @@ commands:
       --kubeconfig-out FILE   where the kubeconfig goes (default: DIR/kubeconfig)
       --until-stdin-closes    also end when standard input is closed
       --service-range CIDR    addresses of services, such as fd00:10::/108 for IPv6 (default: that of Kubernetes)
+      --feature-gates GATES   feature gates of all components, such as GenericWorkload=true
+      --runtime-config APIS   APIs that the API server serves beside the usual ones, such as scheduling.k8s.io/v1beta1=true
       --admission NAMES       admission plugins beside the usual ones, such as OwnerReferencesPermissionEnforcement
   restart-apiserver   take the API server of a running cluster down and up again
       --workdir DIR           which cluster (default: the only one that runs)
@@ -171,6 +173,8 @@ func up(ctx context.Context, cache binaries.Cache, flags *flag.FlagSet, args []s
 	flags.StringVar(&options.Kubeconfig, "kubeconfig-out", "", "")
 	flags.StringVar(&options.ServiceRange, "service-range", "", "")
 	flags.StringVar(&options.Admission, "admission", "", "")
+	flags.StringVar(&options.FeatureGates, "feature-gates", "", "")
+	flags.StringVar(&options.RuntimeConfig, "runtime-config", "", "")
 	untilClosed := flags.Bool("until-stdin-closes", false, "")
 	if err := parse(flags, args); err != nil {
 		return err

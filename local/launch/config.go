@@ -79,6 +79,12 @@ func configuration(o Options, ports []int) ([]byte, error) {
 		},
 		Patches: patches(o),
 	}
+	if o.FeatureGates != "" {
+		config.Options["kubeFeatureGates"] = o.FeatureGates
+	}
+	if o.RuntimeConfig != "" {
+		config.Options["kubeRuntimeConfig"] = o.RuntimeConfig
+	}
 	text, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("writing the kwokctl configuration: %w", err)

@@ -30,6 +30,9 @@ type Options struct {
 	ServiceRange string
 	// Admission names admission plugins of the API server beside the usual ones, with commas between them; "" for none.
 	Admission string
+	// FeatureGates are those of Kubernetes that all components get, RuntimeConfig the APIs that are served beside the usual ones, each as
+	// name=true with commas between them; "" for none.
+	FeatureGates, RuntimeConfig string
 	// Log receives progress and failures as text.
 	Log io.Writer
 }
