@@ -78,7 +78,7 @@ var versions = map[string]bool{"v1": true, "v1beta1": true, "v1alpha1": true, "v
 func TestNamesExist(t *testing.T) {
 	// Names of Kubernetes and AWS that the code has no word for, names that it puts together, and fields of the benchmark's report.
 	others := []string{
-		"ExactCount", "GenericWorkload", "RestartAllContainers", "perDeviceNodeSelection", "ServiceLinkedRoleCreationNotPermitted",
+		"DynamicResources", "ExactCount", "GenericWorkload", "RestartAllContainers", "SchedulerError", "perDeviceNodeSelection", "ServiceLinkedRoleCreationNotPermitted",
 		"CreateFleetAuthCheckFailed", "RunInstancesAuthCheckFailed", "CreateLaunchTemplateAuthCheckFailed", "boundSeconds", "oursGap", "upstreamGap",
 	}
 	camel := regexp.MustCompile(`^[A-Za-z]+[a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+$`)
