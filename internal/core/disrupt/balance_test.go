@@ -68,7 +68,7 @@ func TestPoolsOfAMove(t *testing.T) {
 		}
 	})
 	t.Run("pools with another policy are not scored", func(t *testing.T) {
-		j := scored(4, totals, map[string]string{"p": Balanced, "q": WhenEmptyOrUnderutilized}, costing("p", 2, 6), costing("q", 9, 2))
+		j := scored(4, totals, map[string]string{"p": Balanced, "q": whenEmptyOrUnderutilized}, costing("p", 2, 6), costing("q", 9, 2))
 		if !j.Approved || j.Scores[1].Scored {
 			t.Errorf("approved %t, scores %+v", j.Approved, j.Scores)
 		}

@@ -40,8 +40,8 @@ type Pool struct {
 
 // The consolidation policies.
 const (
-	WhenEmpty                = "WhenEmpty"
-	WhenEmptyOrUnderutilized = "WhenEmptyOrUnderutilized"
+	whenEmpty                = "WhenEmpty"
+	whenEmptyOrUnderutilized = "WhenEmptyOrUnderutilized"
 	Balanced                 = "Balanced"
 )
 

@@ -194,7 +194,7 @@ func filterConsolidation(c Candidate) Code {
 		return AlreadyEmpty
 	case c.SplitsGroup:
 		return SplitsPodGroup
-	case c.Pool.Policy == WhenEmpty:
+	case c.Pool.Policy == whenEmpty:
 		return EmptyOnly
 	case !c.Node.Disruption.Consolidatable:
 		return NotConsolidatable

@@ -288,7 +288,7 @@ func TestConsolidationCandidates(t *testing.T) {
 		},
 		{"empty nodes", func(_ *fleet, n *model.Node, _ *Pool) { n.Pods = nil }, AlreadyEmpty, ""},
 		{
-			"WhenEmpty", func(_ *fleet, _ *model.Node, p *Pool) { p.Policy = WhenEmpty },
+			"WhenEmpty", func(_ *fleet, _ *model.Node, p *Pool) { p.Policy = whenEmpty },
 			EmptyOnly, `NodePool "default" has consolidation policy WhenEmpty, but node is not empty`,
 		},
 		{"not quiet for long enough", func(_ *fleet, n *model.Node, _ *Pool) { n.Disruption.Consolidatable = false }, NotConsolidatable, ""},

@@ -57,7 +57,7 @@ func TestAFrozenFleetConverges(t *testing.T) {
 		nodes  int
 		policy string
 		seed   uint64
-	}{{200, WhenEmptyOrUnderutilized, 1}, {200, Balanced, 2}, {60, WhenEmptyOrUnderutilized, 3}, {60, Balanced, 4}, {30, WhenEmptyOrUnderutilized, 5}} {
+	}{{200, whenEmptyOrUnderutilized, 1}, {200, Balanced, 2}, {60, whenEmptyOrUnderutilized, 3}, {60, Balanced, 4}, {30, whenEmptyOrUnderutilized, 5}} {
 		t.Run(fmt.Sprintf("%d nodes, %s", tt.nodes, tt.policy), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(tt.seed, 7)) //nolint:gosec // a test
 			f := randomFleet(t, random, tt.nodes)

@@ -79,7 +79,7 @@ func newFleet(t *testing.T, types catalog.Catalog, changes ...func(*Pool)) *flee
 }
 
 func (f *fleet) pool(name string, types catalog.Catalog, changes ...func(*Pool)) {
-	p := Pool{Name: name, Usable: true, Policy: WhenEmptyOrUnderutilized}
+	p := Pool{Name: name, Usable: true, Policy: whenEmptyOrUnderutilized}
 	for _, change := range changes {
 		change(&p)
 	}

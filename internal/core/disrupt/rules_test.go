@@ -300,7 +300,7 @@ func TestDeadlines(t *testing.T) {
 // TestSavingsPerDisruption: nodes are ordered by price over disruption cost, for every policy.
 func TestSavingsPerDisruption(t *testing.T) {
 	t.Attr("covers", "C304 C436")
-	for _, policy := range []string{WhenEmptyOrUnderutilized, Balanced} {
+	for _, policy := range []string{whenEmptyOrUnderutilized, Balanced} {
 		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.Policy = policy })
 		f.node("crowded", onDemand, "x2", 100, 100)
 		f.node("cheap", onDemand, "x1", 100)
@@ -313,7 +313,7 @@ func TestSavingsPerDisruption(t *testing.T) {
 	empty := func(price float64, name string) Candidate {
 		return Candidate{Node: node(name), Price: price, DisruptionCost: baseCost}
 	}
-	for _, policy := range []string{WhenEmpty, WhenEmptyOrUnderutilized, Balanced} {
+	for _, policy := range []string{whenEmpty, whenEmptyOrUnderutilized, Balanced} {
 		list := []Candidate{empty(1, "cheap"), empty(3, "dear"), empty(2, "middle")}
 		for i := range list {
 			list[i].Pool.Policy = policy
