@@ -116,13 +116,14 @@ func WaitingForEviction(pod *corev1.Pod, now time.Time) bool {
 }
 
 // Provisionable reports whether the pod asks for capacity: kube-scheduler has tried it and found no place, and it is
-// not about to preempt.
+// not about to preempt. For the pods of a PodGroup, kube-scheduler 1.37 reports an error instead if the cluster has no node.
 func Provisionable(pod *corev1.Pod) bool {
 	if pod.Spec.NodeName != "" || pod.Status.NominatedNodeName != "" || OwnedByDaemonSet(pod) || OwnedByNode(pod) {
 		return false
 	}
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable
+		failed := c.Reason == corev1.PodReasonUnschedulable || c.Reason == corev1.PodReasonSchedulerError && pod.Spec.SchedulingGroup != nil
+		return c.Type == corev1.PodScheduled && failed
 	})
 }
 

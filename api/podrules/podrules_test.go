@@ -60,6 +60,11 @@ func pending(pod *corev1.Pod) {
 	}}
 }
 
+// failed has kube-scheduler report an error instead.
+func failed(pod *corev1.Pod) { pod.Status.Conditions[0].Reason = corev1.PodReasonSchedulerError }
+
+func inGroup(pod *corev1.Pod) { pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{} }
+
 // answers are the predicates of one pod, in the order of the vocabulary.
 type answers struct {
 	terminal, active, reschedulable, disruptable, evictable, drainable, waiting, provisionable bool
@@ -141,6 +146,12 @@ func TestPredicates(t *testing.T) {
 				active: true, reschedulable: true, disruptable: true, evictable: true, drainable: true, waiting: true, provisionable: true,
 			},
 		},
+		"a pod of a group that kube-scheduler reports an error for does as well": {
+			with(pending, failed, inGroup), answers{
+				active: true, reschedulable: true, disruptable: true, evictable: true, drainable: true, waiting: true, provisionable: true,
+			},
+		},
+		"a pod without a group that kube-scheduler reports an error for does not": {with(pending, failed), plain},
 		"an unschedulable DaemonSet pod does not": {
 			with(pending, owner("apps/v1", "DaemonSet")),
 			answers{active: true, disruptable: true, evictable: true, drainable: true, waiting: true},

@@ -247,18 +247,6 @@ func (w *clusterObjects) add(o client.Object) {
 		w.pods = append(w.pods, o)
 	case *corev1.Namespace:
 		w.store.Namespaces.Update(o)
-	case *corev1.PersistentVolumeClaim:
-		w.store.Volumes.UpdateVolumeClaim(o)
-	case *corev1.PersistentVolume:
-		w.store.Volumes.UpdateVolume(o)
-	case *storagev1.StorageClass:
-		w.store.Volumes.UpdateStorageClass(o)
-	case *storagev1.CSINode:
-		w.store.Volumes.UpdateCSINode(o)
-	case *storagev1.CSIDriver:
-		w.store.Volumes.UpdateDriver(o)
-	case *storagev1.VolumeAttachment:
-		w.store.Volumes.UpdateAttachment(o)
 	case *schedulingv1beta1.PodGroup:
 		w.store.PodGroups.Update(o)
 	case *resourcev1.DeviceClass:
@@ -289,6 +277,26 @@ func (w *clusterObjects) add(o client.Object) {
 	case cloud.NodeClassObject:
 		gvk := o.GetObjectKind().GroupVersionKind()
 		w.classes[classID(gvk.Group, gvk.Kind, o.GetName())] = o
+	default:
+		w.addStorage(o)
+	}
+}
+
+// addStorage adds an object of volumes.
+func (w *clusterObjects) addStorage(o client.Object) {
+	switch o := o.(type) {
+	case *corev1.PersistentVolumeClaim:
+		w.store.Volumes.UpdateVolumeClaim(o)
+	case *corev1.PersistentVolume:
+		w.store.Volumes.UpdateVolume(o)
+	case *storagev1.StorageClass:
+		w.store.Volumes.UpdateStorageClass(o)
+	case *storagev1.CSINode:
+		w.store.Volumes.UpdateCSINode(o)
+	case *storagev1.CSIDriver:
+		w.store.Volumes.UpdateDriver(o)
+	case *storagev1.VolumeAttachment:
+		w.store.Volumes.UpdateAttachment(o)
 	}
 }
 

@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestGangsAreLaunchedAsAWhole: kube-scheduler and Karpenter agree on groups, from a cluster without nodes on. A gang that a limit stops gets
+// no node, and does not hold others back.
+func TestGangsAreLaunchedAsAWhole(t *testing.T) {
+	t.Attr("covers", "N452 N462")
+	t.Parallel()
+	w := beginOnOwnCluster(t, "--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true")
+	w.controller()
+	w.create(class(), pool(cores("1"), limit(corev1.ResourceCPU, "6")), gang("first", 4), deployment("first", 4, "700m", memberOf("first")))
+	w.awaitRunning(4)
+	w.awaitNodes(4)
+
+	w.create(gang("second", 3), deployment("second", 3, "700m", memberOf("second")))
+	var second *corev1.Pod
+	w.await("the second gang is tried", patience, func() string {
+		if w.unschedulable() < 3 {
+			return "its pods are not marked as unschedulable"
+		}
+		pods := w.pods()
+		for i := range pods {
+			if pods[i].Labels["app"] == "second" {
+				second = &pods[i]
+			}
+		}
+		return ""
+	})
+	w.awaitEvent(second, "FailedScheduling", `pod group "default/second" needs 3 pods at once, 2 can be placed`)
+	if n := len(w.claims()); n != 4 {
+		t.Errorf("there are %d NodeClaims, want the 4 of the first gang", n)
+	}
+	w.create(deployment("alone", 2, "700m"))
+	w.await("pods without a group run", patience, func() string {
+		running := 0
+		for _, pod := range w.pods() {
+			if pod.Labels["app"] == "alone" && pod.Status.Phase == corev1.PodRunning {
+				running++
+			}
+		}
+		if running < 2 {
+			return fmt.Sprintf("%d of 2 run", running)
+		}
+		return ""
+	})
+	w.awaitNodes(6)
+}
+
+// gang is a group that needs this many pods.
+func gang(name string, pods int32) *schedulingv1beta1.PodGroup {
+	g := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
+	g.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: pods}
+	return g
+}
+
+// memberOf makes pods members of a group.
+func memberOf(group string) func(*corev1.PodTemplateSpec) {
+	return func(p *corev1.PodTemplateSpec) {
+		p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
+	}
+}
