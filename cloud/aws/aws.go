@@ -56,6 +56,8 @@ type Settings struct {
 	ImagesFor, SubnetsFor, GroupsFor time.Duration
 	// ReservesCapacity says that capacity reservations are used; StrictMinValues that minValues are not relaxed at launch.
 	ReservesCapacity, StrictMinValues bool
+	// RebootForRepair reboots nodes whose GPU errors a reboot may correct, instead of replacing them.
+	RebootForRepair bool
 	// InterruptionQueue is the name of the queue with interruption messages; empty for none.
 	InterruptionQueue string
 	// EvaluatesExpressions says that kubelet blocks of classes may hold expressions.
@@ -166,7 +168,7 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 			},
 			OfferingSources: s.OfferingSources, Parameters: ssm.NewFromConfig(config), Clock: now, SubnetTTL: s.SubnetsFor, GroupTTL: s.GroupsFor, ImageTTL: s.ImagesFor,
 		},
-		StrictMinValues: s.StrictMinValues, Cluster: controlplane.New(s.ClusterName, eks.NewFromConfig(config)), EC2: calls, Client: c, Metrics: metrics,
+		StrictMinValues: s.StrictMinValues, RebootForRepair: s.RebootForRepair, Cluster: controlplane.New(s.ClusterName, eks.NewFromConfig(config)), EC2: calls, Client: c, Metrics: metrics,
 	}
 	var profiles *profile.Manager
 	if !s.IsolatedVPC {

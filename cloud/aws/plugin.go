@@ -58,7 +58,7 @@ func openWith(c client.Client, o options.Options, telemetry *observe.Telemetry, 
 		GroupsFor:        s.SecurityGroupRefreshInterval,
 		ReservesCapacity: o.FeatureGates.ReservedCapacity, StrictMinValues: o.Scheduling.MinValuesPolicy == options.MinValuesStrict, Version: telemetry.Version,
 		InterruptionQueue: s.InterruptionQueue, ZonalShift: s.EnableZonalShift, Telemetry: telemetry, Clock: now,
-		EvaluatesExpressions: s.FeatureGates.NodeClassCEL, UsesOverlays: o.FeatureGates.NodeOverlay,
+		EvaluatesExpressions: s.FeatureGates.NodeClassCEL, RebootForRepair: s.FeatureGates.RebootForRepair, UsesOverlays: o.FeatureGates.NodeOverlay,
 	})
 }
 

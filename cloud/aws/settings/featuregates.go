@@ -39,7 +39,7 @@ func (g *FeatureGates) gates() []gate {
 		{name: "NodeClassCEL", field: &g.NodeClassCEL},
 		{name: "DRANVIDIAGPU", field: &g.DRANVIDIAGPU, pending: true},
 		{name: "DRAEFA", field: &g.DRAEFA, pending: true},
-		{name: "RebootForRepair", field: &g.RebootForRepair, pending: true},
+		{name: "RebootForRepair", field: &g.RebootForRepair},
 	}
 }
 

@@ -171,7 +171,7 @@ func TestGatesWithoutEffectAreNamed(t *testing.T) {
 		want           []string
 	}{
 		{"aws", "NodeClassCEL=true,RebootForRepair=false", nil},
-		{"aws", "RebootForRepair=true,Other=false,DRAEFA=true", []string{"DRAEFA", "RebootForRepair", "Other"}},
+		{"aws", "RebootForRepair=true,Other=false,DRAEFA=true", []string{"DRAEFA", "Other"}},
 		{"kwok", "RebootForRepair=true", nil},
 	} {
 		o, err := options.Parse([]string{"--cloud-provider=" + tc.provider, "--cluster-name=one", "--aws-feature-gates=" + tc.text}, lookup(nil), &Settings{})
