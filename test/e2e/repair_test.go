@@ -80,7 +80,7 @@ func TestUnhealthyNodeIsRepaired(t *testing.T) {
 	if !w.get(&second) || second.DeletionTimestamp != nil {
 		t.Error("the node that is well again was repaired too")
 	}
-	w.awaitMetric(p, `karpenter_nodeclaims_unhealthy_disrupted_total{capacity_type="spot",condition="ready",image_id="",nodepool="default"} 1`)
+	w.awaitMetric(p, `karpenter_nodeclaims_unhealthy_disrupted_total{capacity_type="spot",condition="ready",image_id="",nodepool="default",termination_mode="graceful"} 1`)
 }
 
 // ready is the Ready condition of the node.
