@@ -53,13 +53,7 @@ func placed(plan solve.Plan) int {
 }
 
 // fullPrice is the price of the NodeClaims of a plan, in dollars per hour.
-func fullPrice(plan solve.Plan, _ solve.Problem) float64 {
-	sum := 0.0
-	for _, c := range plan.NodeClaims {
-		sum += c.Price
-	}
-	return sum
-}
+func fullPrice(plan solve.Plan, _ solve.Problem) float64 { return plan.Price() }
 
 // usedPrice is the price of the NodeClaims of a plan, in dollars per hour, without the part of each that other pods can use: they can
 // until one resource is used up.

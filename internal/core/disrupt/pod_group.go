@@ -19,7 +19,7 @@ func spreadGroups(snapshot *model.Snapshot) map[string]bool {
 		return nil
 	}
 	on, spread := map[string]*model.Node{}, map[string]bool{}
-	for _, n := range snapshot.Nodes.Sorted() {
+	for _, n := range snapshot.Nodes.All() { // the order does not matter
 		for _, pod := range n.Pods {
 			if pod.Membership == nil || pod.Terminating || !together[pod.Membership.Group] {
 				continue

@@ -36,10 +36,7 @@ func Repair() Method {
 func (w QualifyInput) Unhealthy() ([]Candidate, []Obstacle) {
 	var candidates []Candidate
 	var obstacles []Obstacle
-	for _, n := range w.Snapshot.Nodes.Sorted() {
-		if len(n.Health.Matches) == 0 {
-			continue
-		}
+	for _, n := range w.unhealthyNodes() {
 		decision, due := n.Health.Decide(w.Now.UnixNano())
 		code := tolerated
 		if due {
@@ -58,6 +55,18 @@ func (w QualifyInput) Unhealthy() ([]Candidate, []Obstacle) {
 		candidates = append(candidates, c)
 	}
 	return candidates, obstacles
+}
+
+// unhealthyNodes are the nodes that repair policies match, by ID: of a large fleet, only these are sorted.
+func (w QualifyInput) unhealthyNodes() []*model.Node {
+	var out []*model.Node
+	for _, n := range w.Snapshot.Nodes.All() {
+		if len(n.Health.Matches) > 0 {
+			out = append(out, n)
+		}
+	}
+	slices.SortFunc(out, func(a, b *model.Node) int { return strings.Compare(a.ID, b.ID) })
+	return out
 }
 
 func (w QualifyInput) disqualifiesUnhealthy(n *model.Node) Code {
