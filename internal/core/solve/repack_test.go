@@ -48,6 +48,27 @@ func TestNodesOfPodsWithAntiAffinityAreFilledUp(t *testing.T) {
 	}
 }
 
+func TestPodsWithAntiAffinityShareNodesWithThoseOfOtherWorkloads(t *testing.T) {
+	// In each of 20 workloads, ten pods keep away from all pods of the workload: these need 10 nodes,
+	// and the others some more.
+	var list []*model.Pod
+	for i := range 20 {
+		app := fmt.Sprintf("app-%d", i)
+		for j := range int64(40) {
+			s := shape(100+(j*7+int64(i))%5*300, gi/4*(1+(j*5+int64(i))%9))
+			if j%4 == 0 {
+				s.Affinities = []topology.Affinity{far(hostnameKey, app)}
+			}
+			list = append(list, labelled(named(pods(1, s), fmt.Sprintf("%s-%d", app, j)), app)...)
+		}
+	}
+	plan := Solve(problem(list, pool("default", cores(200)...)))
+	// A bin for each of the 200 pods that exclude others would be 145 nodes at $566.
+	if len(plan.NodeClaims) > 40 || plan.Price() > 580 {
+		t.Errorf("%d nodes at $%.2f/h, want 40 at $580 at most", len(plan.NodeClaims), plan.Price())
+	}
+}
+
 func TestOfSeveralAlternativesTheCheapestIsTaken(t *testing.T) {
 	s := shape(1000, gi)
 	s.Required = []requirement.Set{

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/lp"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
 
 // none is the index of nothing.
@@ -124,7 +126,7 @@ func (o rankedType) before(other rankedType) bool {
 // every pod needs a separate bin.
 func (rp *repacker) maxValue() float64 {
 	b := &rp.bin
-	sum, heads := b.lead.value, 1.0
+	sum := b.lead.value
 	if !b.lead.selfExclusive {
 		for _, p := range b.lead.group.itemTypes {
 			sum += p.value * float64(p.pods)
@@ -134,12 +136,47 @@ func (rp *repacker) maxValue() float64 {
 	for _, other := range b.candidates {
 		sum += other.value * float64(other.pods*b.stride)
 	}
+	return max(b.lead.value, headroom*sum/rp.separateBins())
+}
+
+// exclusion is what keeps pods on separate hosts: a constraint, or a host port.
+type exclusion struct {
+	group *compile.Group
+	port  model.HostPort
+}
+
+// separateBins is how many bins the pods that exclude each other need at least, of those that may join the lead. It is counted again whenever
+// capacity is priced.
+func (rp *repacker) separateBins() float64 {
+	key := [2]*compatibilityGroup{rp.bin.lead.group, rp.bin.companions}
+	if most, known := rp.separate[key]; known {
+		return most
+	}
+	empty, most := rp.nextHost, 1.0
+	bins := map[exclusion]float64{}
+	add := func(e exclusion, n float64) {
+		bins[e] += n
+		most = max(most, bins[e])
+	}
 	for _, p := range rp.itemTypes {
-		if p.selfExclusive {
-			heads += float64(p.pods)
+		if !p.selfExclusive || p.pods == 0 || !rp.compatible(p.group) {
+			continue
+		}
+		for i := range p.segments {
+			st := &p.segments[i]
+			pods := float64(len(st.pods))
+			for _, o := range st.Hosts {
+				if o.Self {
+					add(exclusion{group: o.Group}, pods/float64(max(o.AllowedOnHost(empty, o.HostFloor, true), 1)))
+				}
+			}
+			for _, port := range st.Class.Shape.HostPorts {
+				add(exclusion{port: port}, pods)
+			}
 		}
 	}
-	return max(b.lead.value, headroom*sum/heads)
+	rp.separate[key] = most
+	return most
 }
 
 // fillBin computes the pods that a bin of a column's instance type would hold beside its first pod, and returns their total value.

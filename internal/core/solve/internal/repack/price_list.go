@@ -86,6 +86,7 @@ func (rp *repacker) release() {
 // price computes the dual prices of every price list for the pods that are left, and from them the values of columns and
 // item types.
 func (rp *repacker) price() {
+	clear(rp.separate)
 	for _, s := range rp.priceLists {
 		if s.left == nil {
 			s.left, s.demand = make([]float64, len(rp.t.Wanted)), make([]float64, len(rp.t.Wanted))

@@ -56,6 +56,8 @@ type repacker struct {
 	allowance, allowed int
 	allowedByClass     map[*compile.Class]int
 	bin                openBin
+	// separate is how many bins pods that exclude each other need at least, by the groups that a bin is opened for.
+	separate map[[2]*compatibilityGroup]float64
 	// added are the item types and batches of the open node that is added.
 	added struct {
 		itemTypes []*itemType
@@ -120,7 +122,7 @@ func newRepacker(s *place.Placer, t *compile.Template, next, allowance int) *rep
 	return &repacker{
 		s: s, t: t, scratch: bitset.New(t.Columns.Len()),
 		groupByKey: map[string]*compatibilityGroup{}, known: map[batchKey]*itemType{}, same: map[itemTypeKey]*itemType{}, cheapestLevel: map[*compile.Class]*compile.Level{},
-		nextHost: next, allowance: allowance, allowedByClass: map[*compile.Class]int{},
+		nextHost: next, allowance: allowance, allowedByClass: map[*compile.Class]int{}, separate: map[[2]*compatibilityGroup]float64{},
 	}
 }
 
