@@ -36,10 +36,9 @@ type priceTally struct {
 	// Compared are problems that both sides answered, Same those in which both place the same pods; Unanswered could not be given to one.
 	Compared, Same, Unanswered int
 	// Cheaper and MoreExpensive are problems in which our plan costs less or more; in those that Faulty counts upstream's plan costs less, and
-	// would be wrong as a plan of the engine.
-	// Weaker counts those in which it would not be wrong, and holds in fewer circumstances than ours.
-	Cheaper, MoreExpensive, Faulty, Weaker int
-	// Ours and Upstream are sums in dollars per hour, over the problems with the same pods that Faulty and Weaker do not count.
+	// would be wrong as a plan of the engine. In the others it costs less, too, but cannot be compared: see judge.Standing.
+	Cheaper, MoreExpensive, Faulty, Weaker, Lighter, Unsettled int
+	// Ours and Upstream are sums in dollars per hour, over the problems with the same pods in which both plans can be compared.
 	Ours, Upstream float64
 }
 
@@ -50,8 +49,9 @@ func (t priceTally) String() string {
 		change = 100 * (t.Ours/t.Upstream - 1)
 	}
 	return fmt.Sprintf("price against upstream's, without preferences: %d compared (%d could not be), %d with the same pods: %d cheaper, %d more expensive, "+
-		"%d where upstream's cheaper plan would be wrong, %d where it holds only until a further domain opens or only in some orders of binding, unlike ours, sum %+.1f%%",
-		t.Compared, t.Unanswered, t.Same, t.Cheaper, t.MoreExpensive, t.Faulty, t.Weaker, change)
+		"%d where upstream's cheaper plan would be wrong, %d where it holds only until a further domain opens or only in some orders of binding, unlike ours, "+
+		"%d where both plans depend on such circumstances, %d where it leaves pools of higher weight unused, sum %+.1f%%",
+		t.Compared, t.Unanswered, t.Same, t.Cheaper, t.MoreExpensive, t.Faulty, t.Weaker, t.Unsettled, t.Lighter, change)
 }
 
 // equal is the largest difference of prices, as a share, that is rounding.
@@ -92,7 +92,7 @@ func (u upstreamPrices) compare(ctx context.Context, n numbers) (t priceTally, e
 	}
 	for _, a := range answers {
 		p := problems[a.Name]
-		text, err := t.add(a, func() (verdict, error) { return judgeOther(j, p, a.Plan) })
+		text, err := t.add(a, func() (judge.Standing, error) { return judgeOther(j, p, a.Plan) })
 		if err != nil {
 			return t, nil, err
 		}
@@ -103,26 +103,14 @@ func (u upstreamPrices) compare(ctx context.Context, n numbers) (t priceTally, e
 	return t, expensive, nil
 }
 
-// verdict is what upstream's cheaper plan is worth.
-type verdict int
+// faulty plans would be wrong as plans of the engine. It is beside what judge.Standing answers.
+const faulty judge.Standing = -1
 
-const (
-	sound verdict = iota
-	// faulty plans would be wrong as plans of the engine.
-	faulty
-	// weaker plans hold only as long as no further domain opens, or in some orders of binding, where the plan of the engine holds.
-	weaker
-)
-
-func judgeOther(j *judge.Judge, p judge.Problem, plan judge.OtherPlan) (verdict, error) {
+func judgeOther(j *judge.Judge, p judge.Problem, plan judge.OtherPlan) (judge.Standing, error) {
 	if len(j.Faults(p, plan)) > 0 {
 		return faulty, nil
 	}
-	weak, err := j.Weaker(p, plan)
-	if err != nil || !weak {
-		return sound, err
-	}
-	return weaker, nil
+	return j.Standing(p, plan)
 }
 
 // ask has bench answer the scenarios of a folder.
@@ -157,7 +145,7 @@ func (u upstreamPrices) lines(ctx context.Context, flag, folder string, read fun
 }
 
 // add counts an answer. other judges upstream's plan. The text says that our plan costs more; empty if it does not.
-func (t *priceTally) add(a answer, other func() (verdict, error)) (string, error) {
+func (t *priceTally) add(a answer, other func() (judge.Standing, error)) (string, error) {
 	if a.Error != "" {
 		t.Unanswered++
 		return "", nil
@@ -173,15 +161,12 @@ func (t *priceTally) add(a answer, other func() (verdict, error)) (string, error
 	case a.Ours < a.Upstream-margin:
 		t.Cheaper++
 	case a.Ours > a.Upstream+margin:
-		v, err := other()
-		switch {
-		case err != nil:
+		standing, err := other()
+		if err != nil {
 			return "", err
-		case v == faulty:
-			t.Faulty++
-			return "", nil
-		case v == weaker:
-			t.Weaker++
+		}
+		if apart := map[judge.Standing]*int{faulty: &t.Faulty, judge.Weaker: &t.Weaker, judge.Lighter: &t.Lighter, judge.Unsettled: &t.Unsettled}[standing]; apart != nil {
+			*apart++
 			return "", nil
 		}
 		t.MoreExpensive++

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/test/scenario/check"
 )
@@ -16,31 +17,78 @@ import (
 // anyOrders is in how many random orders the pods of a launch are bound to see whether their order matters.
 const anyOrders = 24
 
-// Weaker reports whether the plan of another scheduler holds in fewer circumstances than that of the engine without preferences. Both plans
-// are put to the same two tests. One is nodes in every domain, such as a zone, that pools can open: such a node lowers the minimum count of
-// topology spread constraints. The other is the order in which kube-scheduler binds the pods, which no plan determines.
-func (j *Judge) Weaker(p Problem, plan OtherPlan) (bool, error) {
+// Standing is what a cheaper plan of another scheduler is worth beside the plan of the engine.
+type Standing int
+
+const (
+	// Sound plans can be compared by price.
+	Sound Standing = iota
+	// Weaker plans hold in fewer circumstances.
+	Weaker
+	// Lighter plans launch pods from pools of a lower weight.
+	Lighter
+	// Unsettled plans hold in some circumstances only, and so does that of the engine: which of them costs less depends on these.
+	Unsettled
+)
+
+// Standing compares the plan of another scheduler with that of the engine without preferences. Both are put to the same two tests. One is
+// nodes in every domain, such as a zone, that pools can open: such a node lowers the minimum count of topology spread constraints. The other
+// is the order in which kube-scheduler binds the pods, which no plan determines.
+func (j *Judge) Standing(p Problem, plan OtherPlan) (Standing, error) {
 	counted := j.Tally
 	defer func() { j.Tally = counted }()
 	objects, err := p.objects(j.reader, j.cloud)
 	if err != nil {
-		return false, err
+		return Sound, err
 	}
 	settings := p.settings()
 	settings.Preferences = model.IgnorePreferences
 	result, err := simulation.Run(context.Background(), objects, j.cloud, settings)
 	if err != nil {
-		return false, err
+		return Sound, err
 	}
 	ours, err := j.question(p, objects, 0, result)
 	if err != nil {
-		return false, err
+		return Sound, err
 	}
 	theirs, err := j.other(p, objects, plan)
 	if err != nil {
-		return false, err
+		return Sound, err
 	}
-	return !j.holdsBesideOpenDomains(theirs) && j.holdsBesideOpenDomains(ours) || !j.holdsInAnyOrder(theirs) && j.holdsInAnyOrder(ours), nil
+	if lighter(theirs, ours) {
+		return Lighter, nil
+	}
+	standing := Sound
+	for _, holds := range []func(*question) bool{j.holdsBesideOpenDomains, j.holdsInAnyOrder} {
+		switch {
+		case holds(theirs):
+		case holds(ours):
+			return Weaker, nil
+		default:
+			standing = Unsettled
+		}
+	}
+	return standing, nil
+}
+
+// lighter reports whether a plan launches a pod from a pool of a lower weight than another plan does.
+func lighter(q, other *question) bool {
+	weights := map[string]int32{}
+	for _, c := range other.simulation.Plan.NodeClaims {
+		for _, pod := range c.Pods {
+			weights[pod.UID] = other.weight(c.Pool)
+		}
+	}
+	return slices.ContainsFunc(q.simulation.Plan.NodeClaims, func(c solve.NodeClaim) bool {
+		return slices.ContainsFunc(c.Pods, func(pod *model.Pod) bool { return q.weight(c.Pool) < weights[pod.UID] })
+	})
+}
+
+func (q *question) weight(pool string) int32 {
+	if p := q.pools[pool]; p != nil && p.Spec.Weight != nil {
+		return *p.Spec.Weight
+	}
+	return 0
 }
 
 // holdsInAnyOrder reports whether kube-scheduler binds the pods of the plan in each of the orders that are tried.

@@ -58,10 +58,10 @@ func TestPlansInFewerDomainsAreWeaker(t *testing.T) {
 	}
 	for _, c := range []struct {
 		plan judge.OtherPlan
-		want bool
-	}{{together, true}, {apart, false}} {
-		if got, err := j.Weaker(p, c.plan); err != nil || got != c.want {
-			t.Errorf("a plan of %d NodeClaims is weaker: %v, %v; want %v", len(c.plan.Claims), got, err, c.want)
+		want judge.Standing
+	}{{together, judge.Weaker}, {apart, judge.Sound}} {
+		if got, err := j.Standing(p, c.plan); err != nil || got != c.want {
+			t.Errorf("a plan of %d NodeClaims has standing %v, %v; want %v", len(c.plan.Claims), got, err, c.want)
 		}
 	}
 }
@@ -90,8 +90,19 @@ func TestPlansThatDependOnAnOrderAreWeaker(t *testing.T) {
 	if faults := j.Faults(p, other); len(faults) > 0 {
 		t.Fatalf("the plan is wrong: %+v", faults)
 	}
-	if got, err := j.Weaker(p, other); err != nil || !got {
-		t.Errorf("the plan is weaker: %v, %v; want true", got, err)
+	if got, err := j.Standing(p, other); err != nil || got != judge.Weaker {
+		t.Errorf("the plan has standing %v, %v; want that of a weaker one", got, err)
+	}
+}
+
+// TestPlansFromPoolsOfLowerWeightAreLighter: the engine launches from the pool of the highest weight, whatever others cost.
+func TestPlansFromPoolsOfLowerWeightAreLighter(t *testing.T) {
+	first := strings.Replace(spread, "metadata: {name: default}\nspec:\n", "metadata: {name: first}\nspec:\n  weight: 10\n", 1)
+	pool, _, _ := strings.Cut(spread, "---")
+	j, p := newJudge(t), problem(t, first+"---"+pool)
+	other := plan(t, 0, []string{"test-zone-a", "test-zone-b", "test-zone-c"}, 1)
+	if got, err := j.Standing(p, other); err != nil || got != judge.Lighter {
+		t.Errorf("the plan has standing %v, %v; want that of a lighter one", got, err)
 	}
 }
 
