@@ -132,14 +132,13 @@ func (rp *repacker) add(on *compile.OpenNode) bool {
 		return false
 	}
 	itemTypes, batches := rp.added.itemTypes[:0], rp.added.batches[:0]
-	for _, f := range on.Batches {
-		f = rp.applyAllowance(rp.chooseAlternative(f))
-		key := batchKey{f.Level, f.Form, on.State}
-		p, ok := rp.known[key]
-		if !ok {
-			p = rp.itemTypeOf(on, f)
-			rp.known[key] = p
+	for _, as := range on.Batches {
+		f := rp.chooseAlternative(as)
+		if f.Level != as.Level && rp.knownItemType(on, f) == nil {
+			f = as // the cheapest alternative is elsewhere than where the pods are counted
 		}
+		f = rp.applyAllowance(f)
+		p := rp.knownItemType(on, f)
 		if p == nil {
 			return false
 		}
@@ -158,8 +157,19 @@ func (rp *repacker) add(on *compile.OpenNode) bool {
 	return true
 }
 
+// knownItemType is itemTypeOf, remembered.
+func (rp *repacker) knownItemType(on *compile.OpenNode, f compile.Batch) *itemType {
+	key := batchKey{f.Level, f.Form, on.State}
+	p, ok := rp.known[key]
+	if !ok {
+		p = rp.itemTypeOf(on, f)
+		rp.known[key] = p
+	}
+	return p
+}
+
 // itemTypeOf is the item type of pods of an open node; nil if they could be launched from a reservation when they are
-// alone.
+// alone, or require another domain than that of the node.
 func (rp *repacker) itemTypeOf(on *compile.OpenNode, f compile.Batch) *itemType {
 	k := rp.groupOf(on, f)
 	if k == nil {
@@ -218,7 +228,7 @@ type domainPin struct {
 }
 
 // newGroup is the compatibility group of pods that require form and have to stay in the domains in which they are counted;
-// nil if they could be launched from a reservation.
+// nil if they require other domains, or could be launched from a reservation.
 func (rp *repacker) newGroup(form *compile.Conjunction, counts []domainPin) *compatibilityGroup {
 	t := rp.t
 	var within []requirement.Requirement
@@ -228,6 +238,9 @@ func (rp *repacker) newGroup(form *compile.Conjunction, counts []domainPin) *com
 		within = append(within, rp.s.Counts.InDomains(c.key, c.domains))
 	}
 	if len(within) > 0 {
+		if !form.Set.Intersects(requirement.NewSet(within...)) {
+			return nil
+		}
 		form = rp.s.Classes.Intern(form.Set.And(requirement.NewSet(within...)))
 	}
 	for _, k := range rp.groups {
