@@ -8,7 +8,8 @@ import (
 
 // Problem: first fit decides pod by pod, and constraints on other pods fix what it decides: repacking leaves pods in their domains and
 // their pools. Which of the open nodes takes a pod, and which of equal domains is opened, is arbitrary, and what follows may cost more
-// than another choice. Approach: small problems with such constraints are solved again with other strategies, and the cheapest plan counts.
+// than another choice. Repacking itself fills one bin after the other, from what first fit left. Approach: small problems with such
+// constraints, or with pods of several shapes, are solved again with other strategies, and the cheapest plan counts.
 // The problem is compiled once: a strategy costs what placing and repacking cost. The first strategies prefer other open nodes, the next ones
 // put one run of pods before the others, and the rest permute the queue and the domains that are equally full.
 // Invariant: no pod loses its place or a preference. Cost: a multiple of placing the pods of a small problem.
@@ -93,14 +94,14 @@ func (w *search) replay() {
 
 // variation is the k-th strategy after the first.
 func variation(k int) place.Strategy {
-	first := []place.Strategy{{Fit: place.EmptiestFit}, {Domains: place.LastName}, {Fit: place.CheapestFit}}
+	first := []place.Strategy{{Fit: place.EmptiestFit}, {Domains: place.LastName}, {Fit: place.CheapestFit}, {Fit: place.OwnFit}, {Fit: place.FreeFit}}
 	if k < len(first) {
 		return first[k]
 	}
 	if k -= len(first); k < maxFirst {
 		return place.Strategy{Order: k + 1, Fit: []place.Fit{place.FirstFit, place.CheapestFit}[k%2]}
 	}
-	return place.Strategy{Order: -k, Fit: place.Fit(k % 3), Domains: place.Permuted + place.DomainOrder(k)}
+	return place.Strategy{Order: -k, Fit: place.Fit(k % 5), Domains: place.Permuted + place.DomainOrder(k)}
 }
 
 // hasAlternatives reports whether the problem may have a cheaper plan. A plan with one NodeClaim at most is left alone: most what-ifs have such
@@ -115,14 +116,15 @@ func mayHaveAlternatives(p Problem) bool {
 	if len(p.Pods) > maxAlternativePods || o.DisableRepacking || p.Devices != nil {
 		return false
 	}
-	constrained := false
+	various := false
 	for _, pod := range p.Pods {
 		if o.Preferences != model.IgnorePreferences && pod.Shape.SoftConstraints() > 0 {
 			return false
 		}
-		constrained = constrained || len(pod.Shape.Spreads)+len(pod.Shape.Affinities)+len(pod.Shape.HostPorts) > 0
+		s := pod.Shape
+		various = various || s != p.Pods[0].Shape || len(s.Spreads)+len(s.Affinities)+len(s.HostPorts) > 0
 	}
-	return constrained
+	return various
 }
 
 // outcome is what counts of a plan.

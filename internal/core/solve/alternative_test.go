@@ -22,7 +22,7 @@ func unshared() Problem {
 	}(), "web"), pool("default", instanceType("m", 4, 16, 1)))
 }
 
-func TestAlternativesAreForSmallProblemsWithConstraintsBetweenPods(t *testing.T) {
+func TestAlternativesAreForSmallProblemsWithSeveralChoices(t *testing.T) {
 	preferring := func(p *Problem) {
 		s := *p.Pods[0].Shape
 		s.Spreads = []topology.Spread{spreadOver(zoneKey, 1, "web")}
@@ -34,7 +34,8 @@ func TestAlternativesAreForSmallProblemsWithConstraintsBetweenPods(t *testing.T)
 		want   int
 	}{
 		"as it is":                         {func(*Problem) {}, 3},
-		"without constraints":              {func(p *Problem) { p.Pods = pods(2, shape(3000, gi)) }, 1},
+		"pods of one shape":                {func(p *Problem) { p.Pods = pods(2, shape(3000, gi)) }, 1},
+		"pods of two shapes":               {func(p *Problem) { p.Pods = append(pods(1, shape(3000, gi)), pods(1, shape(2500, gi))...) }, 3},
 		"a single NodeClaim":               {func(p *Problem) { p.Pods = p.Pods[:1] }, 1},
 		"many pods":                        {func(p *Problem) { p.Pods = append(p.Pods, pods(maxAlternativePods, shape(100, gi))...) }, 1},
 		"preferences":                      {preferring, 1},

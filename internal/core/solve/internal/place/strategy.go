@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/karpenter-anew/karpenter/internal/core/lp"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
@@ -27,6 +28,11 @@ const (
 	EmptiestFit
 	// CheapestFit gives each pod to the open node that gets more expensive by the least, on the same condition.
 	CheapestFit
+	// FreeFit is CheapestFit with open nodes that get no more expensive: nodes stay as small as the first pod needs.
+	FreeFit
+	// OwnFit is FreeFit, but pods of a run share nodes, however these grow: the run as a whole gets nodes of its own, and what they leave is
+	// for others.
+	OwnFit
 )
 
 // DomainOrder is the order of domains that are equally full.
@@ -112,7 +118,7 @@ func countedFirst(queue []PodRun, permuted []int) []PodRun {
 
 // placeOnBest puts a pod on the open node that the strategy prefers, and returns the rest.
 func placeOnBest(s *Placer, c *compile.Class, lv *compile.Level, options []Option, pods []*model.Pod) []*model.Pod {
-	if s.strategy.Fit == CheapestFit {
+	if s.strategy.Fit != EmptiestFit {
 		return placeOnCheapest(s, c, lv, options, pods)
 	}
 	counts, order := make([]int, len(s.Open)), make([]int, len(s.Open))
@@ -171,7 +177,14 @@ func costOn(s *Placer, b compile.Bin, c *compile.Class, lv *compile.Level, o Opt
 		return 0, false
 	}
 	cost = on.PriceWith(&s.Offer) - on.Price()
-	return cost, cost <= priceAlone(s, c)
+	switch s.strategy.Fit {
+	case FreeFit:
+		return cost, cost <= lp.Negligible
+	case OwnFit:
+		return cost, cost <= lp.Negligible || slices.ContainsFunc(on.Batches, func(f compile.Batch) bool { return f.Class() == c })
+	default:
+		return cost, cost <= priceAlone(s, c)
+	}
 }
 
 // priceAlone is the lowest price of a new node for a pod of the class, in dollars per hour, whatever is counted where; infinite if there is
