@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// launches is how often each plan is launched at random, besides once for each zone with as much as possible there.
+	// launches is how often each plan is launched at random, besides once with the cheapest nodes, and once for each zone with as much as
+	// possible there.
 	launches = 2
 	// orders is in how many orders the pods of a launch are bound before the plan is called wrong.
 	orders = 96
@@ -61,14 +62,17 @@ func (j *Judge) bindings(q *question) (launch, []Failure) {
 	if len(plan.NodeClaims)+len(plan.Placements) > 0 {
 		j.Tally.Plans++
 	}
-	var l launch
+	l := q.launch(cheapest(candidates), "", random)
+	if f := j.bindAll(q, l, random); f != nil {
+		return launch{}, []Failure{*f}
+	}
+	if len(plan.NodeClaims) == 0 {
+		return l, nil // the next launches would be the same
+	}
 	for _, zone := range append(zonesOf(candidates), make([]string, launches)...) {
 		l = q.launch(candidates, zone, random)
 		if f := j.bindAll(q, l, random); f != nil {
 			return launch{}, []Failure{*f}
-		}
-		if len(plan.NodeClaims) == 0 {
-			break // the next launches would be the same
 		}
 	}
 	return l, nil
@@ -81,6 +85,15 @@ func (q *question) allLaunchable() [][]check.Candidate {
 		candidates[i] = q.launchable(claim)
 	}
 	return candidates
+}
+
+// cheapest is the cheapest candidate of each NodeClaim, by which plans are priced.
+func cheapest(candidates [][]check.Candidate) [][]check.Candidate {
+	out := make([][]check.Candidate, len(candidates))
+	for i, list := range candidates {
+		out[i] = []check.Candidate{slices.MinFunc(list, func(a, b check.Candidate) int { return cmp.Compare(a.Price, b.Price) })}
+	}
+	return out
 }
 
 // zonesOf are the zones in which claims may be launched that may be launched in several.
