@@ -9,11 +9,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// groupsSince is the first minor version of Kubernetes that serves scheduling.k8s.io/v1beta1.
+const groupsSince = 37
+
 // TestGangsAreLaunchedAsAWhole: kube-scheduler and Karpenter agree on groups, from a cluster without nodes on. A gang that a limit stops gets
 // no node, and does not hold others back.
 func TestGangsAreLaunchedAsAWhole(t *testing.T) {
 	t.Attr("covers", "N452 N462")
 	t.Parallel()
+	if minor := kubernetesMinor(t); minor < groupsSince {
+		t.Logf("nothing is tested: Kubernetes 1.%d does not serve PodGroups, 1.%d and later do", minor, groupsSince)
+		return
+	}
 	w := beginOnOwnCluster(t, "--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true")
 	w.controller()
 	w.create(class(), pool(cores("1"), limit(corev1.ResourceCPU, "6")), gang("first", 4), deployment("first", 4, "700m", memberOf("first")))
