@@ -31,9 +31,9 @@ const (
 	Unsettled
 )
 
-// Standing compares the plan of another scheduler with that of the engine without preferences. Both are put to the same two tests. One is
-// nodes in every domain, such as a zone, that pools can open: such a node lowers the minimum count of topology spread constraints. The other
-// is the order in which kube-scheduler binds the pods, which no plan determines.
+// Standing compares the plan of another scheduler with that of the engine without preferences. Both are put to the same tests. One is
+// nodes in every domain, such as a zone, that pools can open: such a node lowers the minimum count of topology spread constraints. Another
+// is the order in which kube-scheduler binds the pods, which no plan determines. The last is both at once.
 func (j *Judge) Standing(p Problem, plan OtherPlan) (Standing, error) {
 	counted := j.Tally
 	defer func() { j.Tally = counted }()
@@ -59,7 +59,7 @@ func (j *Judge) Standing(p Problem, plan OtherPlan) (Standing, error) {
 		return Lighter, nil
 	}
 	standing := Sound
-	for _, holds := range []func(*question) bool{j.holdsBesideOpenDomains, j.holdsInAnyOrder} {
+	for _, holds := range []func(*question) bool{j.holdsBesideOpenDomains, j.holdsInAnyOrder, j.holdsInAnyOrderBesideOpenDomains} {
 		switch {
 		case holds(theirs):
 		case holds(ours):
@@ -122,6 +122,19 @@ func (j *Judge) other(p Problem, objects []client.Object, plan OtherPlan) (*ques
 // holdsBesideOpenDomains reports whether kube-scheduler binds the pods of the plan in some order beside empty nodes in every domain that
 // pools can open.
 func (j *Judge) holdsBesideOpenDomains(q *question) bool {
+	defer j.besideOpenDomains(q)()
+	_, failures := j.bindings(q)
+	return len(failures) == 0
+}
+
+// holdsInAnyOrderBesideOpenDomains is both tests at once.
+func (j *Judge) holdsInAnyOrderBesideOpenDomains(q *question) bool {
+	defer j.besideOpenDomains(q)()
+	return j.holdsInAnyOrder(q)
+}
+
+// besideOpenDomains imagines empty nodes in every domain that pools can open, until the function is called that it returns.
+func (j *Judge) besideOpenDomains(q *question) (end func()) {
 	known := map[types.UID][]*corev1.Node{}
 	j.beside = func(pod *corev1.Pod) []*corev1.Node {
 		if _, ok := known[pod.UID]; !ok {
@@ -129,9 +142,7 @@ func (j *Judge) holdsBesideOpenDomains(q *question) bool {
 		}
 		return known[pod.UID]
 	}
-	defer func() { j.beside = nil }()
-	_, failures := j.bindings(q)
-	return len(failures) == 0
+	return func() { j.beside = nil }
 }
 
 // refusal is why kube-scheduler refuses the pod on the node, beside the nodes that are to be imagined; empty if it does not.
