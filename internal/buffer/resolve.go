@@ -15,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
@@ -82,8 +83,27 @@ func fromTemplate(ctx context.Context, from Getter, namespace, name string) (Chu
 	return Chunk{Template: &template.Template, Generation: template.Generation}, nil
 }
 
+// ScalableKinds are the kinds of workloads that buffers may refer to.
+func ScalableKinds() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{
+		appsv1.SchemeGroupVersion.WithKind("Deployment"),
+		appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
+		appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
+	}
+}
+
+// Names reports whether ref refers to a workload of a kind, one of ScalableKinds, with a name.
+func Names(ref *v1beta1.ScalableRef, kind, name string) bool {
+	return ref != nil && ofApps(ref) && ref.Kind == kind && ref.Name == name
+}
+
+// ofApps reports whether ref refers to the group of workloads, which is the default.
+func ofApps(ref *v1beta1.ScalableRef) bool {
+	return ref.APIGroup == "" || ref.APIGroup == appsv1.GroupName
+}
+
 func fromWorkload(ctx context.Context, from Getter, namespace string, ref v1beta1.ScalableRef) (Chunk, *Failure) {
-	if ref.APIGroup != "" && ref.APIGroup != appsv1.GroupName {
+	if !ofApps(&ref) {
 		return Chunk{}, unsupported(fmt.Errorf("unsupported apiGroup %q of scalableRef, want %q", ref.APIGroup, appsv1.GroupName))
 	}
 	key := client.ObjectKey{Namespace: namespace, Name: ref.Name}

@@ -32,6 +32,7 @@ const (
 //     conflicts), and of restart rules and mounts those that need features of the node; of their statuses, resources (resizing) and how they ended (when the pod last changed); of volumes,
 //     those with claims (zones, limits of attachments).
 //   - Nodes: images and lists of volumes are not read; attachments are separate objects.
+//   - Objects of which only the metadata is cached, workloads: only whether the spec has changed is read.
 //   - All kinds: managed fields are not read.
 type lean struct {
 	strip toolscache.TransformFunc
@@ -57,6 +58,8 @@ func (l *lean) transform(o any) (any, error) {
 	case *corev1.Pod:
 		trimPod(object)
 		l.sharePod(object)
+	case *metav1.PartialObjectMetadata:
+		object.Labels, object.Annotations, object.OwnerReferences = nil, nil, nil
 	case *corev1.Node:
 		object.Status.Images, object.Status.VolumesInUse, object.Status.VolumesAttached = nil, nil, nil
 	}

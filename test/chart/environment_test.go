@@ -93,7 +93,7 @@ var everyGate = options.FeatureGates{
 
 // TestEveryValueReachesTheBinary: every value reaches the binary, false and 0 included.
 func TestEveryValueReachesTheBinary(t *testing.T) {
-	t.Attr("covers", "N390 N391 N396")
+	t.Attr("covers", "N390 N391 N396 N398 N399")
 	got := parsed(t, release{chart: controller, name: "other", namespace: "infra", files: []string{"testdata/every-value.yaml"}})
 	byDefault := options.Default(&settings.Settings{})
 	for name, differs := range map[string]bool{

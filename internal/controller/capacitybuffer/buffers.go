@@ -98,12 +98,14 @@ func (o podSource) same(other podSource) bool {
 		apiequality.Semantic.DeepEqual(o.first.Labels, other.first.Labels)
 }
 
-// drop forgets a buffer.
-func (s *Buffers) drop(key string) {
+// drop forgets a buffer, and reports whether it was known.
+func (s *Buffers) drop(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	_, known := s.known[key]
 	delete(s.known, key)
 	s.Store.Buffers.Drop(key)
+	return known
 }
 
 // Hydrate adds, once, the virtual pods of buffers that were ready when this process started. Other and new buffers are left to

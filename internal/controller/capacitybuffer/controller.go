@@ -38,11 +38,14 @@ const (
 	name = "capacitybuffer"
 	// concurrency is how many buffers are reconciled at once.
 	concurrency = 10
-	// period is the time between two reconciles of a buffer: workloads are not watched.
+	// period is the time between two reconciles of a buffer.
 	period = 30 * time.Second
 	// rewrite is the time after which a status is written again after a conflict.
 	rewrite = time.Second
 )
+
+// newSpec leaves out changes of status and metadata only.
+var newSpec = predicate.GenerationChangedPredicate{}
 
 // Controller is the controller capacitybuffer.
 type Controller struct {
@@ -51,17 +54,25 @@ type Controller struct {
 	trigger func(id string)
 }
 
-// New builds the controller. trigger is called with the UID of a buffer whenever it was resolved.
+// New builds the controller. trigger is called with the UID of a buffer whenever it was resolved, and with its namespace and name when its
+// virtual pods are removed: their nodes may be empty now.
 func New(buffers *Buffers, trigger func(id string)) *Controller {
 	return &Controller{Buffers: buffers, trigger: trigger}
 }
 
-// Register adds the controller to the manager. Status changes do not trigger it.
+// Register adds the controller to the manager. Status changes do not trigger it. Only the metadata of workloads is watched: it says when a
+// spec changes.
 func (c *Controller) Register(m manager.Manager) error {
-	return builder.ControllerManagedBy(m).
+	b := builder.ControllerManagedBy(m).
 		Named(name).
-		For(&v1beta1.CapacityBuffer{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&corev1.PodTemplate{}, handler.EnqueueRequestsFromMapFunc(c.ofTemplate)).
+		For(&v1beta1.CapacityBuffer{}, builder.WithPredicates(newSpec)).
+		Watches(&corev1.PodTemplate{}, handler.EnqueueRequestsFromMapFunc(c.ofTemplate))
+	for _, kind := range buffer.ScalableKinds() {
+		workload := &metav1.PartialObjectMetadata{}
+		workload.SetGroupVersionKind(kind)
+		b = b.Watches(workload, handler.EnqueueRequestsFromMapFunc(c.ofWorkload(kind.Kind)), builder.WithPredicates(newSpec))
+	}
+	return b.
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,
 			RateLimiter:             ratelimit.New[reconcile.Request](100*time.Millisecond, time.Minute, 10, 100),
@@ -71,13 +82,30 @@ func (c *Controller) Register(m manager.Manager) error {
 
 // ofTemplate are the buffers that refer to a PodTemplate.
 func (c *Controller) ofTemplate(ctx context.Context, template client.Object) []reconcile.Request {
+	return c.referring(ctx, template.GetNamespace(), func(b *v1beta1.CapacityBuffer) bool {
+		ref := b.Spec.PodTemplateRef
+		return ref != nil && ref.Name == template.GetName()
+	})
+}
+
+// ofWorkload are the buffers that refer to a workload of a kind.
+func (c *Controller) ofWorkload(kind string) handler.MapFunc {
+	return func(ctx context.Context, workload client.Object) []reconcile.Request {
+		return c.referring(ctx, workload.GetNamespace(), func(b *v1beta1.CapacityBuffer) bool {
+			return buffer.Names(b.Spec.ScalableRef, kind, workload.GetName())
+		})
+	}
+}
+
+// referring are the buffers of a namespace for which refers is true.
+func (c *Controller) referring(ctx context.Context, namespace string, refers func(*v1beta1.CapacityBuffer) bool) []reconcile.Request {
 	var list v1beta1.CapacityBufferList
-	if err := c.Client.List(ctx, &list, client.InNamespace(template.GetNamespace())); err != nil {
+	if err := c.Client.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 		return nil // reads from the cache fail only while the process stops; every buffer is reconciled again soon
 	}
 	var out []reconcile.Request
 	for i := range list.Items {
-		if ref := list.Items[i].Spec.PodTemplateRef; ref != nil && ref.Name == template.GetName() {
+		if refers(&list.Items[i]) {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
 	}
@@ -89,12 +117,12 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	b := &v1beta1.CapacityBuffer{}
 	if err := c.Client.Get(ctx, request.NamespacedName, b); err != nil {
 		if apierrors.IsNotFound(err) {
-			c.drop(request.String())
+			c.remove(request.String())
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !b.DeletionTimestamp.IsZero() {
-		c.drop(request.String())
+		c.remove(request.String())
 		return reconcile.Result{}, nil
 	}
 	stored := b.DeepCopy()
@@ -104,7 +132,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		c.put(b, want)
 		setResolved(b, want)
 	case failure.Invalid:
-		c.drop(request.String())
+		c.remove(request.String())
 	}
 	c.setConditions(b, failure)
 	if err := c.writeStatus(ctx, stored, b); err != nil {
@@ -120,6 +148,13 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("resolving capacity buffer: %w", failure)
 	}
 	return requeue.After(period), nil
+}
+
+// remove removes the virtual pods of a buffer, if it has any.
+func (c *Controller) remove(key string) {
+	if c.drop(key) {
+		c.trigger(key)
+	}
 }
 
 // setResolved sets the status of a buffer that was resolved.

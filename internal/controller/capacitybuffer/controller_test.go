@@ -58,7 +58,7 @@ func TestStatusOfAResolvedBuffer(t *testing.T) {
 }
 
 func TestBuffersThatCannotBeResolved(t *testing.T) {
-	t.Attr("covers", "L341 L344")
+	t.Attr("covers", "L341 L344 N246")
 	for name, c := range map[string]struct {
 		change func(*v1beta1.CapacityBuffer)
 		want   string
@@ -93,6 +93,8 @@ func TestBuffersThatCannotBeResolved(t *testing.T) {
 			w.wantCondition(b, readyFor, c.want)
 			w.wantCondition(b, placing, "False/NotReadyForProvisioning/the buffer is not ready for provisioning")
 			w.wantVirtual(0)
+			w.wantTriggers("shop/b")
+			_, _ = w.Try(w.controller, b)
 			w.wantTriggers()
 		})
 	}
@@ -145,7 +147,7 @@ func TestABufferFollowsWhatItRefersTo(t *testing.T) {
 }
 
 func TestTriggersAndTheirPods(t *testing.T) {
-	t.Attr("covers", "L344")
+	t.Attr("covers", "L344 N246 N247")
 	b := bufferOf("b", ofTemplate("web", 1))
 	w := newHarness(t, b, podTemplate("web", "1"))
 	w.look(b, 30*time.Second)
@@ -177,6 +179,8 @@ func TestTriggersAndTheirPods(t *testing.T) {
 		w.store.UpdateNodeClaim(w.LaunchedClaim("a"))
 		w.store.Buffers.SetHeadroom(map[string]cluster.Headroom{"test://a": {"shop/b": 1}})
 		w.Delete(b)
+		w.look(b, 0)
+		w.wantTriggers("shop/b")
 		w.look(b, 0)
 		w.wantTriggers()
 		w.wantVirtual(0)
