@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"maps"
+
 	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
@@ -11,16 +13,31 @@ import (
 // For most nodes volumes never matter, so what bound pods use is counted on first use.
 type Attachments struct {
 	Node *model.Node
-	// expected is the attach limits of its instance type, for as long as the node has not reported its own.
-	expected volume.Limits
-	used     *volume.Attached
+	// merged is Node.Attachable with the limits of its instance type for the drivers that the node does not report; nil if there are none.
+	merged volume.Limits
+	used   *volume.Attached
 }
 
 func (a *Attachments) limits() volume.Limits {
-	if a.Node.Attachable != nil {
-		return a.Node.Attachable
+	if a.merged != nil {
+		return a.merged
 	}
-	return a.expected
+	return a.Node.Attachable
+}
+
+// expect gives the node the limits of its instance type for the drivers that it does not report. A driver that it reports without a count has
+// no limit.
+func (a *Attachments) expect(byType volume.Limits) {
+	for driver, limit := range byType {
+		if _, reported := a.Node.Attachable[driver]; reported {
+			continue
+		}
+		if a.merged == nil {
+			a.merged = volume.Limits{}
+			maps.Copy(a.merged, a.Node.Attachable)
+		}
+		a.merged[driver] = limit
+	}
 }
 
 // Fits is how many of pods, in order, can be added before one of them has a volume of a driver that is at its limit.
@@ -70,7 +87,7 @@ func (a *Attachments) count() *volume.Attached {
 	return a.used
 }
 
-// expectAttachLimits gives managed nodes that do not report their attach limits yet those of their instance type.
+// expectAttachLimits gives managed nodes the attach limits of their instance type for the drivers that they do not report yet.
 // Source: scheduling specification, volume limits.
 func (ts *Targets) expectAttachLimits(pools []*model.Pool) {
 	types := map[string]map[string]volume.Limits{}
@@ -86,8 +103,8 @@ func (ts *Targets) expectAttachLimits(pools []*model.Pool) {
 		}
 	}
 	for _, t := range ts.List {
-		if t.Node.Managed && t.Node.Attachable == nil {
-			t.Volumes.expected = types[t.Node.Pool][t.Node.Labels[InstanceTypeKey]]
+		if t.Node.Managed {
+			t.Volumes.expect(types[t.Node.Pool][t.Node.Labels[InstanceTypeKey]])
 		}
 	}
 }
