@@ -85,18 +85,22 @@ func (q *EvictionQueue) evict(ctx context.Context, key PodKey, pod *corev1.Pod, 
 		q.drop(key)
 		return reconcile.Result{}, nil
 	case budgetForbids:
-		return q.blocked(ctx, pod, fmt.Errorf("evicting pod violates a PDB (Pod=%s)", key.NamespacedName))
+		return q.blocked(ctx, key, pod, fmt.Errorf("evicting pod violates a PDB (Pod=%s)", key.NamespacedName))
 	case budgetsConflict:
-		return q.blocked(ctx, pod, fmt.Errorf("eviction does not support multiple PDBs (Pod=%s)", key.NamespacedName))
+		return q.blocked(ctx, key, pod, fmt.Errorf("eviction does not support multiple PDBs (Pod=%s)", key.NamespacedName))
 	default:
 		return reconcile.Result{}, fmt.Errorf("evicting pod %s: %w", key.NamespacedName, err)
 	}
 }
 
-// blocked publishes on the Node why it does not drain, and requeues the pod.
-func (q *EvictionQueue) blocked(ctx context.Context, pod *corev1.Pod, why error) (reconcile.Result, error) {
+// blocked publishes on the Node why it does not drain, and requeues the pod. The pod of a Node that is gone is not evicted any more: pod garbage
+// collection deletes it.
+func (q *EvictionQueue) blocked(ctx context.Context, key PodKey, pod *corev1.Pod, why error) (reconcile.Result, error) {
 	node := &corev1.Node{}
-	if err := q.Client.Get(ctx, types.NamespacedName{Name: pod.Spec.NodeName}, node); err != nil {
+	if err := q.Client.Get(ctx, types.NamespacedName{Name: pod.Spec.NodeName}, node); apierrors.IsNotFound(err) {
+		q.drop(key)
+		return reconcile.Result{}, nil
+	} else if err != nil {
 		return reconcile.Result{}, fmt.Errorf("getting node %q: %w", pod.Spec.NodeName, err)
 	}
 	q.Recorder.Publish(observe.FailedDraining(node, why, pod.Namespace+"/"+pod.Name))

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -91,12 +92,25 @@ func TestEvictionAnswers(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a budget forbids it and the Node cannot be read", func(t *testing.T) {
+	t.Run("a budget forbids it and the Node is gone", func(t *testing.T) {
+		t.Attr("covers", "N270")
 		w, q, pod := newEvictionHarness(t, nil)
 		w.Delete(fakecluster.Change(w, w.RegisteredNode("a"), func(n *corev1.Node) { n.Finalizers = nil }))
 		w.Fail = fakecluster.Always("create-eviction", pod, apierrors.NewTooManyRequests("no", 0))
-		if _, err := q.Reconcile(w.Context(), keyOf(pod)); err == nil || len(w.Events()) != 0 {
-			t.Errorf("error %v, events %v", err, w.Events())
+		if result, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil || result != (reconcile.Result{}) || q.Len() != 0 || len(w.Events()) != 0 {
+			t.Errorf("result %+v, error %v, %d left, events %v", result, err, q.Len(), w.Events())
+		}
+	})
+	t.Run("a budget forbids it and the Node cannot be read", func(t *testing.T) {
+		w, q, pod := newEvictionHarness(t, nil)
+		w.Fail = func(op string, o runtime.Object) error {
+			if _, node := o.(*corev1.Node); node && op == "get" {
+				return errors.New("no")
+			}
+			return fakecluster.Always("create-eviction", pod, apierrors.NewTooManyRequests("no", 0))(op, o)
+		}
+		if _, err := q.Reconcile(w.Context(), keyOf(pod)); err == nil || q.Len() != 1 || len(w.Events()) != 0 {
+			t.Errorf("error %v, %d left, events %v", err, q.Len(), w.Events())
 		}
 	})
 	t.Run("the reason of the disruption", func(t *testing.T) {
