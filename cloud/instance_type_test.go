@@ -61,6 +61,7 @@ func TestAllocatable(t *testing.T) {
 }
 
 func TestOfferingOverrides(t *testing.T) {
+	t.Attr("covers", "N237")
 	it := &cloud.InstanceType{
 		Capacity: list("cpu", "4", "memory", "8Gi"), Overhead: list("cpu", "100m"),
 		Offerings: []cloud.Offering{

@@ -128,11 +128,12 @@ func TestCandidatesAreCompatibleAvailableAndOrdered(t *testing.T) {
 }
 
 func TestReservedOfferingsRunOut(t *testing.T) {
+	t.Attr("covers", "N235")
 	types := market()
 	claim := &v1.NodeClaim{}
 	claim.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{cloud.In(corev1.LabelInstanceTypeStable, "reserved")}
-	if got := candidates(cloud.NewOfferingList(types, v1.CoreLabelRules()), claim); got != nil {
-		t.Errorf("a used-up reservation is offered: %q", got)
+	if got := candidates(cloud.NewOfferingList(types, v1.CoreLabelRules()), claim); got != nil || !types[5].Offerings[0].Available {
+		t.Errorf("a used-up reservation is offered, %q, or called unhealthy", got)
 	}
 	types[5].Offerings[0].ReservationCapacity = 1
 	if got := candidates(cloud.NewOfferingList(types, v1.CoreLabelRules()), claim); !slices.Equal(got, []string{"reserved a reserved"}) {

@@ -68,7 +68,7 @@ func everyEvent() []observe.Event {
 	out = append(out, observe.PoolRepairBlocked(node, claim, pool, pool.Name)...)
 	out = append(out, observe.RebootObserved(claim, end), observe.RebootFailed(claim, end, "node did not recover within the observation window"))
 	issue := observe.NodeShapeIssue(corev1.ResourceMemory, resource.MustParse("8Gi"), resource.MustParse("6Gi"))
-	out = append(out, observe.FailedConsistencyCheck(claim, issue), observe.InsufficientCapacity(claim, errors.New("insufficient capacity, <why>")), observe.UnregisteredTaintMissing(claim))
+	out = append(out, observe.FailedConsistencyCheck(claim, issue), observe.InsufficientCapacity(claim, errors.New("insufficient capacity, <why>")), observe.PodNotLaunched(pod, claim.Name, errors.New("insufficient capacity, <why>")), observe.UnregisteredTaintMissing(claim))
 	out = append(out, observe.PreferenceIgnored(pod, `key "karpenter.sh/capacity-type": none of the values ["cheap"] exists: want some of ["on-demand" "spot" "reserved"]`))
 	agent := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "agent", UID: "daemonset-uid"}}
 	out = append(out, observe.DaemonSetTooLarge(agent, []string{"general", "spot"}))

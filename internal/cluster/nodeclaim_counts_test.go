@@ -194,6 +194,7 @@ func TestReservations(t *testing.T) {
 		}
 	})
 	t.Run("releasing more than was reserved leaves zero", func(t *testing.T) {
+		t.Attr("covers", "N239")
 		s := populated()
 		other := s.Pools.Reserve("default", 1, nil)
 		r := s.Pools.Reserve("default", 2, nil)
@@ -205,6 +206,7 @@ func TestReservations(t *testing.T) {
 		}
 	})
 	t.Run("a pool whose claims are all gone, or that never had any", func(t *testing.T) {
+		t.Attr("covers", "N239")
 		s := newStore()
 		s.UpdateNodeClaim(claim("a", "test://1"))
 		s.Pools.Reserve("never", 0, nil).Release(1)

@@ -82,6 +82,7 @@ func volumesOf(t *testing.T, s *Store, uid string) string {
 
 // TestPodsFollowTheObjectsOfTheirVolumes changes one object after the other and checks the pending pod.
 func TestPodsFollowTheObjectsOfTheirVolumes(t *testing.T) {
+	t.Attr("covers", "N244 N515")
 	s := newStore()
 	s.UpdatePod(using(waitingPod("p"), "data"))
 	for _, step := range []struct {
@@ -126,6 +127,7 @@ func TestStorageMayArriveInAnyOrder(t *testing.T) {
 
 // TestChangesOfStorageConcernOnlyItsPods checks that the cost of a change depends on the pods that use the object, not on the cluster.
 func TestChangesOfStorageConcernOnlyItsPods(t *testing.T) {
+	t.Attr("covers", "N515")
 	s := newStore()
 	s.Volumes.UpdateStorageClass(storageClass("fast", "a"))
 	for i := range 3 {

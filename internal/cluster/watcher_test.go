@@ -211,7 +211,7 @@ func TestClusterStateCanBeReadAtAnyTime(t *testing.T) {
 }
 
 func TestAClaimThatWasDeletedUnseenIsForgotten(t *testing.T) {
-	t.Attr("covers", "C157 C158 L385")
+	t.Attr("covers", "C157 C158 L385 N240")
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatches(t, claim("there", ""), claim("launched", "test://1"))
 		s, _ := w.runFeed()

@@ -10,13 +10,18 @@ import (
 	"testing"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
 func TestEventsAreCut(t *testing.T) {
 	r, s, _ := newTestRecorder()
-	r.Publish(FailedScheduling(podNamed("a"), errors.New(strings.Repeat("x", 1<<20))))
-	if got := strings.TrimPrefix(s.sent[0], "FailedScheduling: "); len(got) != condition.MaxMessageBytes || !strings.HasSuffix(got, "x...") {
-		t.Errorf("a message of %d bytes is published, want %d", len(got), condition.MaxMessageBytes)
+	t.Attr("covers", "N203")
+	long := errors.New(strings.Repeat("x", 1<<20))
+	r.Publish(FailedScheduling(podNamed("a"), long), InsufficientCapacity(&v1.NodeClaim{}, long), PodNotLaunched(podNamed("b"), "c", long))
+	for _, sent := range s.sent {
+		if _, got, _ := strings.Cut(sent, ": "); len(got) != condition.MaxMessageBytes || !strings.HasSuffix(got, "x...") {
+			t.Errorf("a message of %d bytes is published, want %d", len(got), condition.MaxMessageBytes)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package observe
 import (
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -11,12 +10,16 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// errorShown bounds the length of a cloud's error in an event, in bytes.
-const errorShown = 300
-
 // InsufficientCapacity reports that the cloud has no capacity for the NodeClaim, which is deleted next.
 func InsufficientCapacity(claim *v1.NodeClaim, why error) Event {
-	return WarningEvent(claim, "InsufficientCapacityError", fmt.Sprintf("NodeClaim %s event: %s", claim.Name, truncate(why.Error(), errorShown)), string(claim.UID))
+	return WarningEvent(claim, "InsufficientCapacityError", fmt.Sprintf("NodeClaim %s event: %s", claim.Name, why), string(claim.UID))
+}
+
+// PodNotLaunched reports to a pod that the cloud has no capacity for the NodeClaim that was to run it. The pod is planned again.
+func PodNotLaunched(pod *corev1.Pod, claim string, why error) Event {
+	e := WarningEvent(pod, "InsufficientCapacityError", fmt.Sprintf("NodeClaim %s nominated for this pod failed to launch: %s", claim, why), string(pod.UID))
+	e.Limited = true
+	return e
 }
 
 // UnregisteredTaintMissing reports that a node joined without the taint that repels pods until it is registered.
@@ -83,15 +86,4 @@ func PoolRepairBlocked(node *corev1.Node, claim *v1.NodeClaim, pool *v1.NodePool
 		out = append(out, WarningEvent(s.object, "NodeRepairBlocked", message, string(s.uid)).within(15*time.Minute))
 	}
 	return out
-}
-
-// truncate cuts text to at most n bytes, between characters.
-func truncate(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
 }

@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"errors"
 	"os"
 	"reflect"
 	"slices"
@@ -26,8 +25,6 @@ func TestMessageEdges(t *testing.T) {
 		{"no minValues", NoCompatibleInstanceTypes(&v1.NodePool{}, false).Message, "NodePool requirements filtered out all compatible available instance types"},
 		{"few attachments", AwaitingVolumeDetachment(node, []string{"a"}).Message, "Awaiting deletion of bound volumeattachments (a)"},
 		{"five attachments", AwaitingVolumeDetachment(node, strings.Split("abcde", "")).Message, "Awaiting deletion of bound volumeattachments (a, b, c, d, e)"},
-		{"long error", InsufficientCapacity(claim, errors.New(strings.Repeat("ü", 200))).Message, "NodeClaim c event: " + strings.Repeat("ü", 150)},
-		{"odd cut", InsufficientCapacity(claim, errors.New("x"+strings.Repeat("ü", 200))).Message, "NodeClaim c event: x" + strings.Repeat("ü", 149)},
 		{"no cause", DisruptionBlocked(node, nil, "", "")[0].Message, ""},
 		{"whole cluster unhealthy", NodeRepairBlocked(node, claim, nil)[0].Message, "more then 20% nodes are unhealthy in the cluster"},
 		{"a condition", ConditionChanged(claim, "True", metav1.Condition{Type: "Ready", Status: "False", Reason: "X"}).Message, "Status condition transitioned, Type: Ready, Status: True -> False, Reason: X"},

@@ -15,7 +15,7 @@ type StatusMetrics struct {
 	Labels []string
 	// Count is 1 for each condition, CurrentStatus its age in seconds; both have labels namespace, name, type, status, reason.
 	Count, CurrentStatus *GaugeFuncVec
-	// Transition is how long a condition had its previous status; labels type, status.
+	// Transition is how long a condition had its previous status; labels type, status and to_status, the new one.
 	Transition *prometheus.HistogramVec
 	// Transitions counts changes of status; labels type, status, reason of the new status.
 	Transitions *prometheus.CounterVec
@@ -73,7 +73,7 @@ func newStatusMetrics(b *MetricBuilder, prefix, what string, buckets []float64, 
 		CurrentStatus: b.GaugeFuncs(prefix+"status_condition_current_status_seconds",
 			"Time since a condition of "+what+" changed to its status"+end, labels("namespace", "name", "type", "status", "reason")...),
 		Transition: b.Histograms(prefix+"status_condition_transition_seconds",
-			"Time that a condition of "+what+" had its previous status"+end, buckets, labels("type", "status")...),
+			"Time that a condition of "+what+" had its previous status"+end, buckets, labels("type", "status", "to_status")...),
 		Transitions: b.Counters(prefix+"status_condition_transitions_total",
 			"Changes of a condition of "+what+" to a status"+end, labels("type", "status", "reason")...),
 		TerminationCurrent: b.GaugeFuncs(prefix+"termination_current_time_seconds",

@@ -39,7 +39,7 @@ type Event struct {
 	Dedupe []string
 	// Window in which a repetition is dropped; zero means two minutes.
 	Window time.Duration
-	// Limited events share a token bucket and are dropped when it is empty.
+	// Limited events of one reason share a token bucket and are dropped when it is empty.
 	Limited bool
 }
 
@@ -54,11 +54,12 @@ type Recorder struct {
 	sink  record.EventRecorder
 	clock clock.PassiveClock
 
-	// mu makes the lookup in published and the entry there one step.
+	// mu makes the lookup in published and the entry there one step, and guards buckets.
 	mu sync.Mutex
 	// published has the keys of events within their windows.
 	published *ttlcache.Cache[string, struct{}]
-	bucket    *rate.Limiter
+	// buckets are those of limited events, by reason.
+	buckets map[string]*rate.Limiter
 }
 
 // NewRecorder returns a recorder that writes to sink, whose component should be EventComponent.
@@ -67,7 +68,7 @@ func NewRecorder(sink record.EventRecorder, clk clock.PassiveClock) *Recorder {
 		sink:      sink,
 		clock:     clk,
 		published: ttlcache.New[string, struct{}](clk, defaultWindow),
-		bucket:    rate.NewLimiter(limitedRate, limitedBurst),
+		buckets:   map[string]*rate.Limiter{},
 	}
 }
 
@@ -96,7 +97,15 @@ func (r *Recorder) admit(e Event) bool {
 		}
 		r.published.SetWithTTL(key, struct{}{}, window)
 	}
-	return !e.Limited || r.bucket.AllowN(r.clock.Now(), 1)
+	if !e.Limited {
+		return true
+	}
+	bucket := r.buckets[e.Reason]
+	if bucket == nil {
+		bucket = rate.NewLimiter(limitedRate, limitedBurst)
+		r.buckets[e.Reason] = bucket
+	}
+	return bucket.AllowN(r.clock.Now(), 1)
 }
 
 // NormalEvent returns an event of type Normal with the default window.

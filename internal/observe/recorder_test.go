@@ -160,6 +160,23 @@ func TestOnlyNominationsAreLimited(t *testing.T) {
 	}
 }
 
+func TestFailedLaunchesDoNotWaitForNominations(t *testing.T) {
+	t.Attr("covers", "N202")
+	r, s, _ := newTestRecorder()
+	for i := range 50 {
+		r.Publish(Nominated(podNamed(fmt.Sprint(i)), "claim", ""))
+	}
+	s.sent = nil
+	for range 2 {
+		for i := range 50 {
+			r.Publish(PodNotLaunched(podNamed(fmt.Sprint(i)), "claim", errors.New("none left")))
+		}
+	}
+	if len(s.sent) != 10 || s.sent[0] != "InsufficientCapacityError: NodeClaim claim nominated for this pod failed to launch: none left" {
+		t.Errorf("%d events, first %q, want the first ten pods", len(s.sent), s.sent[:1])
+	}
+}
+
 func TestMemoryIsBoundedByTheWindow(t *testing.T) {
 	r, _, clk := newTestRecorder()
 	for i := range 10000 {

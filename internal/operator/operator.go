@@ -55,6 +55,7 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 	routeLibraryLogs(p.Log)
 	p.Log.Info("starting", logfield.Version(p.Build.Version), logfield.CloudProvider(string(o.CloudProvider)), logfield.FeatureGates(o.FeatureGates.String()))
 	warnOfGates(o, p.Log)
+	logDefaultSpread(o, p.Log)
 	if o.Process.MemoryLimit > 0 {
 		debug.SetMemoryLimit(o.Process.MemoryLimit / 10 * 9)
 	}
@@ -118,6 +119,17 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 func warnOfGates(o options.Options, log *slog.Logger) {
 	if gates := o.GatesWithoutEffect(); len(gates) > 0 {
 		log.Warn("feature gates have no effect in this version: unset them", logfield.GatesWithoutEffect(gates))
+	}
+}
+
+// logDefaultSpread names the topology spread constraints that pods without their own are planned with.
+func logDefaultSpread(o options.Options, log *slog.Logger) {
+	var shown []string
+	for _, c := range o.Scheduling.Config.DefaultConstraints() {
+		shown = append(shown, fmt.Sprintf("%s maxSkew %d %s", c.TopologyKey, c.MaxSkew, c.WhenUnsatisfiable))
+	}
+	if len(shown) > 0 {
+		log.Info("planning pods without topology spread constraints with those of --scheduler-config", logfield.SpreadConstraints(shown))
 	}
 }
 

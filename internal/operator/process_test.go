@@ -245,3 +245,21 @@ func TestGatesWithoutEffectAreLogged(t *testing.T) {
 		}
 	}
 }
+
+func TestDefaultSpreadIsLogged(t *testing.T) {
+	t.Attr("covers", "N209")
+	const text = "podTopologySpread: {defaultConstraints: [{maxSkew: 2, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}]}"
+	for config, want := range map[string]string{"": "", text: "topology.kubernetes.io/zone maxSkew 2 ScheduleAnyway"} {
+		parsed, err := options.ParseSchedulerConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var o options.Options
+		o.Scheduling.Config = parsed
+		var log bytes.Buffer
+		logDefaultSpread(o, slog.New(slog.NewTextHandler(&log, nil)))
+		if got := log.String(); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%q: logged %q", config, got)
+		}
+	}
+}

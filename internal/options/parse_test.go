@@ -250,7 +250,7 @@ func TestGatesWithoutEffectAreNamed(t *testing.T) {
 }
 
 func TestSchedulerConfig(t *testing.T) {
-	t.Attr("covers", "C552 C553 L260")
+	t.Attr("covers", "C552 C553 L260 N265")
 	const element = "{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}"
 	list := func(elements ...string) string {
 		return "podTopologySpread: {defaultConstraints: [" + strings.Join(elements, ", ") + "]}"

@@ -156,7 +156,7 @@ func TestNewPricesOfTheCloudAreCorrectedToo(t *testing.T) {
 
 // TestEverythingElseIsKept fills every field of a type and an offering, including future ones.
 func TestEverythingElseIsKept(t *testing.T) {
-	t.Attr("covers", "L371")
+	t.Attr("covers", "L371 N248")
 	full := instanceType("small")
 	fill(t, reflect.ValueOf(full).Elem())
 	fill(t, reflect.ValueOf(&full.Offerings[0]).Elem())

@@ -121,7 +121,7 @@ func TestOneAutoscalerHasAWorkload(t *testing.T) {
 }
 
 func TestStore(t *testing.T) {
-	t.Attr("covers", "L398")
+	t.Attr("covers", "L398 N268")
 	var s Store
 	if s.Complete() || s.Of(web()) != nil {
 		t.Error("an empty store knows something")

@@ -15,7 +15,7 @@ import (
 // TestDefaultSelectorsAreDeduced matches deduced selectors with pods. The pod that they are deduced for is labelled app=web and
 // rev=1, tmp=x.
 func TestDefaultSelectorsAreDeduced(t *testing.T) {
-	t.Attr("covers", "L251 L252 L253 L255")
+	t.Attr("covers", "L251 L252 L253 L255 N267")
 	type labels = map[string]string
 	replicaSet := func(s metav1.LabelSelector) *translate.Owner { return &translate.Owner{Selector: &s} }
 	for _, c := range []struct {

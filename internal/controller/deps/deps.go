@@ -30,13 +30,18 @@ type Shared struct {
 	Creations *create.Creations
 	// GroupClaims remembers which NodeClaims were created for one PodGroup. Nil remembers nothing.
 	GroupClaims *create.Groups
+	// Planned remembers which pods NodeClaims that start are for. Nil remembers nothing.
+	Planned *create.Planned
 	// CPUMillis is the CPU that the process may use, in thousandths of a core. The number of workers depends on it.
 	CPUMillis int64
 }
 
 // New returns a Shared with the client, which Client wraps, the clock, and an open gate.
 func New(c client.Client, clk clock.Clock) Shared {
-	return Shared{Client: readyourwrites.New(c, clk), Clock: clk, WriteGate: writegate.New(clk), Creations: create.New(clk), GroupClaims: create.NewGroups(clk)}
+	return Shared{
+		Client: readyourwrites.New(c, clk), Clock: clk, WriteGate: writegate.New(clk),
+		Creations: create.New(clk), GroupClaims: create.NewGroups(clk), Planned: &create.Planned{},
+	}
 }
 
 // ShowFailedTermination shows users why the instance of a NodeClaim is not terminated: by an event, and by the condition

@@ -211,7 +211,7 @@ func TestDrift(t *testing.T) {
 }
 
 func TestStaticDrift(t *testing.T) {
-	t.Attr("covers", "C365 C366 C368")
+	t.Attr("covers", "C365 C366 C368 N238")
 	static := func(replicas int64, limit string) func(*v1.NodePool) {
 		return func(p *v1.NodePool) {
 			usable(p)

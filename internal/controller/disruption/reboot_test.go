@@ -48,6 +48,7 @@ func TestCommittingAReboot(t *testing.T) {
 	t.Attr("covers", "N048")
 	t.Attr("covers", "N049")
 	inBubble(t, "the request has the limit, the reason and the cause", func(w *harness) {
+		t.Attr("covers", "N200")
 		grace := limit
 		w.rebooting(&grace)
 		w.pool("pool", budget("1"))
@@ -58,6 +59,8 @@ func TestCommittingAReboot(t *testing.T) {
 		for _, name := range []string{"c", "d", "e", "f", "g", "h"} {
 			w.addNode("pool", name, notConsolidatable)
 		}
+		w.pod("a", "web", asks(100))
+		w.pod("b", "api", asks(200), func(p *corev1.Pod) { p.Spec.Priority = new(int32(1000)) })
 		defer w.run()()
 		w.pass(15 * time.Second)
 		w.wantDeleted()
@@ -81,6 +84,7 @@ func TestCommittingAReboot(t *testing.T) {
 		w.wantLog("committed node reboot")
 		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 1, "decision=reboot", "reason=unhealthy")
 		w.wantMetric("karpenter_nodeclaims_unhealthy_disrupted_total", 1, "condition=disk_broken", "termination_mode=eventual")
+		w.wantMetric("karpenter_pods_disruption_initiated_total", 1, "reason=unhealthy")
 	})
 	inBubble(t, "a limit of an earlier reboot is removed", func(w *harness) {
 		w.rebooting(nil)

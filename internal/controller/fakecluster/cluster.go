@@ -81,7 +81,9 @@ func New(t testing.TB, objects ...client.Object) *Cluster {
 		Clock:       w.Time,
 		Cloud:       cloud.Cloud{Name: "test", Provider: w.Provider, Rebooter: w.Provider, NodeClasses: []cloud.NodeClass{class}, Labels: v1.CoreLabelRules()},
 		Metrics:     observe.NewMetrics(w.registry, slices.Sorted(maps.Keys(v1.CoreLabelRules().WellKnown)), ClassLabel),
+		Creations:   create.New(w.Time),
 		GroupClaims: create.NewGroups(w.Time),
+		Planned:     &create.Planned{},
 		CPUMillis:   1000,
 	}
 	w.Recorder = observe.NewRecorder(sink{w}, w.Time)

@@ -249,9 +249,9 @@ func (s *statuses) compare(before, now client.Object) {
 			continue
 		case was != nil:
 			lasted := since(was.LastTransitionTime.Time, c.LastTransitionTime.Time)
-			s.metrics.Transition.WithLabelValues(s.own(now, c.Type, string(was.Status))...).Observe(lasted)
+			s.metrics.Transition.WithLabelValues(s.own(now, c.Type, string(was.Status), string(c.Status))...).Observe(lasted)
 			if s.deprecated != nil {
-				s.Metrics.Status.Deprecated.Transition.WithLabelValues(s.ofDeprecated(c.Type, string(was.Status))...).Observe(lasted)
+				s.Metrics.Status.Deprecated.Transition.WithLabelValues(s.ofDeprecated(c.Type, string(was.Status), string(c.Status))...).Observe(lasted)
 			}
 			s.Recorder.Publish(observe.ConditionChanged(now, was.Status, c))
 		}

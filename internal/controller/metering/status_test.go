@@ -2,6 +2,7 @@ package metering
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +46,7 @@ func TestConditionsAreShown(t *testing.T) {
 }
 
 func TestConditionChangesAreCountedAndPublished(t *testing.T) {
+	t.Attr("covers", "N211")
 	w := newHarness(t)
 	s := newStatuses(w.deps, ofNodeClaims(w.deps))
 	claim := w.Claim("a")
@@ -64,14 +66,18 @@ func TestConditionChangesAreCountedAndPublished(t *testing.T) {
 	if n := w.Count("operator_nodeclaim_status_condition_transitions_total", append(transition, "status=True", "reason=Launched")...); n != 1 {
 		t.Errorf("counted %v times", n)
 	}
-	if n := w.Count("operator_nodeclaim_status_condition_transition_seconds", append(transition, "status=Unknown")...); n != 1 {
-		t.Errorf("%v samples of the status that it left", n)
+	if n := w.Count("operator_nodeclaim_status_condition_transition_seconds", append(transition, "status=Unknown", "to_status=True")...); n != 1 {
+		t.Errorf("%v samples of the status that it left, and the new one", n)
 	}
 	if sum := w.Sum("operator_nodeclaim_status_condition_transition_seconds"); sum != 8 {
 		t.Errorf("it had that status for %v seconds, want 8", sum)
 	}
 	for _, older := range []string{"operator_status_condition_transitions_total", "operator_status_condition_transition_seconds"} {
-		if n := w.Count(older, "group=karpenter.sh", "kind=NodeClaim", "type=Launched"); n != 1 {
+		labels := []string{"group=karpenter.sh", "kind=NodeClaim", "type=Launched"}
+		if strings.HasSuffix(older, "_seconds") {
+			labels = append(labels, "status=Unknown", "to_status=True")
+		}
+		if n := w.Count(older, labels...); n != 1 {
 			t.Errorf("%s is %v", older, n)
 		}
 	}

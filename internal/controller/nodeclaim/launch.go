@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
+	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -56,6 +57,7 @@ func (l *Lifecycle) launchFailed(ctx context.Context, claim *v1.NodeClaim, cause
 	switch {
 	case cloud.IsInsufficientCapacity(cause):
 		l.Recorder.Publish(observe.InsufficientCapacity(claim, cause))
+		l.tellPods(ctx, claim, cause)
 		observe.Log(ctx).Error("failed launching nodeclaim", logfield.Error(cause))
 		return l.deleteFailed(ctx, claim, "insufficient_capacity")
 	case cloud.IsNodeClassNotReady(cause):
@@ -68,6 +70,19 @@ func (l *Lifecycle) launchFailed(ctx context.Context, claim *v1.NodeClaim, cause
 	}
 	condition.For(claim, l.Clock.Now()).Unknown(v1.ConditionTypeLaunched, reason, truncate(message))
 	return outcome{err: fmt.Errorf("launching nodeclaim %q: %w", claim.Name, cause)}
+}
+
+// tellPods publishes for the pods that need the NodeClaim that it is not launched, unless they have a place meanwhile or are going.
+func (l *Lifecycle) tellPods(ctx context.Context, claim *v1.NodeClaim, cause error) {
+	l.Creations.Exists(claim.Name) // the creator may not know yet that it exists
+	for _, planned := range l.Planned.Take(claim.Name) {
+		pod := &corev1.Pod{}
+		err := l.Client.Get(ctx, planned.NamespacedName, pod)
+		if err != nil || pod.UID != planned.UID || pod.Spec.NodeName != "" || !podrules.Active(pod) {
+			continue // events are a courtesy: a pod that cannot be read hears about the next failure
+		}
+		l.Recorder.Publish(observe.PodNotLaunched(pod, claim.Name, cause))
+	}
 }
 
 // adopt copies the status of the created instance into the NodeClaim. On conflicts the labels of the NodeClaim and the annotations of

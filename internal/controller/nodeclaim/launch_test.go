@@ -3,6 +3,7 @@ package nodeclaim_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,11 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/create"
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
 	"github.com/karpenter-anew/karpenter/internal/controller/readyourwrites"
@@ -193,6 +196,30 @@ func TestLaunchErrors(t *testing.T) {
 			}
 		})
 	}
+	t.Run("pods that need the claim are told", func(t *testing.T) {
+		t.Attr("covers", "N202")
+		w := fakecluster.New(t)
+		claim := w.Claim("a")
+		bound, ended, going, replaced := w.Pod("bound", "x"), w.Pod("ended", ""), w.Pod("going", ""), w.Pod("replaced", "")
+		ended.Status.Phase = corev1.PodSucceeded
+		going.Finalizers = []string{"test/keep"}
+		w.Add(claim, w.Pod("waiting", ""), bound, ended, going, replaced, w.Pod("other", ""))
+		w.Delete(going)
+		for _, name := range []string{"waiting", "bound", "ended", "going", "gone"} {
+			w.Planned.Put("a", create.PlannedPod{NamespacedName: types.NamespacedName{Namespace: "default", Name: name}, UID: w.Pod(name, "").UID})
+		}
+		w.Planned.Put("a", create.PlannedPod{NamespacedName: types.NamespacedName{Namespace: "default", Name: "replaced"}, UID: "former"})
+		w.Planned.Put("b", create.PlannedPod{NamespacedName: types.NamespacedName{Namespace: "default", Name: "other"}, UID: w.Pod("other", "").UID})
+		w.Provider.CreateErr = cloud.NewInsufficientCapacityError(errors.New("none"))
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		want := []string{
+			"Warning InsufficientCapacityError a: NodeClaim a event: insufficient capacity, none",
+			"Warning InsufficientCapacityError waiting: NodeClaim a nominated for this pod failed to launch: insufficient capacity, none",
+		}
+		if !slices.Equal(w.Events(), want) {
+			t.Errorf("events %q, want %q", w.Events(), want)
+		}
+	})
 	t.Run("a claim deleted after a failed launch is not launched again while the cache still has it", func(t *testing.T) {
 		w := fakecluster.New(t)
 		claim := w.Claim("a")

@@ -122,6 +122,7 @@ func (p *Provisioner) create(ctx context.Context, in input, c solve.NodeClaim, u
 	requests := logfield.Requests(claim.Spec.Resources.Requests)
 	types := logfield.InstanceTypes(listing(c.InstanceTypes[:min(len(c.InstanceTypes), maxListed)], len(c.InstanceTypes)))
 	err = p.Creations.NodeClaim(ctx, p.Client, claim, func(name string) {
+		p.Planned.Put(name, planned(c.Pods)...)
 		p.Log.Info("created nodeclaim", logfield.NodePool(c.Pool), logfield.NodeClaim(name), requests, types)
 	})
 	if err == nil || create.OutcomeUnknown(err) {
@@ -179,6 +180,9 @@ func (p *Provisioner) nominate(placements []solve.Placement) {
 			continue
 		}
 		p.Store.Nominate(until, placed.Node.ID)
+		if placed.Node.ClaimName != "" && !placed.Node.Initialized {
+			p.Planned.Put(placed.Node.ClaimName, planned(pods)...)
+		}
 		for _, pod := range pods {
 			p.Recorder.Publish(observe.Nominated(reference(pod), placed.Node.ClaimName, placed.Node.NodeName))
 		}
@@ -274,6 +278,15 @@ func (p *Provisioner) reportRejected(rejected []*model.Pod) {
 }
 
 // reference is a pod as the object of an event.
+// planned are the pods that hear about it if their NodeClaim is not launched.
+func planned(pods []*model.Pod) []create.PlannedPod {
+	var out []create.PlannedPod
+	for _, pod := range realPods(pods) {
+		out = append(out, create.PlannedPod{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: types.UID(pod.UID)})
+	}
+	return out
+}
+
 func reference(pod *model.Pod) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID)}}
 }

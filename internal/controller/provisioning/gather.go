@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -50,6 +52,7 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 	in.Problem.Pods = p.withoutQuarantined(in.Problem.Pods, now)
 	out := input{rejected: in.Rejected, buffersUnknown: blind || virtual(in.Problem.Pods) < all}
 	in.Problem.Pods, in.Problem.Nodes = p.nominations.reserve(in.Problem.Pods, in.Problem.Nodes, now, p.Scheduling.NominationWindow())
+	p.Planned.Keep(func(uid types.UID) bool { return p.nominations[string(uid)] != "" })
 	if len(in.Problem.Pods) > 0 {
 		err = builder.AddPools(ctx, snapshot, &in)
 		p.logSkipped(ctx, in.Pools.Skipped)

@@ -2,6 +2,7 @@ package provisioning
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,6 +34,28 @@ func TestAClaimThatDoesNotLaunchDoesNotBlockOthers(t *testing.T) {
 		if n := len(w.claims()); n != i+2 {
 			t.Errorf("%d claims after %d more pods, want %d", n, i+1, i+2)
 		}
+	}
+}
+
+// TestPodsAreKnownToTheLaunchOfTheirClaim: the pods of new NodeClaims and those that join them later, until they need them no more. Virtual
+// pods are not told anything.
+func TestPodsAreKnownToTheLaunchOfTheirClaim(t *testing.T) {
+	t.Attr("covers", "N202 N207")
+	w := newHarness(t, readyPool("pool"))
+	first, second, gone := pendingPod("first"), pendingPod("second"), pendingPod("gone")
+	w.see(first, gone)
+	w.decide()
+	claim := w.claims()[0]
+	w.store.UpdateNodeClaim(&claim)
+	w.store.DeletePod(string(gone.UID))
+	w.see(second)
+	w.decide()
+	var got []string
+	for _, pod := range w.Planned.Take(claim.Name) {
+		got = append(got, pod.String()+" "+string(pod.UID))
+	}
+	if want := []string{"default/first first", "default/second second"}; !slices.Equal(got, want) {
+		t.Errorf("the NodeClaim is for %q, want %q", got, want)
 	}
 }
 

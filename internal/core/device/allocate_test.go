@@ -71,12 +71,50 @@ func TestAllMode(t *testing.T) {
 }
 
 func TestFirstAvailable(t *testing.T) {
-	t.Attr("covers", "L322")
+	t.Attr("covers", "L322 N249 N255")
 	choice := firstOf("r", exactly("best", 1, has{"model", "a"}), exactly("good", 1, has{"model", "b"}))
 	l, kind := cluster(), template(plain("good0", "model=b"), plain("best0", "model=a"))
 	want(t, "the first", describe(must(t, l, plannedNode("m", kind), claim("c", choice))), "r/best=best0")
 	want(t, "the second", describe(must(t, l, plannedNode("m", kind), claim("d", choice))), "r/good=good0")
 	refuse(t, l, plannedNode("m", kind), claim("e", choice))
+}
+
+// TestAnAlternativeIsChosenForTheWholePod: the first alternative with which everything else of the pod has devices, too, not the first that
+// has devices for itself.
+func TestAnAlternativeIsChosenForTheWholePod(t *testing.T) {
+	t.Attr("covers", "N250 N252 N254")
+	two := func() *Template { return template(several(2, "gpu", "model=a")...) }
+	pair := firstOf("r", exactly("two", 2), exactly("one", 1))
+	for _, tc := range []struct {
+		name   string
+		kind   *Template
+		claims []*Claim
+		want   string // empty for a refusal
+	}{
+		{"another request needs a device", two(), []*Claim{claim("c", pair, exactly("s", 1))}, "r/one=gpu0 s=gpu1"},
+		{"another claim needs a device", two(), []*Claim{claim("c", pair), claim("d", exactly("s", 1))}, "r/one=gpu0 s=gpu1"},
+		{"nothing else does", two(), []*Claim{claim("c", pair)}, "r/two=gpu0 r/two=gpu1"},
+		{"no alternative leaves enough", two(), []*Claim{claim("c", pair), claim("d", exactly("s", 2))}, ""},
+		{
+			"all devices of none are no choice", two(),
+			[]*Claim{claim("c", firstOf("r", all("every", has{"model", "x"}), exactly("one", 1)))},
+			"r/one=gpu0",
+		},
+		{
+			"counters suffice for the second alternative only",
+			NewTemplate(partitioned("p", 100, partition("a", 60), partition("b", 40), partition("c", 60)), nil),
+			[]*Claim{claim("c", firstOf("r", exactly("three", 3), exactly("two", 2)))},
+			"r/two=a r/two=b",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if tc.want == "" {
+				refuse(t, cluster(), plannedNode("m", tc.kind), tc.claims...)
+				return
+			}
+			want(t, "devices", describe(must(t, cluster(), plannedNode("m", tc.kind), tc.claims...)), tc.want)
+		})
+	}
 }
 
 func TestAllocatedClaims(t *testing.T) {
@@ -188,7 +226,7 @@ func TestClaimsThatCannotBeAllocated(t *testing.T) {
 }
 
 func TestMaximumDevicesPerClaim(t *testing.T) {
-	t.Attr("covers", "L335")
+	t.Attr("covers", "L335 N251")
 	large, small := template(several(40, "gpu")...), template(several(8, "gpu")...)
 	t.Run("is rejected before the search", func(t *testing.T) {
 		failure := refuse(t, cluster(), plannedNode("m", large), claim("c", exactly("r", 20), exactly("q", 13)))
@@ -208,6 +246,13 @@ func TestMaximumDevicesPerClaim(t *testing.T) {
 		a := must(t, cluster(), plannedNode("m", large), claim("c", exactly("q", 20), firstOf("r", exactly("many", 20), exactly("few", 2))))
 		if !strings.Contains(describe(a), "r/few=") || strings.Contains(describe(a), "r/many=") {
 			t.Errorf("got %s", describe(a))
+		}
+	})
+	t.Run("holds for what is chosen", func(t *testing.T) {
+		choice := func(name string) Request { return firstOf(name, exactly("many", 30), exactly("few", 2)) }
+		a := must(t, cluster(), plannedNode("m", large), claim("c", choice("q"), choice("r")))
+		if text := describe(a); !strings.Contains(text, "q/many=") || !strings.Contains(text, "r/few=") || strings.Contains(text, "r/many=") {
+			t.Errorf("got %s", text)
 		}
 	})
 }

@@ -3,7 +3,7 @@ package device
 import "testing"
 
 func TestMatchAttribute(t *testing.T) {
-	t.Attr("covers", "L321")
+	t.Attr("covers", "L321 N253")
 	numa := driver + "/numa"
 	pairs := template(plain("g0", "kind=gpu", "numa=0"), plain("g1", "kind=gpu", "numa=1"), plain("n1", "kind=nic", "numa=1"))
 	gpu, nic := exactly("gpu", 1, has{"kind", "gpu"}), exactly("nic", 1, has{"kind", "nic"})

@@ -8,6 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
 
 func TestReplace(t *testing.T) {
@@ -161,6 +162,32 @@ func TestDelete(t *testing.T) {
 		f.node("a", onDemand, "x1", 500)
 		f.node("b", onDemand, "x2").Managed = false
 		f.want(f.decide(singleNode(), 1), "delete a")
+	})
+	t.Run("volumes move to nodes that can attach them", func(t *testing.T) {
+		t.Attr("covers", "N436")
+		for name, c := range map[string]struct {
+			limits volume.Limits
+			used   int
+			want   string
+		}{
+			"the driver has room":                      {volume.Limits{"d": 2}, 1, "delete a"},
+			"the driver is at its limit":               {volume.Limits{"d": 2}, 2, ""},
+			"the driver is required and not installed": {volume.Limits{}, 0, ""},
+		} {
+			f := newFleet(t, sizes(1, onDemand))
+			using := f.node("a", onDemand, "x1", 500).Pods[0]
+			using.Dependencies = model.NewDependencies([]volume.Attachment{{Driver: "d", Claim: "ns/moving"}}, nil)
+			s := *using.Shape
+			s.Drivers, s.InstalledDrivers = []string{"d"}, []string{"d"}
+			using.Shape = &s
+			b := f.node("b", onDemand, "x2", 500)
+			b.Disruption.Consolidatable, b.Attachable = false, c.limits
+			for i := range c.used {
+				b.Attached = append(b.Attached, volume.Attachment{Driver: "d", Claim: fmt.Sprint("ns/", i)})
+			}
+			t.Log(name)
+			f.want(f.decide(singleNode(), 1), c.want)
+		}
 	})
 	t.Run("no deletion relies on an uninitialized node", func(t *testing.T) {
 		t.Attr("covers", "C408")

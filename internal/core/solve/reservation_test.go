@@ -225,6 +225,23 @@ func TestAFullReservationDefersNoPod(t *testing.T) {
 	}
 }
 
+// TestAFullReservationHasNoPriceAndNoCapacityType: NodeClaims neither name it nor count on its price.
+func TestAFullReservationHasNoPriceAndNoCapacityType(t *testing.T) {
+	t.Attr("covers", "N231")
+	types := []*catalog.InstanceType{withReservation(instanceType("full", 4, 16, 5), "r-1", 0), instanceType("cheap", 4, 16, 1)}
+	plan := Solve(reservedProblem(pods(1, shape(500, gi)), pool("default", types...)))
+	if len(plan.NodeClaims) != 1 {
+		t.Fatalf("%d claims", len(plan.NodeClaims))
+	}
+	c := plan.NodeClaims[0]
+	if got := c.Requirements.Get(capacityTypeKey).Values(); slices.Contains(got, capacityTypeReserved) {
+		t.Errorf("capacity types %v", got)
+	}
+	if c.Price != 1 || !slices.Equal(c.InstanceTypes, []string{"cheap", "full"}) {
+		t.Errorf("types %v for $%v/h, want the cheap one first, for its price", c.InstanceTypes, c.Price)
+	}
+}
+
 func TestPodsShareAReservedNode(t *testing.T) {
 	t.Attr("covers", "L300")
 	p := pool("default", withReservation(instanceType("m", 4, 16, 1), "r-1", 1))

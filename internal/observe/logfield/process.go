@@ -70,6 +70,9 @@ func FeatureGates(text string) slog.Attr { return slog.String("feature-gates", t
 // GatesWithoutEffect lists feature gates that are set and have no effect.
 func GatesWithoutEffect(names []string) slog.Attr { return texts("gates", names) }
 
+// SpreadConstraints lists topology spread constraints: the key, maxSkew and whenUnsatisfiable of each.
+func SpreadConstraints(list []string) slog.Attr { return texts("spread-constraints", list) }
+
 // LegacyObject is the kind and name of an object of an earlier API.
 func LegacyObject(text string) slog.Attr { return slog.String("object", text) }
 
