@@ -33,6 +33,8 @@ endif
 UPSTREAM ?=
 UPSTREAM_MOD = $(if $(UPSTREAM),-modfile=releases/$(UPSTREAM).mod)
 UPSTREAM_GO = $(if $(UPSTREAM),GOTOOLCHAIN=$$(awk '$$1 == "go" {print $$1 $$2}' bench/releases/$(UPSTREAM).mod)) go
+# Number of nodes that the first controller of `make bench-cluster CASE=switch` launches.
+NODES ?= 10
 # Tests that `make e2e` runs: a regular expression; all by default.
 RUN ?=
 # Architecture of the image that `make image` builds, and version of images, releases and the site.
@@ -126,10 +128,10 @@ bench: ## Benchmark the engine against upstream Karpenter: QUICK=1 CASE=name TRA
 	  go test -C bench -run '^$$' -bench . ./fleet | grep ^Benchmark; \
 	  go test -run '^$$' -bench 'Single|Multi|Drift' -benchtime 3x ./internal/core/disrupt | grep ^Benchmark; }
 
-bench-cluster: build local ## Benchmark the running controller against upstream Karpenter: CASE=launch,empty,memory,trickle,switch ONLY=ours UPSTREAM=1.15
+bench-cluster: build local ## Benchmark the running controller against upstream Karpenter: CASE=launch,empty,memory,trickle,switch ONLY=ours UPSTREAM=1.15 NODES=50
 	@$(UPSTREAM_GO) build -C bench $(UPSTREAM_MOD) -o $(BIN)/bench-cluster ./cluster
 	@$(UPSTREAM_GO) build -C bench $(UPSTREAM_MOD) -o $(BIN)/bench-upstream sigs.k8s.io/karpenter/kwok
-	@eval "$$($(BIN)/local env)"; $(BIN)/bench-cluster -launcher=$(BIN)/local -ours=$(BIN)/karpenter -upstream=$(BIN)/bench-upstream -case='$(CASE)' -only='$(ONLY)'
+	@eval "$$($(BIN)/local env)"; $(BIN)/bench-cluster -launcher=$(BIN)/local -ours=$(BIN)/karpenter -upstream=$(BIN)/bench-upstream -case='$(CASE)' -only='$(ONLY)' -switch-nodes='$(NODES)'
 
 lint: prose ## Check prose, style, architecture, and that generated files are up to date
 	@echo "building golangci-lint"; go build -C tools/golangci-lint -o $(BIN)/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint

@@ -32,6 +32,8 @@ type settings struct {
 	pods, empty, nodes sizes
 	// periods are the times between groups of pods of the case trickle.
 	periods periods
+	// switchNodes is how many nodes the first controller of the case switch launches.
+	switchNodes int
 }
 
 // periods is a flag of several durations.
@@ -108,6 +110,7 @@ func main() {
 	flag.Var(&s.nodes, "nodes", "the sizes of the clusters for the case memory, ascending, separated by commas")
 	s.periods = periods{60 * time.Millisecond, time.Second, 1500 * time.Millisecond}
 	flag.Var(&s.periods, "periods", "the times between groups of pods in the case trickle, separated by commas")
+	flag.IntVar(&s.switchNodes, "switch-nodes", 10, "how many nodes the first controller launches in the case switch")
 	flag.Parse()
 	log.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -121,6 +124,9 @@ func main() {
 func run(ctx context.Context, s settings) error {
 	if s.only != "" && s.only != "ours" && s.only != "upstream" {
 		return fmt.Errorf("-only: %q is neither ours nor upstream", s.only)
+	}
+	if s.switchNodes < 1 {
+		return fmt.Errorf("-switch-nodes: %d is no number of nodes", s.switchNodes)
 	}
 	cases := []struct {
 		name    string

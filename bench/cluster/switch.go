@@ -20,8 +20,10 @@ import (
 )
 
 const (
-	// switchPods is the number of pods that are created for each controller.
-	switchPods = 10
+	// laterPods is the number of pods that are created for each controller but the first.
+	laterPods = 5
+	// hostPort is a port of the node that each pod takes, so that each gets a node.
+	hostPort = 8080
 	// driftWait is how long a controller may take to do what it should not: both mark drift within seconds of their start, and act on it at
 	// their next pass of disruption, ten seconds later.
 	driftWait = 45 * time.Second
@@ -29,16 +31,16 @@ const (
 	removal = 3 * time.Minute
 )
 
-// measureSwitch lets two controllers take over each other's cluster, and back: no node drifts or is replaced, and each controller removes
-// the nodes of the other. It follows docs/upgrading.md: CRDs come before this controller, and after upstream's.
+// measureSwitch lets two controllers take over each other's cluster, and back, twice: no node drifts or is replaced, and each controller
+// removes the nodes of the other. It follows docs/upgrading.md: CRDs come before this controller, and after upstream's.
 func measureSwitch(ctx context.Context, s settings) error {
 	sides := s.sides()
 	if len(sides) != 2 {
 		return errors.New("a switch needs both controllers: leave out -only")
 	}
-	_, _ = fmt.Fprintf(s.out, "Two controllers take over each other's nodes; %d pods are created for each\n", switchPods)
+	_, _ = fmt.Fprintf(s.out, "Two controllers take over each other's nodes: %d of the first one, and %d of each later one\n", s.switchNodes, laterPods)
 	ours, upstream := sides[0], sides[1]
-	for _, order := range [][]side{{upstream, ours, upstream}, {ours, upstream, ours}} {
+	for _, order := range [][]side{{upstream, ours, upstream, ours}, {ours, upstream}} {
 		if err := switchThrough(ctx, s, order); err != nil {
 			return err
 		}
@@ -53,7 +55,7 @@ func switchThrough(ctx context.Context, s settings, order []side) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.cluster.Stop()) }()
-	w := &takeover{plane: p}
+	w := &takeover{plane: p, known: map[string]string{}}
 	for turn, x := range order {
 		if err := w.turn(ctx, s, x, turn, turn == len(order)-1); err != nil {
 			return fmt.Errorf("turn %d of %s: %w", turn+1, x.name, err)
@@ -75,8 +77,8 @@ func names(order []side) string {
 // takeover is a cluster that several controllers manage in turn.
 type takeover struct {
 	*plane
-	// known are the names of the NodeClaims of the turns so far.
-	known []string
+	// known are the providers' IDs of the nodes of the turns so far, by the name of the NodeClaim.
+	known map[string]string
 }
 
 // turn starts a controller in the cluster, lets it launch nodes for further pods, and checks that the nodes of the controllers before it
@@ -106,8 +108,12 @@ func (w *takeover) turn(ctx context.Context, s settings, x side, turn int, last 
 			return err
 		}
 	}
-	if err := each(ctx, switchPods, func(ctx context.Context, i int) error {
-		return w.Create(ctx, pendingPod(fmt.Sprintf("turn-%d-%d", turn, i), "3"))
+	pods := laterPods
+	if turn == 0 {
+		pods = s.switchNodes
+	}
+	if err := each(ctx, pods, func(ctx context.Context, i int) error {
+		return w.Create(ctx, lonePod(fmt.Sprintf("turn-%d-%d", turn, i)))
 	}); err != nil {
 		return fmt.Errorf("creating pods: %w", err)
 	}
@@ -117,10 +123,21 @@ func (w *takeover) turn(ctx context.Context, s settings, x side, turn int, last 
 	if err := pauseUntil(ctx, time.Now().Add(driftWait)); err != nil {
 		return err
 	}
-	if err := w.check(ctx); err != nil || !last {
+	if err := errors.Join(w.check(ctx), w.checkTaints(ctx)); err != nil {
 		return err
 	}
+	_, _ = fmt.Fprintf(s.out, "turn %d, %s: %d nodes, all as they were launched\n", turn+1, x.name, len(w.known))
+	if !last {
+		return nil
+	}
 	return w.clear(ctx)
+}
+
+// lonePod is a pod that shares its node with no other one.
+func lonePod(name string) *corev1.Pod {
+	pod := pendingPod(name, "1")
+	pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: hostPort, HostPort: hostPort}}
+	return pod
 }
 
 // allBound returns an error while a pod has no node.
@@ -147,30 +164,54 @@ func (w *takeover) check(ctx context.Context) error {
 	if err := w.List(ctx, &list); err != nil {
 		return fmt.Errorf("listing NodeClaims: %w", err)
 	}
-	var now []string
+	now := map[string]string{}
 	for i := range list.Items {
 		claim := &list.Items[i]
-		now = append(now, claim.Name)
-		if !claim.DeletionTimestamp.IsZero() {
-			return fmt.Errorf("nodeclaim %s is being deleted", claim.Name)
-		}
-		for _, c := range claim.Status.Conditions {
-			if c.Type == v1.ConditionTypeDrifted {
-				return fmt.Errorf("nodeclaim %s: condition %s is %s: %s", claim.Name, c.Type, c.Status, c.Reason)
-			}
-		}
-		for _, key := range []string{v1.NodePoolHashAnnotationKey, v1.NodePoolHashVersionAnnotationKey} {
-			if claim.Annotations[key] != pool.Annotations[key] {
-				return fmt.Errorf("nodeclaim %s: %s is %q, that of the NodePool is %q", claim.Name, key, claim.Annotations[key], pool.Annotations[key])
-			}
+		now[claim.Name] = claim.Status.ProviderID
+		if err := unchanged(claim, pool); err != nil {
+			return fmt.Errorf("nodeclaim %s: %w", claim.Name, err)
 		}
 	}
-	for _, name := range w.known {
-		if !slices.Contains(now, name) {
-			return fmt.Errorf("nodeclaim %s is gone", name)
+	for name, node := range w.known {
+		if now[name] != node {
+			return fmt.Errorf("nodeclaim %s: its node is %q, and was %q", name, now[name], node)
 		}
 	}
 	w.known = now
+	return nil
+}
+
+// unchanged returns an error if a NodeClaim has drifted, is being deleted, or lacks the hashes of its NodePool.
+func unchanged(claim *v1.NodeClaim, pool *v1.NodePool) error {
+	if !claim.DeletionTimestamp.IsZero() {
+		return errors.New("it is being deleted")
+	}
+	for _, c := range claim.Status.Conditions {
+		if c.Type == v1.ConditionTypeDrifted {
+			return fmt.Errorf("condition %s is %s: %s", c.Type, c.Status, c.Reason)
+		}
+	}
+	for _, key := range []string{v1.NodePoolHashAnnotationKey, v1.NodePoolHashVersionAnnotationKey} {
+		if claim.Annotations[key] != pool.Annotations[key] {
+			return fmt.Errorf("%s is %q, that of the NodePool is %q", key, claim.Annotations[key], pool.Annotations[key])
+		}
+	}
+	return nil
+}
+
+// checkTaints returns an error if a node has a taint of one of the controllers: all are initialized, and none is being disrupted.
+func (w *takeover) checkTaints(ctx context.Context) error {
+	var list corev1.NodeList
+	if err := w.List(ctx, &list, client.HasLabels{v1.NodePoolLabelKey}); err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	for i := range list.Items {
+		for _, taint := range list.Items[i].Spec.Taints {
+			if strings.HasPrefix(taint.Key, "karpenter.sh/") {
+				return fmt.Errorf("node %s has the taint %s", list.Items[i].Name, taint.Key)
+			}
+		}
+	}
 	return nil
 }
 
