@@ -31,7 +31,7 @@ func duration(text string) v1.NillableDuration {
 
 // TestHashGolden pins the hashes that existing clusters have stored. None may change without a new hash version.
 func TestHashGolden(t *testing.T) {
-	t.Attr("covers", "C166 N262")
+	t.Attr("covers", "C166 N262 N530")
 	if v1.NodePoolHashVersion != "v3" {
 		t.Errorf("the version is %s", v1.NodePoolHashVersion)
 	}

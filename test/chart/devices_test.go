@@ -7,7 +7,7 @@ import (
 
 // TestSwitchesOfDevices: settings.enableDRA and the gates of AWS decide whether resource claims are read, and with it what may be read.
 func TestSwitchesOfDevices(t *testing.T) {
-	t.Attr("covers", "N392 N393 N394 N401")
+	t.Attr("covers", "N392 N393 N394 N401 N543")
 	const nvidia, fabric, ignore, enable = "settings.awsFeatureGates.draNVIDIAGPU", "settings.awsFeatureGates.draEFA", "settings.ignoreDRARequests", "settings.enableDRA"
 	for _, test := range []struct {
 		set            []string
@@ -33,7 +33,7 @@ func TestSwitchesOfDevices(t *testing.T) {
 
 // TestSwitchesOfDevicesExcludeEachOther: whatever the value is, false included.
 func TestSwitchesOfDevicesExcludeEachOther(t *testing.T) {
-	t.Attr("covers", "N393 N397")
+	t.Attr("covers", "N393 N397 N543")
 	for _, test := range []struct{ set, want string }{
 		{"settings.ignoreDRARequests=false", "settings.enableDRA is mutually exclusive with settings.ignoreDRARequests: unset them, or unset settings.enableDRA"},
 		{"settings.ignoreDRARequests=true", "settings.ignoreDRARequests: unset"},

@@ -104,9 +104,15 @@ func TestAnEmptyDescription(t *testing.T) {
 }
 
 func TestKnownLimits(t *testing.T) {
+	t.Attr("covers", "N346")
 	limits := instancetype.KnownLimits()
-	if len(limits) < 1000 {
+	if len(limits) < 1401 {
 		t.Errorf("only %d types", len(limits))
+	}
+	for _, name := range []string{"c9g.large", "c9gd.metal-48xl", "hpc7g.16xlarge"} {
+		if limits[name].Interfaces == 0 || limits[name].IPv4PerInterface == 0 {
+			t.Errorf("the limits of %s are not known: %+v", name, limits[name])
+		}
 	}
 	if got, want := limits["m5.large"], (instancetype.NetworkLimits{Interfaces: 3, IPv4PerInterface: 10, BranchInterfaces: 9}); got != want {
 		t.Errorf("m5.large: %+v, want %+v", got, want)

@@ -187,6 +187,7 @@ func TestAnInstanceMayBeTakenBackBeforeItsClaimIsSeen(t *testing.T) {
 }
 
 func TestTheAgeOfMessagesIsMeasured(t *testing.T) {
+	t.Attr("covers", "N343")
 	w := newWorld(t)
 	w.send(w.state("i-1", "running"), "{}", "no JSON")
 	w.poll()
@@ -194,13 +195,18 @@ func TestTheAgeOfMessagesIsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	measured := false
 	for _, f := range families {
 		if f.GetName() != "karpenter_interruption_message_queue_duration_seconds" {
 			continue
 		}
+		measured = true
 		if h := f.Metric[0].Histogram; h.GetSampleCount() != 1 || h.GetSampleSum() != 15 {
 			t.Errorf("%d messages of %v s", h.GetSampleCount(), h.GetSampleSum())
 		}
+	}
+	if !measured {
+		t.Error("no metric of the age")
 	}
 }
 

@@ -67,6 +67,7 @@ func TestPodsThatCannotBe(t *testing.T) {
 }
 
 func TestReserved(t *testing.T) {
+	t.Attr("covers", "N316")
 	for _, test := range []struct{ key, text, want string }{
 		{"cpu", "vcpus * 33", "70m"},
 		{"cpu", "0", "0"},

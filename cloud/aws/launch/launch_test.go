@@ -81,7 +81,7 @@ func text(o launch.Order) string {
 }
 
 func TestChoose(t *testing.T) {
-	t.Attr("covers", "A263 A264 A265 A266 A267 A268 A269 A270 A271 A273 A274")
+	t.Attr("covers", "N341 N342 A263 A264 A265 A266 A267 A268 A269 A270 A271 A273 A274")
 	small := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 	gone := offer("spot", 0.1)
 	gone.Available = false
@@ -124,6 +124,17 @@ func TestChoose(t *testing.T) {
 			[]*cloud.InstanceType{kind("m5.x", offer("reserved/cr-1/default/false/1", 0.1), offer("reserved/cr-2/default/false/9", 0.1), offer("reserved/cr-3/default/false/5", 0.1))},
 			claim("reserved"), "reserved: m5.x/cr-2",
 		},
+		{"a reservation that is full", []*cloud.InstanceType{kind("m5.x", offer("reserved/cr-1/default/false/0", 0.1), offer("on-demand", 3))}, claim("on-demand reserved"), "on-demand: m5.x"},
+		{
+			"the largest one is not the one that is full",
+			[]*cloud.InstanceType{kind("m5.x", offer("reserved/cr-1/default/false/0", 0.1), offer("reserved/cr-2/default/false/1", 0.1))},
+			claim("reserved"), "reserved: m5.x/cr-2",
+		},
+		{
+			"a capacity block that is full",
+			[]*cloud.InstanceType{kind("a.x", offer("reserved/cr-1/capacity-block/false/0", 0.1), offer("on-demand", 1)), kind("b.x", offer("on-demand", 2))},
+			claim("on-demand reserved"), "on-demand: a.x b.x",
+		},
 		{"metal and accelerators", []*cloud.InstanceType{kind("p5.x", offer("on-demand", 1)), kind("m5.metal", offer("on-demand", 1)), kind("m5.metal-24xl", offer("on-demand", 1)), kind("m5.x", offer("on-demand", 3))}, claim(""), "on-demand: m5.x"},
 		{"nothing else is left", []*cloud.InstanceType{kind("p5.x", offer("on-demand", 1)), kind("m5.metal", offer("on-demand", 2))}, claim(""), "on-demand: p5.x m5.metal"},
 		{"a minimum of values", []*cloud.InstanceType{kind("p5.x", offer("on-demand", 1)), kind("m5.x", offer("on-demand", 3))}, claim("", atLeast(awsv1.LabelInstanceFamily, 2)), "on-demand: p5.x m5.x"},
@@ -149,10 +160,12 @@ func requesting(cpu string) *v1.NodeClaim {
 }
 
 func TestNothingIsLeft(t *testing.T) {
-	t.Attr("covers", "A179")
-	_, err := choose([]*cloud.InstanceType{kind("m5.x", offer("spot", 1))}, claim("on-demand"), false)
-	if !cloud.IsInsufficientCapacity(err) || !strings.Contains(err.Error(), "all requested instance types were unavailable during launch") {
-		t.Errorf("got %v", err)
+	t.Attr("covers", "A179 N342")
+	for capacityType, o := range map[string]cloud.Offering{"on-demand": offer("spot", 1), "reserved": offer("reserved/cr-1/capacity-block/false/0", 0.1)} {
+		_, err := choose([]*cloud.InstanceType{kind("m5.x", o)}, claim(capacityType), false)
+		if !cloud.IsInsufficientCapacity(err) || !strings.Contains(err.Error(), "all requested instance types were unavailable during launch") {
+			t.Errorf("%s: got %v", capacityType, err)
+		}
 	}
 }
 

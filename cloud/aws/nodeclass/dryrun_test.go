@@ -48,7 +48,7 @@ func TestTrying(t *testing.T) {
 	})
 	own := "mine"
 	t.Run("a custom profile that does not exist", func(t *testing.T) {
-		t.Attr("covers", "A153")
+		t.Attr("covers", "A153 N320")
 		w := newWorld(t)
 		w.add(func(c *awsv1.EC2NodeClass) { c.Spec.Role, c.Spec.InstanceProfile = "", &own })
 		class, result, err := w.reconcile()

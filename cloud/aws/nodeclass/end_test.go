@@ -1,6 +1,8 @@
 package nodeclass_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
@@ -180,16 +183,34 @@ func TestHash(t *testing.T) {
 		}
 	})
 	t.Run("another version", func(t *testing.T) {
-		t.Attr("covers", "A171 A172")
-		claim("plain", false, "v0")
-		claim("drifted", true, "v0")
-		w.change(func(c *awsv1.EC2NodeClass) { c.Annotations[awsv1.AnnotationHashVersion] = "v0" })
+		t.Attr("covers", "A171 A172 N327 N531")
+		claim("plain", false, "v5") // of version 1.14 of upstream
+		claim("drifted", true, "v5")
+		w.change(func(c *awsv1.EC2NodeClass) { c.Annotations[awsv1.AnnotationHashVersion] = "v5" })
+		working := w.hasher.Client
+		w.hasher.Client = interceptor.NewClient(w.client, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if o.GetName() == "plain" {
+				return errors.New("no")
+			}
+			return c.Patch(ctx, o, patch, options...)
+		}})
+		if _, err := w.hasher.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "default"}}); err == nil || w.class().Annotations[awsv1.AnnotationHashVersion] != "v5" {
+			t.Errorf("a class with a claim that is not migrated has the new version: %v, %v", err, w.class().Annotations)
+		}
+		w.hasher.Client = working
 		class := run()
 		if got := hashOf("plain"); got != class.Annotations[awsv1.AnnotationHash]+"/"+awsv1.HashVersion {
 			t.Errorf("plain: %s", got)
 		}
 		if got := hashOf("drifted"); got != "old/"+awsv1.HashVersion {
 			t.Errorf("drifted: %s", got)
+		}
+	})
+	t.Run("objects of version 1.15 of upstream", func(t *testing.T) {
+		t.Attr("covers", "N532")
+		before := w.class()
+		if now := run(); now.ResourceVersion != before.ResourceVersion || before.Annotations[awsv1.AnnotationHashVersion] != "v6" {
+			t.Errorf("the class was written: %v, then %v", before.Annotations, now.Annotations)
 		}
 	})
 }

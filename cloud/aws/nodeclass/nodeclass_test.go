@@ -37,7 +37,7 @@ type world struct {
 	t          *testing.T
 	account    *awstest.Account
 	clock      *clocktesting.FakeClock
-	client     client.Client
+	client     client.WithWatch
 	provider   *provider.Provider
 	controller *nodeclass.Controller
 	hasher     *nodeclass.Hasher
@@ -377,6 +377,46 @@ func TestWhatTheClassItselfShows(t *testing.T) {
 			})
 			w.expect(awsv1.ConditionTypeValidationSucceeded, test.want)
 		})
+	}
+}
+
+// TestTheFirstDefectIsReported has a class with all defects, which are repaired one after the other.
+func TestTheFirstDefectIsReported(t *testing.T) {
+	t.Attr("covers", "N313")
+	w := newWorld(t, evaluating)
+	w.account.Fail("DescribeCluster", "AccessDeniedException", "no", -1)
+	w.account.Fail("CreateFleet", "UnauthorizedOperation", "no", -1)
+	w.add(func(c *awsv1.EC2NodeClass) {
+		c.Spec.Tags = map[string]string{"karpenter.sh/nodepool": "x"}
+		c.Spec.SubnetSelectorTerms[0].Tags = map[string]string{"karpenter.sh/discovery": "test", "missing": "x"}
+		c.Spec.Kubelet = block(t, `{"unknown": 1, "maxPods": "vcpus *", "serializeImagePulls": false}`)
+	})
+	kubelet := func(text string) func() {
+		return func() { w.change(func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = block(t, text) }) }
+	}
+	for _, step := range []struct {
+		repair func()
+		want   string
+	}{
+		{nil, "False ClusterCIDRResolutionFailed"},
+		{func() { w.account.Recover("DescribeCluster") }, `False InvalidKubeletConfiguration: spec.kubelet: unknown field "unknown"`},
+		{kubelet(`{"maxPods": "vcpus *", "serializeImagePulls": false}`), "False KubeletExpressionInvalid"},
+		{kubelet(`{"maxPods": "vcpus - 3", "serializeImagePulls": false}`), "False DependenciesNotReady"}, // AL2023 takes any field
+		{func() {
+			w.change(func(c *awsv1.EC2NodeClass) { c.Spec.AMISelectorTerms[0].Alias = "bottlerocket@latest" })
+		}, "False UnsupportedKubeletConfiguration"},
+		{kubelet(`{"maxPods": "vcpus - 3"}`), "False DependenciesNotReady"},
+		{func() {
+			w.change(func(c *awsv1.EC2NodeClass) { delete(c.Spec.SubnetSelectorTerms[0].Tags, "missing") })
+		}, "False KubeletExpressionEvaluationFailed"},
+		{kubelet(`{"maxPods": "vcpus * 3"}`), "False TagValidationFailed"},
+		{func() { w.change(func(c *awsv1.EC2NodeClass) { c.Spec.Tags = nil }) }, "False CreateFleetAuthCheckFailed"},
+		{func() { w.account.Recover("CreateFleet"); kubelet(`{"maxPods": "vcpus * 4"}`)() }, "True"}, // the result for another block is no result for this one
+	} {
+		if step.repair != nil {
+			step.repair()
+		}
+		w.expect(awsv1.ConditionTypeValidationSucceeded, step.want)
 	}
 }
 

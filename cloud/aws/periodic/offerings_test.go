@@ -90,7 +90,7 @@ func (s *show) expect(lines string) {
 }
 
 func TestOfferingsOfAllPools(t *testing.T) {
-	t.Attr("covers", "A351")
+	t.Attr("covers", "A351 N340")
 	s := newShow(t, false, "one", "two", "broken")
 	s.types["one"] = []*cloud.InstanceType{
 		typeOf("m5.large", offering("on-demand", "a", 0.1, true), offering("spot", "a", 0.03, false), offering("spot", "b", 0.04, false), offering("reserved", "a", 0.00001, true)),

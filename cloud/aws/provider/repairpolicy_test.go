@@ -23,8 +23,7 @@ func sayPolicies(list []cloud.RepairPolicy) (out []string) {
 }
 
 func TestRepairPolicies(t *testing.T) {
-	t.Attr("covers", "N300")
-	t.Attr("covers", "N301")
+	t.Attr("covers", "N300 N301 N305 N538")
 	for reboot, action := range map[bool]string{false: "ReplaceNode", true: "RebootNode"} {
 		list := repairPolicies(reboot)
 		want := []string{

@@ -44,16 +44,16 @@ func podsOf(types map[string]*cloud.InstanceType) string {
 }
 
 func TestExpressionsForPods(t *testing.T) {
-	t.Attr("covers", "A231 N317")
+	t.Attr("covers", "A231 N316 N317 N347")
 	w := newWorld(t, "m5.large", "m5.xlarge")
 	w.Catalog.EvaluatesExpressions = true
 	w.resolve(func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = kubeletBlock(t, `{"maxPods": "vcpus * 5"}`) })
 	if got := podsOf(w.list()); got != "m5.large 10, m5.metal 480, m5.xlarge 20" {
 		t.Errorf("pods: %s", got)
 	}
-	for _, broken := range []string{"10 / (vcpus - 4)", "3 - vcpus", "vcpus * 500000000"} {
+	for broken, first := range map[string]string{"10 / (vcpus - 4)": "large", "3 - vcpus": "metal", "vcpus * 500000000": "metal"} { // in the order of their names
 		w.resolve(func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = kubeletBlock(t, `{"maxPods": "`+broken+`"}`) })
-		if types, err := w.Catalog.Types(t.Context(), w.class); err == nil || !strings.HasPrefix(err.Error(), "resolving instance type m5.") || types != nil {
+		if types, err := w.Catalog.Types(t.Context(), w.class); err == nil || !strings.HasPrefix(err.Error(), "resolving instance type m5."+first+",") || types != nil {
 			t.Errorf("%s: %d types, %v", broken, len(types), err)
 		}
 		if _, err := w.InstanceTypes(t.Context(), w.pool); err == nil {
@@ -73,6 +73,19 @@ func TestExpressionsForPods(t *testing.T) {
 	}
 }
 
+// TestUnreadableKubeletBlocks has a block that validation has not seen: no type is listed and nothing launched with defaults in its place.
+func TestUnreadableKubeletBlocks(t *testing.T) {
+	t.Attr("covers", "N315")
+	w := newWorld(t, "m5.large")
+	w.resolve(func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = kubeletBlock(t, `{"clusterDNS": "10.0.0.10"}`) })
+	if types, err := w.Catalog.Types(t.Context(), w.class); err == nil || !strings.HasPrefix(err.Error(), "parsing spec.kubelet, ") {
+		t.Errorf("%d types, %v", len(types), err)
+	}
+	if _, err := w.Create(t.Context(), w.claim()); err == nil || len(w.account.LaunchTemplates()) > 0 {
+		t.Errorf("launched with %d templates, %v", len(w.account.LaunchTemplates()), err)
+	}
+}
+
 func TestExpressionsAreOffByDefault(t *testing.T) {
 	t.Attr("covers", "A233")
 	w := newWorld(t, "m5.large")
@@ -84,7 +97,7 @@ func TestExpressionsAreOffByDefault(t *testing.T) {
 
 // TestNodesReserveWhatWasPlanned has types that differ in what they reserve, and in nothing else that nodes are told.
 func TestNodesReserveWhatWasPlanned(t *testing.T) {
-	t.Attr("covers", "A323")
+	t.Attr("covers", "A323 N316")
 	w := newWorld(t, "m5.large", "m5.xlarge")
 	w.Catalog.EvaluatesExpressions = true
 	w.resolve(func(c *awsv1.EC2NodeClass) {

@@ -97,7 +97,7 @@ func (w *world) recorded(name string) bool {
 }
 
 func TestWhatIsPassedOver(t *testing.T) {
-	t.Attr("covers", "A345")
+	t.Attr("covers", "A345 N345")
 	w := newWorld(t)
 	for name, change := range map[string]func(*v1.NodeClaim){
 		"no node":       func(c *v1.NodeClaim) { c.Status.NodeName = "" },

@@ -36,7 +36,7 @@ func build(t *testing.T, change func(*template.Input)) (string, *ec2types.Reques
 }
 
 func TestEveryInputNamesAnotherTemplate(t *testing.T) {
-	t.Attr("covers", "A290 A294")
+	t.Attr("covers", "A290 A294 N315")
 	plain, _ := build(t, nil)
 	if again, _ := build(t, nil); again != plain {
 		t.Errorf("%s and %s for the same", plain, again)

@@ -131,7 +131,7 @@ func cases(t testing.TB) map[string]userdata.Input {
 
 // TestGolden compares the rendered text, byte for byte, with testdata/*.golden.
 func TestGolden(t *testing.T) {
-	t.Attr("covers", "A311 A312 A313 A315 A317 A318 A320 A321 A324 N322")
+	t.Attr("covers", "A311 A312 A313 A315 A317 A318 A320 A321 A324 N315 N322 N323")
 	for name, in := range cases(t) {
 		t.Run(name, func(t *testing.T) {
 			result, err := userdata.Render(in)
