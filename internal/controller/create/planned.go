@@ -20,13 +20,9 @@ type PlannedPod struct {
 // It is safe for concurrent use; a nil Planned remembers nothing.
 type Planned struct {
 	mu sync.Mutex
-	// on has the pods by UID: each is planned on one NodeClaim.
-	on map[types.UID]plannedOn
-}
-
-type plannedOn struct {
-	claim string
-	pod   types.NamespacedName
+	// claims has, by UID, the NodeClaim that each pod is planned on; pods has the pods by NodeClaim.
+	claims map[types.UID]string
+	pods   map[string]map[types.UID]types.NamespacedName
 }
 
 // Put records that pods need a NodeClaim, in place of the ones that they needed before.
@@ -36,11 +32,15 @@ func (p *Planned) Put(claim string, pods ...PlannedPod) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.on == nil {
-		p.on = map[types.UID]plannedOn{}
+	if p.claims == nil {
+		p.claims, p.pods = map[types.UID]string{}, map[string]map[types.UID]types.NamespacedName{}
 	}
 	for _, pod := range pods {
-		p.on[pod.UID] = plannedOn{claim, pod.NamespacedName}
+		p.forget(pod.UID)
+		if p.pods[claim] == nil {
+			p.pods[claim] = map[types.UID]types.NamespacedName{}
+		}
+		p.claims[pod.UID], p.pods[claim][pod.UID] = claim, pod.NamespacedName
 	}
 }
 
@@ -51,9 +51,9 @@ func (p *Planned) Keep(wanted func(uid types.UID) bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for uid := range p.on {
+	for uid := range p.claims {
 		if !wanted(uid) {
-			delete(p.on, uid)
+			p.forget(uid)
 		}
 	}
 }
@@ -66,14 +66,24 @@ func (p *Planned) Take(claim string) []PlannedPod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []PlannedPod
-	for uid, on := range p.on {
-		if on.claim == claim {
-			out = append(out, PlannedPod{on.pod, uid})
-			delete(p.on, uid)
-		}
+	for uid, pod := range p.pods[claim] {
+		out = append(out, PlannedPod{pod, uid})
+		delete(p.claims, uid)
 	}
+	delete(p.pods, claim)
 	slices.SortFunc(out, func(a, b PlannedPod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
 	return out
+}
+
+func (p *Planned) forget(uid types.UID) {
+	claim, known := p.claims[uid]
+	if !known {
+		return
+	}
+	delete(p.claims, uid)
+	if delete(p.pods[claim], uid); len(p.pods[claim]) == 0 {
+		delete(p.pods, claim)
+	}
 }

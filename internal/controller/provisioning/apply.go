@@ -277,7 +277,6 @@ func (p *Provisioner) reportRejected(rejected []*model.Pod) {
 	}
 }
 
-// reference is a pod as the object of an event.
 // planned are the pods that hear about it if their NodeClaim is not launched.
 func planned(pods []*model.Pod) []create.PlannedPod {
 	var out []create.PlannedPod
@@ -287,6 +286,7 @@ func planned(pods []*model.Pod) []create.PlannedPod {
 	return out
 }
 
+// reference is a pod as the object of an event.
 func reference(pod *model.Pod) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID)}}
 }
