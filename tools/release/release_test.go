@@ -11,7 +11,9 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -90,6 +92,23 @@ func TestSameCommitGivesSameBytes(t *testing.T) {
 	}
 	checkSignature(t, one)
 	checkDownloads(t, one)
+	checkKrew(t, one)
+}
+
+// checkKrew has krew install the plugin for this machine, and runs it.
+func checkKrew(t *testing.T, dir string) {
+	t.Helper()
+	home := t.TempDir()
+	install := exec.Command("go", "-C", filepath.Join(root, "tools", "krew"), "tool", "krew", "install", "--manifest="+filepath.Join(dir, "karpenter_1.2.3_krew.yaml"),
+		"--archive="+filepath.Join(dir, "karpenter_1.2.3_linux_"+runtime.GOARCH+".tar.gz"))
+	install.Env = append(os.Environ(), "KREW_ROOT="+home, "KREW_OS=linux", "KREW_ARCH="+runtime.GOARCH, "GOFLAGS=")
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", install, err, out)
+	}
+	out, err := exec.Command(filepath.Join(home, "bin", "kubectl-karpenter"), "version").CombinedOutput()
+	if got := string(out); err != nil || got != "stub 1.2.3 version\n" {
+		t.Errorf("the installed plugin answers %q: %v", got, err)
+	}
 }
 
 // checkSignature verifies the signature of the checksums with the public key, and the checksums.
