@@ -36,6 +36,7 @@ func (t *Translator) Node(id string, node *corev1.Node, claim *v1.NodeClaim) *mo
 	if node != nil {
 		n.NodeName, n.ProviderID = node.Name, node.Spec.ProviderID
 		n.RawTaints = taints(node.Spec.Taints)
+		n.Maintenance = maintained(node)
 	}
 	if claim != nil {
 		n.ClaimName = claim.Name
@@ -164,6 +165,14 @@ func ready(node *corev1.Node) bool {
 		}
 	}
 	return false
+}
+
+// maintained reports whether well-known conditions of a Node say that it is drained or maintained. Tools of administrators set and clear them,
+// this process does not.
+func maintained(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return (c.Type == "DrainInProgress" || c.Type == "MaintenanceInProgress") && c.Status == corev1.ConditionTrue
+	})
 }
 
 // AddPods adds pods and their requests to n. Pods must be live and sorted. The anti-affinity of terminating pods counts until they

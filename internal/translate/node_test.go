@@ -55,3 +55,17 @@ func TestNodesThatReboot(t *testing.T) {
 		}
 	}
 }
+
+func TestMaintenance(t *testing.T) {
+	t.Attr("covers", "N510 N511")
+	for condition, want := range map[corev1.NodeConditionType]bool{
+		"DrainInProgress": true, "MaintenanceInProgress": true, "MaintenancePlanned": false, "Drained": false, "GracefulNodeShutdownInProgress": false,
+	} {
+		for _, status := range []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown} {
+			node := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: condition, Status: status}}}}
+			if got := New(v1.CoreLabelRules()).Node("n", node, nil).Maintenance; got != (want && status == corev1.ConditionTrue) {
+				t.Errorf("%s is %s: under maintenance %t", condition, status, got)
+			}
+		}
+	}
+}

@@ -9,7 +9,7 @@ func (s *SimulationInput) ClosedDestinations(candidates []Candidate, over func()
 	if len(candidates) == 0 {
 		return nil
 	}
-	closed, _ := s.closed(candidates)
+	closed, _ := s.closed(candidates, ForConsolidation)
 	if len(closed) == 0 {
 		return nil
 	}

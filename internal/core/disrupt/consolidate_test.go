@@ -220,6 +220,17 @@ func TestDelete(t *testing.T) {
 		busy.Disruption.LastPodEvent = noon.Add(-2 * time.Hour).UnixNano()
 		f.want(f.decide(singleNode(), 1), "delete a")
 	})
+	t.Run("no pod is moved onto a node under maintenance", func(t *testing.T) {
+		t.Attr("covers", "N511")
+		f := newFleet(t, sizes(1, onDemand))
+		f.input.OpensDestinations = true // that the administrator works on a node does not depend on consolidateAfter
+		f.node("a", onDemand, "x1", 500)
+		busy := f.node("b", onDemand, "x2", 500)
+		busy.Disruption.Consolidatable, busy.Maintenance = false, true
+		f.want(f.decide(singleNode(), 1), "")
+		busy.Maintenance = false
+		f.want(f.decide(singleNode(), 1), "delete a")
+	})
 	t.Run("pods that have not started may be placed there", func(t *testing.T) {
 		t.Attr("covers", "C410")
 		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.ConsolidateAfter = 2 * time.Hour })

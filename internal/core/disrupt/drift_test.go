@@ -231,3 +231,14 @@ func TestSingleInterleavesPools(t *testing.T) {
 		t.Errorf("timed out %t, unvisited %v; want both pools", d.TimedOut, d.Unvisited)
 	}
 }
+
+// TestDriftedNodesAreReplacedBesideAMaintainedOne: their pods do not go where an administrator works.
+func TestDriftedNodesAreReplacedBesideAMaintainedOne(t *testing.T) {
+	t.Attr("covers", "N511")
+	for maintained, want := range map[bool]string{false: "delete a", true: "replace a -> x1 on-demand"} {
+		f := newFleet(t, sizes(1, onDemand))
+		drifted(f.node("a", onDemand, "x1", 500), 1)
+		f.node("b", onDemand, "x2").Maintenance = maintained
+		f.want(f.decide(drift(), 1), want)
+	}
+}

@@ -139,6 +139,8 @@ const (
 	tolerated Code = "Tolerated"
 	// noPoolForRepair means that the node belongs to no NodePool.
 	noPoolForRepair Code = "NoPoolForRepair"
+	// underMaintenance means that an administrator drains or maintains the node.
+	underMaintenance Code = "UnderMaintenance"
 	// repairProtected means that the node's annotation forbids its repair.
 	repairProtected Code = "RepairProtected"
 	// noGracePeriodForRepair means that pods may not be evicted, and nothing limits how long they keep the node.
@@ -226,6 +228,7 @@ func Rules() []Rule {
 		{OtherResult, NoEvent, false, "A command must still be right when it is validated.", "Nothing: the next pass decides again."},
 		{tolerated, NoEvent, false, "A repair policy says how long a condition may last before the node is repaired.", "Wait, or repair the node."},
 		{noPoolForRepair, DisruptionBlocked, false, "The NodePool of a node says how many nodes are repaired at the same time, and what replaces them.", "Restore the label karpenter.sh/nodepool, or delete the NodeClaim."},
+		{underMaintenance, NoEvent, false, "The condition DrainInProgress or MaintenanceInProgress of the node is True: an administrator takes care of it.", "Wait, or clear the condition."},
 		{repairProtected, DisruptionBlocked, false, "The annotation on the node forbids its repair.", "Remove the annotation karpenter.sh/do-not-repair from the node."},
 		{noGracePeriodForRepair, DisruptionBlocked, false, "Pods that may not be evicted must not keep a node that is being repaired without end.", "Set terminationGracePeriod of the NodePool for future nodes, or remove what protects the pods."},
 		{tooManyUnhealthy, DisruptionBlocked, false, "While more than 20% of the nodes of a pool are unhealthy, the cause is more likely elsewhere.", "Look for what the nodes have in common, such as the network."},
@@ -339,6 +342,8 @@ func (o Obstacle) repair() string {
 		return "conditions of the node are tolerated for some time"
 	case noPoolForRepair:
 		return "repair requires a NodePool to construct and budget a safe replacement"
+	case underMaintenance:
+		return "node is drained or maintained by an administrator"
 	case repairProtected:
 		return `repair is blocked through the "karpenter.sh/do-not-repair" annotation`
 	case noGracePeriodForRepair:

@@ -98,6 +98,8 @@ func filterRepair(c Candidate) Code {
 	switch {
 	case c.Repair == nil:
 		return tolerated
+	case c.Node.Maintenance:
+		return underMaintenance
 	case c.Node.Disruption.DoNotRepair:
 		return repairProtected
 	case c.InBackoff:

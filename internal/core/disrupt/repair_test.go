@@ -98,6 +98,16 @@ func TestTheAnnotationDoNotRepair(t *testing.T) {
 	}
 }
 
+func TestNodesUnderMaintenanceAreNotRepaired(t *testing.T) {
+	t.Attr("covers", "N511")
+	n := unhealthy(t, node("a", func(n *model.Node) { n.Maintenance = true }), "Hanging", time.Minute)
+	candidates, _ := qualifyInput(n).Unhealthy()
+	_, refused := Repair().FilterNodes(candidates)
+	if !cmp.Equal(codes(refused), []Code{underMaintenance}) || refused[0].Code.Event() != NoEvent {
+		t.Errorf("refused %v", refused)
+	}
+}
+
 func TestWhenPodsKeepANodeFromRepair(t *testing.T) {
 	t.Attr("covers", "N020")
 	t.Attr("covers", "N025")

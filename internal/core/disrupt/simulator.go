@@ -53,9 +53,7 @@ func (s *SimulationInput) Simulator(candidates []Candidate, kind Simulation) *Si
 	sim := &Simulator{input: s, types: map[string]map[string]*catalog.InstanceType{}, leaving: map[string]bool{}}
 	p := s.Problem
 	p.Options.DisableRepacking = kind == ForConsolidation
-	if kind == ForConsolidation {
-		p.Cordoned, p.CordonExempt = s.closed(candidates)
-	}
+	p.Cordoned, p.CordonExempt = s.closed(candidates, kind)
 	for _, pod := range p.Pods {
 		sim.leaving[pod.UID] = pod.Node != ""
 	}
@@ -101,21 +99,14 @@ func (s *SimulationInput) podsToMove(c Candidate) []*model.Pod {
 	return out
 }
 
-// closed are the nodes that are within the consolidateAfter of their pool, and the pods that may be placed there nevertheless:
-// those that do not run yet, and those of nodes being deleted.
+// closed are the nodes that are under maintenance and, for consolidation, those within the consolidateAfter of their pool, and the pods that
+// may be placed there nevertheless: those that do not run yet, and those of nodes being deleted.
 //
 // Source: disruption specification, scheduling simulation, destination protection.
-func (s *SimulationInput) closed(candidates []Candidate) (nodes, exempt map[string]bool) {
-	if s.OpensDestinations {
-		return nil, nil
-	}
+func (s *SimulationInput) closed(candidates []Candidate, kind Simulation) (nodes, exempt map[string]bool) {
 	nodes, exempt = map[string]bool{}, map[string]bool{}
 	for _, n := range s.Problem.Nodes {
-		pool, ok := s.Pools[n.Pool]
-		if !n.Managed || !ok || pool.Static || pool.ConsolidationDisabled || !pool.Usable || pool.ConsolidateAfter <= 0 || n.Disruption.LastPodEvent == 0 {
-			continue
-		}
-		if s.Now.UnixNano()-n.Disruption.LastPodEvent < pool.ConsolidateAfter.Nanoseconds() {
+		if n.Maintenance || kind == ForConsolidation && !s.OpensDestinations && s.unsettled(n) {
 			nodes[n.ID] = true
 		}
 	}
@@ -133,6 +124,15 @@ func (s *SimulationInput) closed(candidates []Candidate) (nodes, exempt map[stri
 		}
 	}
 	return nodes, exempt
+}
+
+// unsettled reports whether a node is within the consolidateAfter of its pool.
+func (s *SimulationInput) unsettled(n *model.Node) bool {
+	pool, ok := s.Pools[n.Pool]
+	if !n.Managed || !ok || pool.Static || pool.ConsolidationDisabled || !pool.Usable || pool.ConsolidateAfter <= 0 || n.Disruption.LastPodEvent == 0 {
+		return false
+	}
+	return s.Now.UnixNano()-n.Disruption.LastPodEvent < pool.ConsolidateAfter.Nanoseconds()
 }
 
 // Outcome is the result of a simulation without some nodes.

@@ -57,6 +57,8 @@ type Node struct {
 	// Rebooting is set from the request of a reboot until the node is ready again.
 	Rebooting bool
 	Ready     bool
+	// Maintenance is set while conditions of the Node say that an administrator drains or maintains it.
+	Maintenance bool
 	// Deleting is set as soon as the node is marked for deletion by any controller or user.
 	Deleting bool
 	// NominatedUntil is when the last nomination by a scheduling result ends, in nanoseconds since the epoch; 0 for none.
