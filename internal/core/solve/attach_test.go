@@ -49,7 +49,7 @@ func TestAttachLimitsOfInstanceTypes(t *testing.T) {
 		want  string
 		cause unschedulable.Code
 	}{
-		{name: "the fleet is launched in one pass", pods: using(8, "d", single), want: "large 4, large 4"},
+		{name: "the fleet is launched in one pass", pods: using(8, "d", single), want: "small 2, small 2, small 2, small 2"},
 		{name: "a driver that no type lists has no limit", pods: using(8, "other", single), want: "small 8"},
 		{name: "a claim that pods share counts once", pods: using(8, "d", func(int) string { return "ns/shared" }), want: "small 8"},
 		{name: "the node does not report anything yet", pods: using(2, "d", single), node: node(nil), want: "n 2"},

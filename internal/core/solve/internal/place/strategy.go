@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/karpenter-anew/karpenter/internal/core/lp"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
@@ -34,6 +33,9 @@ const (
 	// for others.
 	OwnFit
 )
+
+// negligible is the largest increase of a price that is rounding.
+const negligible = 1e-9
 
 // DomainOrder is the order of domains that are equally full.
 type DomainOrder int
@@ -179,9 +181,9 @@ func costOn(s *Placer, b compile.Bin, c *compile.Class, lv *compile.Level, o Opt
 	cost = on.PriceWith(&s.Offer) - on.Price()
 	switch s.strategy.Fit {
 	case FreeFit:
-		return cost, cost <= lp.Negligible
+		return cost, cost <= negligible
 	case OwnFit:
-		return cost, cost <= lp.Negligible || slices.ContainsFunc(on.Batches, func(f compile.Batch) bool { return f.Class() == c })
+		return cost, cost <= negligible || slices.ContainsFunc(on.Batches, func(f compile.Batch) bool { return f.Class() == c })
 	default:
 		return cost, cost <= priceAlone(s, c)
 	}
