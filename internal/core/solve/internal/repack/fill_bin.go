@@ -9,8 +9,12 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
 
-// none is the index of nothing.
-const none = -1
+const (
+	// none is the index of nothing.
+	none = -1
+	// manySegments is from how many segments on it takes long to look at all of them for every bin.
+	manySegments = 4096
+)
 
 // fillScratch is scratch memory for filling a bin.
 type fillScratch struct {
@@ -145,14 +149,14 @@ type exclusion struct {
 	port  model.HostPort
 }
 
-// separateBins is how many bins the pods that exclude each other need at least, of those that may join the lead. It is counted again whenever
-// capacity is priced.
+// separateBins is how many bins the pods that exclude each other need at least, of those that may join the lead. Where these are in many segments,
+// it is counted again only when capacity is priced.
 func (rp *repacker) separateBins() float64 {
 	key := [2]*compatibilityGroup{rp.bin.lead.group, rp.bin.companions}
 	if most, known := rp.separate[key]; known {
 		return most
 	}
-	empty, most := rp.nextHost, 1.0
+	empty, most, segments := rp.nextHost, 1.0, 0
 	bins := map[exclusion]float64{}
 	add := func(e exclusion, n float64) {
 		bins[e] += n
@@ -162,6 +166,7 @@ func (rp *repacker) separateBins() float64 {
 		if !p.selfExclusive || p.pods == 0 || !rp.compatible(p.group) {
 			continue
 		}
+		segments += len(p.segments)
 		for i := range p.segments {
 			st := &p.segments[i]
 			pods := float64(len(st.pods))
@@ -175,7 +180,9 @@ func (rp *repacker) separateBins() float64 {
 			}
 		}
 	}
-	rp.separate[key] = most
+	if segments > manySegments {
+		rp.separate[key] = most
+	}
 	return most
 }
 
