@@ -170,7 +170,7 @@ func TestDelete(t *testing.T) {
 			used   int
 			want   string
 		}{
-			"the driver has room":                      {volume.Limits{"d": 2}, 1, "delete a"},
+			"the driver has capacity":                  {volume.Limits{"d": 2}, 1, "delete a"},
 			"the driver is at its limit":               {volume.Limits{"d": 2}, 2, ""},
 			"the driver is required and not installed": {volume.Limits{}, 0, ""},
 		} {
