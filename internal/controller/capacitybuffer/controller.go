@@ -45,7 +45,7 @@ const (
 )
 
 // newSpec leaves out changes of status and metadata only.
-var newSpec = predicate.GenerationChangedPredicate{}
+type newSpec = predicate.GenerationChangedPredicate
 
 // Controller is the controller capacitybuffer.
 type Controller struct {
@@ -65,12 +65,12 @@ func New(buffers *Buffers, trigger func(id string)) *Controller {
 func (c *Controller) Register(m manager.Manager) error {
 	b := builder.ControllerManagedBy(m).
 		Named(name).
-		For(&v1beta1.CapacityBuffer{}, builder.WithPredicates(newSpec)).
+		For(&v1beta1.CapacityBuffer{}, builder.WithPredicates(newSpec{})).
 		Watches(&corev1.PodTemplate{}, handler.EnqueueRequestsFromMapFunc(c.ofTemplate))
 	for _, kind := range buffer.ScalableKinds() {
 		workload := &metav1.PartialObjectMetadata{}
 		workload.SetGroupVersionKind(kind)
-		b = b.Watches(workload, handler.EnqueueRequestsFromMapFunc(c.ofWorkload(kind.Kind)), builder.WithPredicates(newSpec))
+		b = b.Watches(workload, handler.EnqueueRequestsFromMapFunc(c.ofWorkload(kind.Kind)), builder.WithPredicates(newSpec{}))
 	}
 	return b.
 		WithOptions(controller.Options{

@@ -62,7 +62,7 @@ func TestOnlyANewSpecOfAWorkloadWakes(t *testing.T) {
 	of := func(generation int64) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: generation}}
 	}
-	p := newSpec
+	p := newSpec{}
 	if !p.Create(event.CreateEvent{Object: of(1)}) || !p.Delete(event.DeleteEvent{Object: of(1)}) || !p.Update(event.UpdateEvent{ObjectOld: of(1), ObjectNew: of(2)}) {
 		t.Error("creation, deletion or a new generation of a workload is not seen")
 	}
