@@ -18,7 +18,7 @@ import (
 // demoCommand shows the controller at work in a cluster in memory.
 type demoCommand struct {
 	Pods    int    `help:"Number of one-CPU pods, at most 2000." default:"100"`
-	Scene   string `help:"Show this in place of provisioning: consolidation, drift, expiry, repair or legacy-repair."`
+	Scene   string `help:"Show this in place of provisioning: consolidation, drift, expiry, repair, legacy-repair, reboot or gang."`
 	Catalog string `help:"Instance types of the simulated cloud: generic, or CLOUD/REGION for those of a region." default:"generic"`
 	Stay    bool   `help:"Start the cluster and the controller, and keep both until Ctrl-C, for kubectl."`
 	Listen  string `help:"Loopback address of the API server." default:"127.0.0.1:0"`

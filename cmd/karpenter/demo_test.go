@@ -50,7 +50,7 @@ func TestDemoRunsPodsInMemory(t *testing.T) {
 func TestDemoRefusesBadValues(t *testing.T) {
 	for arg, want := range map[string]string{
 		"--pods=0":              "--pods is 0; it must be between 1 and 2000",
-		"--scene=comedy":        `--scene is "comedy"; it must be one of consolidation, drift, expiry, repair, legacy-repair, reboot`,
+		"--scene=comedy":        `--scene is "comedy"; it must be one of consolidation, drift, expiry, repair, legacy-repair, reboot, gang`,
 		"--listen=0.0.0.0:8443": "not on the loopback interface",
 		"--listen=here":         "want one such as 127.0.0.1:0",
 		"--catalog=gcp/moon":    "gcp/moon",

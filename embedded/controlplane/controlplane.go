@@ -76,6 +76,7 @@ func Start(ctx context.Context, listen string) (*ControlPlane, error) {
 	}
 	r, err := registry.New(registry.Options{
 		Now: time.Now, UID: uuid.NewUUID, Suffix: func() string { return utilrand.String(5) }, History: history,
+		GenericWorkload: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting the API server: %w", err)

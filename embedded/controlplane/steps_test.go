@@ -48,6 +48,7 @@ func newWorld(t *testing.T) *world {
 	}
 	r, err := registry.New(registry.Options{
 		Now: func() time.Time { return w.now }, UID: func() types.UID { return types.UID("uid-" + unique()) }, Suffix: unique, History: 1000,
+		GenericWorkload: true,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,8 @@
 // plan without NodePools; kube-scheduler itself is too large for this binary.
 //
 // What it does not do: it does not score nodes, but fills them; it does not preempt, so that priority only orders the queue; it provisions no volumes;
-// it allocates no devices; it reads no profiles or extenders. Pods of DaemonSets go to their node if its resources and taints allow it.
+// it allocates no devices; it reads no profiles or extenders; it sets no conditions of PodGroups. As many pods of a gang as it needs are bound in
+// one step, or none. Pods of DaemonSets go to their node if its resources and taints allow it.
 package scheduler
 
 import (
@@ -13,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,8 +43,13 @@ func (s *Scheduler) Step(ctx context.Context, v *view.View) error {
 	if err != nil {
 		return err
 	}
+	groups, err := view.List[schedulingv1beta1.PodGroup](v)
+	if err != nil {
+		return err
+	}
 	pending := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !waits(pod) })
-	now := identify(pods, nodes)
+	pending = complete(pending, pods, groups)
+	now := identify(pods, nodes, groups)
 	if len(pending) == 0 || now == s.tried {
 		return nil
 	}
@@ -67,9 +74,12 @@ func waits(pod *corev1.Pod) bool {
 		pod.Spec.SchedulerName == corev1.DefaultSchedulerName && !podrules.Terminal(pod)
 }
 
-// identify hashes what placements depend on: the nodes, and which pods wait or use them.
-func identify(pods []*corev1.Pod, nodes []*corev1.Node) uint64 {
+// identify hashes what placements depend on: the nodes, which pods wait or use them, and their groups.
+func identify(pods []*corev1.Pod, nodes []*corev1.Node, groups []*schedulingv1beta1.PodGroup) uint64 {
 	hash := fnv.New64a()
+	for _, group := range groups {
+		_, _ = fmt.Fprintln(hash, group.UID, group.ResourceVersion)
+	}
 	for _, node := range nodes {
 		_, _ = fmt.Fprintln(hash, node.UID, node.ResourceVersion)
 	}
@@ -124,7 +134,7 @@ func inputs(v *view.View, nodes []*corev1.Node) ([]client.Object, error) {
 	}
 	for _, add := range []func(*view.View, []client.Object) ([]client.Object, error){
 		all[corev1.Namespace], all[corev1.PersistentVolumeClaim], all[corev1.PersistentVolume], all[storagev1.StorageClass], all[storagev1.CSINode],
-		all[appsv1.ReplicaSet], all[appsv1.StatefulSet],
+		all[appsv1.ReplicaSet], all[appsv1.StatefulSet], all[schedulingv1beta1.PodGroup],
 	} {
 		var err error
 		if objects, err = add(v, objects); err != nil {

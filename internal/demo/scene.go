@@ -33,6 +33,8 @@ type Scene struct {
 	Name string
 	// Flags are what the controller is started with beside the usual ones.
 	Flags []string
+	// Gates and APIs are the feature gates and APIs of Kubernetes that the scene needs beside the usual ones. The cluster in memory has them.
+	Gates, APIs []string
 	// Lines are the messages of the controller's log that are shown as they come.
 	Lines []string
 	// Perform runs it and returns the figures for the last line. It fails if the expected behavior does not show.
@@ -49,6 +51,7 @@ func Scenes() []Scene {
 		repairScene(),
 		legacyRepairScene(),
 		rebootScene(),
+		gangScene(),
 	}
 }
 

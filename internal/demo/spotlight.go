@@ -45,7 +45,7 @@ func (s *Spotlight) Count(message string) int {
 // brief is a log line with those of its fields that say what happened to what.
 func brief(message string, fields map[string]any) string {
 	parts := []string{message}
-	for _, key := range []string{"command", "reason", "Node", "NodeClaim", "instance-type", "expire-after", "condition"} {
+	for _, key := range []string{"command", "reason", "Node", "NodeClaim", "instance-type", "expire-after", "condition", "nodeclaims", "pods", "error"} {
 		if value := fields[key]; value != nil {
 			parts = append(parts, key+"="+show(value))
 		}

@@ -5,6 +5,7 @@ package crdtest
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -15,13 +16,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// Server runs an API server for the length of the test, and returns how to reach it.
-func Server(t *testing.T, definitions []*apiextensionsv1.CustomResourceDefinition) *rest.Config {
+// Server runs an API server for the length of the test, and returns how to reach it. flags are added to its command line, as NAME=VALUE.
+func Server(t *testing.T, definitions []*apiextensionsv1.CustomResourceDefinition, flags ...string) *rest.Config {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Fatal("KUBEBUILDER_ASSETS is not set: this test needs a directory with the programs kube-apiserver and etcd; run \"make test\", which builds them")
 	}
 	environment := &envtest.Environment{CRDs: definitions}
+	for _, flag := range flags {
+		name, value, _ := strings.Cut(flag, "=")
+		environment.ControlPlane.GetAPIServer().Configure().Append(name, value)
+	}
 	config, err := environment.Start()
 	if err != nil {
 		t.Fatalf("starting the API server: %v", err)

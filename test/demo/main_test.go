@@ -23,7 +23,7 @@ func TestUnknownSceneListsTheScenes(t *testing.T) {
 	if err == nil {
 		t.Fatal("it was accepted")
 	}
-	for _, want := range []string{`"comedy"`, "consolidation, drift, expiry, repair, legacy-repair, reboot"} {
+	for _, want := range []string{`"comedy"`, "consolidation, drift, expiry, repair, legacy-repair, reboot, gang"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q lacks %q", err, want)
 		}
@@ -31,7 +31,7 @@ func TestUnknownSceneListsTheScenes(t *testing.T) {
 }
 
 func TestSceneOf(t *testing.T) {
-	for _, name := range []string{"", "consolidation", "drift", "expiry", "repair", "legacy-repair"} {
+	for _, name := range []string{"", "consolidation", "drift", "expiry", "repair", "legacy-repair", "reboot", "gang"} {
 		s, err := parse([]string{"-scene=" + name}, &bytes.Buffer{})
 		if err != nil {
 			t.Errorf("scene %q: %v", name, err)

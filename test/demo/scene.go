@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/demo"
 )
@@ -39,4 +40,17 @@ func sceneOf(s settings) scene {
 		one, _ = demo.SceneNamed("")
 	}
 	return scene{Scene: one}
+}
+
+// clusterFlags are the flags of the launcher for what the selected scene needs of the control plane.
+func clusterFlags(s settings) []string {
+	var flags []string
+	one := sceneOf(s)
+	if len(one.Gates) > 0 {
+		flags = append(flags, "--feature-gates="+strings.Join(one.Gates, ","))
+	}
+	if len(one.APIs) > 0 {
+		flags = append(flags, "--runtime-config="+strings.Join(one.APIs, ","))
+	}
+	return flags
 }

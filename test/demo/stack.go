@@ -44,7 +44,7 @@ func startStack(ctx context.Context, s settings, log io.Writer, said func(string
 		}
 	}
 	start := time.Now()
-	cluster, err := controlplane.Start(ctx, s.launcher, os.Stderr)
+	cluster, err := controlplane.Start(ctx, s.launcher, os.Stderr, clusterFlags(s)...)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 // start runs an API server in memory on a loopback port.
-func start(t *testing.T) (*front.Server, string) {
+func start(t *testing.T, genericWorkload bool) (*front.Server, string) {
 	t.Helper()
 	next := 0
 	r, err := registry.New(registry.Options{
@@ -42,7 +42,7 @@ func start(t *testing.T) (*front.Server, string) {
 			next++
 			return fmt.Sprintf("%05d", next)
 		},
-		History: 1000,
+		History: 1000, GenericWorkload: genericWorkload,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -53,33 +53,47 @@ func start(t *testing.T) (*front.Server, string) {
 	return s, listener.URL
 }
 
+// gates are the directories of scenarios with the feature gate that their servers need.
+var gates = []struct {
+	dir             string
+	genericWorkload bool
+	flags           []string
+}{
+	{"testdata", false, nil},
+	{"testdata/generic-workload", true, []string{"feature-gates=GenericWorkload=true", "runtime-config=scheduling.k8s.io/v1beta1=true"}},
+}
+
 func TestScenarios(t *testing.T) {
-	_, url := start(t)
-	for _, s := range load(t) {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			s.check(t, s.run(t, newTarget(url, nil)))
-		})
+	for _, gate := range gates {
+		_, url := start(t, gate.genericWorkload)
+		for _, s := range load(t, gate.dir) {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				s.check(t, s.run(t, newTarget(url, nil)))
+			})
+		}
 	}
 }
 
 // TestKubeAPIServerAgrees runs the scenarios against kube-apiserver, whose answers are right.
 func TestKubeAPIServerAgrees(t *testing.T) {
-	config := crdtest.Server(t, nil)
-	trust, err := rest.TLSConfigFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	to := newTarget(strings.TrimRight(config.Host, "/"), trust)
-	for _, s := range load(t) {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			got := s.run(t, to)
-			if *update {
-				s.record(t, got)
-			} else {
-				s.check(t, got)
-			}
-		})
+	for _, gate := range gates {
+		config := crdtest.Server(t, nil, gate.flags...)
+		trust, err := rest.TLSConfigFor(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := newTarget(strings.TrimRight(config.Host, "/"), trust)
+		for _, s := range load(t, gate.dir) {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				got := s.run(t, to)
+				if *update {
+					s.record(t, got)
+				} else {
+					s.check(t, got)
+				}
+			})
+		}
 	}
 }

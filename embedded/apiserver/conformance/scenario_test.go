@@ -46,9 +46,10 @@ var (
 	headerLine = regexp.MustCompile(`(?m)^header: (\S+)$`)
 )
 
-func load(t *testing.T) []scenario {
+// load reads the scenarios of a directory.
+func load(t *testing.T, dir string) []scenario {
 	t.Helper()
-	paths, err := filepath.Glob("testdata/*.txtar")
+	paths, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no scenarios: %v", err)
 	}

@@ -120,6 +120,9 @@ func handle(r *registry.Registry, req *http.Request, t target) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	if t.kind.Deprecation != "" {
+		ask.Warnings = append(ask.Warnings, t.kind.Deprecation)
+	}
 	var out answer
 	switch t.subresource {
 	case "":

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -40,7 +41,7 @@ type builtin struct {
 	plural     string
 	short      []string
 	categories []string
-	// flags: n namespaced, s status, g generation, c created by an update, v updates name a version
+	// flags: n namespaced, s status, g generation, c created by an update, v updates name a version, w only with the feature gate GenericWorkload
 	flags  string
 	scale  *ScalePaths
 	name   func(name string, prefix bool) []string
@@ -79,11 +80,14 @@ func on2[T any](f func(object, old *T, status bool) field.ErrorList) func(object
 	}
 }
 
-// Builtins returns the built-in kinds.
-func Builtins() ([]*Kind, error) {
+// Builtins returns the built-in kinds, with those of the feature gate GenericWorkload if it is on.
+func Builtins(genericWorkload bool) ([]*Kind, error) {
 	typed := applyconfigurations.NewTypeConverter(Scheme())
 	var out []*Kind
 	for _, row := range builtins() {
+		if strings.Contains(row.flags, "w") && !genericWorkload {
+			continue
+		}
 		k := row.compile()
 		k.typed = typed
 		if row.version.Group == apiextensionsv1.GroupName {
@@ -123,6 +127,8 @@ func builtins() []builtin {
 		{version: coordinationv1.SchemeGroupVersion, kind: "Lease", plural: "leases", flags: "ncv", hooks: leaseHooks()},
 		{version: policyv1.SchemeGroupVersion, kind: "PodDisruptionBudget", plural: "poddisruptionbudgets", short: []string{"pdb"}, flags: "nsgv", hooks: budgetHooks()},
 		{version: schedulingv1.SchemeGroupVersion, kind: "PriorityClass", plural: "priorityclasses", short: []string{"pc"}, flags: "g", hooks: priorityClassHooks()},
+		{version: schedulingv1beta1.SchemeGroupVersion, kind: "PodGroup", plural: "podgroups", flags: "nsw", hooks: podGroupHooks()},
+		{version: schedulingv1beta1.SchemeGroupVersion, kind: "Workload", plural: "workloads", flags: "nw"},
 		{version: storage, kind: "CSINode", plural: "csinodes", flags: "v", hooks: csiNodeHooks()},
 		{version: storage, kind: "VolumeAttachment", plural: "volumeattachments", flags: "sv", hooks: attachmentHooks()},
 		{version: storage, kind: "StorageClass", plural: "storageclasses", short: []string{"sc"}, hooks: storageClassHooks()},
@@ -144,6 +150,7 @@ func (b builtin) compile() *Kind {
 			return object
 		},
 	}
+	k.Deprecation = deprecation(k.New(), b.kind, b.version.String())
 	if k.ValidateName == nil {
 		k.ValidateName = validation.NameIsDNSSubdomain
 	}

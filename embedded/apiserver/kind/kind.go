@@ -41,6 +41,8 @@ type Kind struct {
 	Generation bool
 	// CreatedByUpdate: an update of an object that does not exist creates it.
 	CreatedByUpdate bool
+	// Deprecation is a warning with each answer; empty if there is none.
+	Deprecation string
 	// Versioned: an update must name the resource version that it replaces.
 	Versioned bool
 	// New returns an empty typed object of a built-in kind; nil for a custom resource.

@@ -146,9 +146,10 @@ func (r *Registry) checkNamespace(k *kind.Kind, namespace, name string) error {
 	return nil
 }
 
-// admit does what the admission plugin Priority does to new pods.
+// admit does what the admission plugin Priority does to new pods and PodGroups.
 func (r *Registry) admit(k *kind.Kind, object *unstructured.Unstructured) error {
-	if k.Kind != "Pod" || k.Group != "" {
+	isGroup := k.Kind == "PodGroup" && k.Group == schedulingv1.GroupName
+	if !isGroup && (k.Kind != "Pod" || k.Group != "") {
 		return nil
 	}
 	name, _, _ := unstructured.NestedString(object.Object, "spec", "priorityClassName")
@@ -162,6 +163,10 @@ func (r *Registry) admit(k *kind.Kind, object *unstructured.Unstructured) error 
 			fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", sent, class.value))
 	}
 	if spec == nil {
+		return nil
+	}
+	if isGroup {
+		spec["priority"] = class.value
 		return nil
 	}
 	if sent, ok := spec["preemptionPolicy"].(string); ok && sent != class.policy {

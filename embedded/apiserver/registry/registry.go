@@ -33,6 +33,8 @@ type Options struct {
 	Suffix func() string
 	// History is the number of changes that watches can go back; at least 1.
 	History int
+	// GenericWorkload serves PodGroups and Workloads, as the feature gate of this name does.
+	GenericWorkload bool
 }
 
 // Registry serves the kinds of Kubernetes in its table, and those of CustomResourceDefinitions that are created.
@@ -71,7 +73,7 @@ func New(options Options) (*Registry, error) {
 		options: options, store: store.New(options.History),
 		kinds: map[schema.GroupVersionResource]*kind.Kind{}, stored: map[schema.GroupResource]*kind.Kind{},
 	}
-	builtins, err := kind.Builtins()
+	builtins, err := kind.Builtins(options.GenericWorkload)
 	if err != nil {
 		return nil, fmt.Errorf("building the table of kinds: %w", err)
 	}
