@@ -21,6 +21,7 @@ type planSettings struct {
 	ConsolidateAfterScope options.ConsolidateAfterScope `name:"consolidate-after-scope" envvar:"CONSOLIDATE_AFTER_SCOPE" default:"SourceAndDestination" help:"For explain, what a node is spared within its consolidateAfter: being consolidated (Source), or receiving pods as well (SourceAndDestination)."`
 	SchedulerConfig       options.SchedulerConfig       `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
 	IgnoreDRARequests     bool                          `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Reject pods with resource claims (${default}); =false allocates devices to them."`
+	PodGroups             options.PodGroupPolicy        `name:"pod-groups" envvar:"POD_GROUPS" default:"Auto" help:"Place the pods of a PodGroup together (Auto), or each pod as if it had no group (Ignore)."`
 	FeatureGates          options.GateChanges           `name:"feature-gates" envvar:"FEATURE_GATES" placeholder:"GATE=BOOL,..." help:"Feature gates to change. ReservedCapacity, NodeOverlay, CapacityBuffer, TaintTolerationComparisonOperators and, for explain, SpotToSpotConsolidation have an effect."`
 
 	ControllerNamespace string `name:"controller-namespace" placeholder:"NAMESPACE" help:"Namespace of the controller whose published settings are used; otherwise all namespaces are searched."`
@@ -43,6 +44,7 @@ func (p *planSettings) simulation() simulation.Options {
 		Preferences:         simulation.PreferencePolicy(p.PreferencePolicy),
 		BestEffortMinValues: p.MinValuesPolicy == options.MinValuesBestEffort,
 		AllocateDevices:     !p.IgnoreDRARequests,
+		IgnorePodGroups:     p.PodGroups == options.PodGroupsIgnore,
 		DefaultSpread:       p.SchedulerConfig.DefaultConstraints(),
 		SpotToSpot:          gates.SpotToSpotConsolidation,
 		OpensDestinations:   p.ConsolidateAfterScope == options.ConsolidateAfterSource,

@@ -124,7 +124,7 @@ func TestOnlySettingsOfPlansArePublished(t *testing.T) {
 		"TerminateFirstDrift=false,TerminateFirstRepair=false,PodDeletionCostManagement=false,LegacyProvisioner=false,TaintTolerationComparisonOperators=false"
 	want := map[string]string{
 		"version": "1.2.3", "commit": "abc1234", "cloud-provider": "kwok", "catalog": "aws/us-east-1", "feature-gates": gates,
-		"preference-policy": "Ignore", "min-values-policy": "Strict", "consolidate-after-scope": "SourceAndDestination", "ignore-dra-requests": "true", "batch-max-duration": "10s", "batch-idle-duration": "1s",
+		"preference-policy": "Ignore", "min-values-policy": "Strict", "consolidate-after-scope": "SourceAndDestination", "ignore-dra-requests": "true", "pod-groups": "Auto", "batch-max-duration": "10s", "batch-idle-duration": "1s",
 		"scheduler-config": "podTopologySpread:\n  defaultConstraints:\n  - maxSkew: 1\n    topologyKey: zone\n    whenUnsatisfiable: ScheduleAnyway\n",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

@@ -32,6 +32,7 @@ func (o *Options) Published(of map[string]string) (map[string]string, error) {
 		"min-values-policy":       string(o.Scheduling.MinValuesPolicy),
 		"consolidate-after-scope": string(o.Scheduling.ConsolidateAfterScope),
 		"ignore-dra-requests":     strconv.FormatBool(o.Scheduling.IgnoreDRARequests),
+		"pod-groups":              string(o.Scheduling.PodGroups),
 		"batch-max-duration":      o.Scheduling.BatchMaxDuration.String(),
 		"batch-idle-duration":     o.Scheduling.BatchIdleDuration.String(),
 	}

@@ -51,6 +51,8 @@ type Options struct {
 	BestEffortMinValues bool
 	// AllocateDevices allocates devices to resource claims; otherwise pods that have any are rejected.
 	AllocateDevices bool
+	// IgnorePodGroups places each pod as if it had no group.
+	IgnorePodGroups bool
 	// DefaultSpread are the spread constraints of pods whose spec has none.
 	DefaultSpread []corev1.TopologySpreadConstraint
 	// CompareTolerations lets tolerations with the operators Lt and Gt tolerate taints.
@@ -184,7 +186,9 @@ func gather(objects []client.Object, c cloud.Cloud, opts Options) *clusterObject
 	})
 	store := cluster.NewStore(c, t)
 	store.Devices.Track()
-	store.PodGroups.Track()
+	if !opts.IgnorePodGroups {
+		store.PodGroups.Track()
+	}
 	store.DefaultSpread.Set(opts.DefaultSpread)
 	w := &clusterObjects{
 		cloud:       c,
