@@ -115,10 +115,15 @@ func WaitingForEviction(pod *corev1.Pod, now time.Time) bool {
 	return Drainable(pod, now) && !Terminal(pod)
 }
 
-// Provisionable reports whether the pod asks for capacity: kube-scheduler has tried it and found no place, and it is
-// not about to preempt. For the pods of a PodGroup, kube-scheduler 1.37 reports an error instead if the cluster has no node.
+// Provisionable reports whether the pod asks for capacity, whatever the nodes are: it is unplaced, and not nominated to a node.
 func Provisionable(pod *corev1.Pod) bool {
-	if pod.Spec.NodeName != "" || pod.Status.NominatedNodeName != "" || OwnedByDaemonSet(pod) || OwnedByNode(pod) {
+	return pod.Status.NominatedNodeName == "" && Unplaced(pod)
+}
+
+// Unplaced reports whether kube-scheduler has tried the pod and found no place. For the pods of a PodGroup, kube-scheduler 1.37 reports an error
+// instead if the cluster has no node. A pod that is nominated to a node asks for capacity only if this node cannot take it.
+func Unplaced(pod *corev1.Pod) bool {
+	if pod.Spec.NodeName != "" || OwnedByDaemonSet(pod) || OwnedByNode(pod) {
 		return false
 	}
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {

@@ -38,7 +38,7 @@ func (v *Volumes) setDriver(name string, required bool) {
 		delete(v.storage.required, name)
 	}
 	for _, pod := range v.storage.claimants {
-		v.store.putPod(v.store.translate(pod), podrules.Provisionable(pod))
+		v.store.putPod(v.store.translate(pod), podrules.Unplaced(pod))
 	}
 	for id := range v.store.entries {
 		v.store.dirty[id] = true

@@ -240,7 +240,7 @@ func (x *DefaultSpread) retranslateStale() {
 				continue
 			}
 			if p, known := x.store.translate(pod), x.store.podByUID(uid); known != nil && known.Shape != p.Shape {
-				x.store.putPod(p, podrules.Provisionable(pod))
+				x.store.putPod(p, podrules.Unplaced(pod))
 			}
 		}
 	}

@@ -252,7 +252,7 @@ func (v *Volumes) retranslate(claims map[string]bool) {
 		for uid := range v.storage.users[id] {
 			pod := v.storage.claimants[uid]
 			if p := v.store.translate(pod); !sameVolumes(v.store.podByUID(uid), p) {
-				v.store.putPod(p, podrules.Provisionable(pod))
+				v.store.putPod(p, podrules.Unplaced(pod))
 			}
 		}
 	}
@@ -278,6 +278,9 @@ func (s *Store) translate(pod *corev1.Pod) *model.Pod {
 func (s *Store) podByUID(uid string) *model.Pod {
 	if p, ok := s.pending.Get(uid); ok {
 		return p
+	}
+	if at := s.nominated.pods[uid]; at != nil {
+		return at.pod
 	}
 	return s.podsOn[s.podNode[uid]][uid]
 }

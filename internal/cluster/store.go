@@ -62,7 +62,8 @@ type Store struct {
 	// resources is the number of offered resources for which the pods are translated.
 	resources int
 
-	learned *learned
+	learned   *learned
+	nominated *nominatedPods
 
 	published     *model.Snapshot
 	changed       bool
@@ -105,6 +106,7 @@ func NewStore(c cloud.Cloud, t *translate.Translator) *Store {
 	s.Pools = &Pools{store: s, reserved: map[string]int{}}
 	s.Buffers = &Buffers{store: s}
 	s.Health = &Health{store: s}
+	s.nominated = &nominatedPods{store: s, pods: map[string]*nominatedPod{}, on: map[string]map[string]bool{}}
 	return s
 }
 
@@ -116,6 +118,7 @@ func (s *Store) Snapshot() *model.Snapshot {
 	if s.published != nil && !s.changed && len(s.dirty) == 0 && s.resources == s.translator.Resources().Len() {
 		return s.published
 	}
+	s.nominated.reconsider()
 	s.rebuildDirty()
 	s.offerResources()
 	s.rebuildDirty()
@@ -193,6 +196,7 @@ func (s *Store) rebuild(id string) {
 	if !e.nominatedUntil.IsZero() {
 		n.NominatedUntil = e.nominatedUntil.UnixNano()
 	}
+	n.NominatedUntil = s.nominated.until(n.NodeName, n.NominatedUntil)
 	if n.NodeName != "" {
 		translate.AddPods(n, sortedPods(s.podsOn[n.NodeName]))
 		n.Attachable = translate.Attachable(s.Volumes.storage.nodes[n.NodeName])
@@ -307,10 +311,12 @@ func (s *Store) applyLivePod(pod *corev1.Pod, p *model.Pod) {
 	} else {
 		p = s.DefaultSpread.spread(p, pod)
 	}
-	s.putPod(p, podrules.Provisionable(pod))
+	s.nominated.see(uid, nominationOf(pod))
+	s.putPod(p, podrules.Unplaced(pod))
 }
 
-// putPod sets a live pod; waiting reports whether it is pending.
+// putPod sets a live pod; waiting reports whether it is pending. A pending pod does not ask for capacity if it is nominated to a node that can
+// take it.
 func (s *Store) putPod(p *model.Pod, waiting bool) {
 	p = s.translator.Offered(p) // it may have been translated before the last call of offerResources
 	uid := p.UID
@@ -320,6 +326,7 @@ func (s *Store) putPod(p *model.Pod, waiting bool) {
 	if p.Node != "" {
 		s.bind(p)
 	}
+	waiting = waiting && !s.nominated.holds(p)
 	s.PodGroups.see(uid, p, waiting)
 	if waiting {
 		s.pending.Put(uid, p)
@@ -344,6 +351,7 @@ func (s *Store) dropPod(uid string) (known bool) {
 	s.Volumes.storage.track(uid, nil)
 	s.DefaultSpread.track(uid, nil)
 	s.PodGroups.see(uid, nil, false)
+	s.nominated.see(uid, "")
 	s.Daemons.podGone(types.UID(uid))
 	_, bound := s.podNode[uid]
 	s.unbind(uid)

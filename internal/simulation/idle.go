@@ -20,7 +20,7 @@ type IdlePod struct {
 func (w *clusterObjects) idle() []IdlePod {
 	var out []IdlePod
 	for _, pod := range w.pods {
-		if why := idleReason(pod); why != "" {
+		if why := w.idleReason(pod); why != "" {
 			out = append(out, IdlePod{w.translator.Pod(pod), why})
 		}
 	}
@@ -28,20 +28,20 @@ func (w *clusterObjects) idle() []IdlePod {
 }
 
 // idleReason returns why no node is launched for a pod without a node; empty for all other pods.
-func idleReason(pod *corev1.Pod) string {
+func (w *clusterObjects) idleReason(pod *corev1.Pod) string {
 	switch {
 	case pod.Spec.NodeName != "":
 		return ""
 	case podrules.Terminal(pod):
 		return "it has finished"
-	case podrules.Provisionable(pod):
+	case podrules.Provisionable(pod) || podrules.Unplaced(pod) && !w.store.Expects(pod.Status.NominatedNodeName):
 		return ""
 	case podrules.OwnedByDaemonSet(pod):
 		return "it belongs to a DaemonSet, whose pods do not launch nodes"
 	case podrules.OwnedByNode(pod):
 		return "it is a static pod of a node"
 	case pod.Status.NominatedNodeName != "":
-		return "kube-scheduler preempts pods for it on node " + pod.Status.NominatedNodeName
+		return "it is nominated to node " + pod.Status.NominatedNodeName + ", where kube-scheduler preempts pods for it or is about to bind it"
 	case len(pod.Spec.SchedulingGates) > 0:
 		return "scheduling gate " + pod.Spec.SchedulingGates[0].Name + " holds it back"
 	}
@@ -59,7 +59,7 @@ func (w *clusterObjects) otherSchedulers() []SchedulerPods {
 	count := map[string]int{}
 	for _, pod := range w.pods {
 		name := pod.Spec.SchedulerName
-		if name != "" && name != corev1.DefaultSchedulerName && idleReason(pod) == "" && pod.Spec.NodeName == "" {
+		if name != "" && name != corev1.DefaultSchedulerName && w.idleReason(pod) == "" && pod.Spec.NodeName == "" {
 			count[name]++
 		}
 	}

@@ -5,6 +5,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 )
 
 func TestIdleness(t *testing.T) {
@@ -13,6 +17,9 @@ func TestIdleness(t *testing.T) {
 	}}}
 	nominated := *unschedulable.DeepCopy()
 	nominated.NominatedNodeName = "node-1"
+	unknown := *nominated.DeepCopy()
+	unknown.NominatedNodeName = "gone"
+	w := gather([]client.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}}, cloud.Cloud{Labels: v1.CoreLabelRules()}, Options{})
 	owned := func(apiVersion, kind string) metav1.ObjectMeta {
 		is := true
 		return metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: "x", Controller: &is}}}
@@ -27,11 +34,12 @@ func TestIdleness(t *testing.T) {
 		{"it has finished", corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed, Conditions: unschedulable.Conditions}}},
 		{"it belongs to a DaemonSet, whose pods do not launch nodes", corev1.Pod{ObjectMeta: owned("apps/v1", "DaemonSet"), Status: unschedulable}},
 		{"it is a static pod of a node", corev1.Pod{ObjectMeta: owned("v1", "Node"), Status: unschedulable}},
-		{"kube-scheduler preempts pods for it on node node-1", corev1.Pod{Status: nominated}},
+		{"it is nominated to node node-1, where kube-scheduler preempts pods for it or is about to bind it", corev1.Pod{Status: nominated}},
+		{"", corev1.Pod{Status: unknown}},
 		{"scheduling gate a/b holds it back", corev1.Pod{Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "a/b"}}}}},
 		{"kube-scheduler has not marked it unschedulable", corev1.Pod{}},
 	} {
-		if got := idleReason(&c.pod); got != c.want {
+		if got := w.idleReason(&c.pod); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}

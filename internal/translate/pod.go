@@ -20,7 +20,7 @@ func (t *Translator) Pod(pod *corev1.Pod) *model.Pod { return t.PodWith(pod, Sto
 // PodWith translates a pod and its volumes. A pod whose volumes cannot be found is rejected even if it is bound, since it is
 // unknown where it could be rescheduled.
 func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
-	waits := podrules.Provisionable(pod)
+	waits := podrules.Unplaced(pod)
 	volumes := t.volumes.ofPod(pod, storage, waits)
 	asked := t.specs.of(pod, waits)
 	if len(volumes.topology)+len(volumes.attachments) > 0 {

@@ -58,7 +58,7 @@ func (s *chunk) read(t *Translator) {
 	var space [keySpace]byte
 	for i, pod := range s.pods {
 		s.out[i] = plain(pod)
-		s.specs.add(i, appendFlags(t.specs.appendKey(space[:0], pod), podrules.Provisionable(pod)))
+		s.specs.add(i, appendFlags(t.specs.appendKey(space[:0], pod), podrules.Unplaced(pod)))
 		s.labels.add(i, appendPodLabels(space[:0], pod))
 	}
 }

@@ -235,7 +235,7 @@ func onChange[T any](f func(T)) toolscache.ResourceEventHandlerFuncs {
 }
 
 func (p *Provisioner) onPod(pod *corev1.Pod) {
-	if podrules.Provisionable(pod) {
+	if podrules.Provisionable(pod) || podrules.Unplaced(pod) && !p.Store.Expects(pod.Status.NominatedNodeName) {
 		if p.PodLatency.Observe(string(pod.UID), p.Clock.Now()) {
 			p.batcher.Trigger(string(pod.UID))
 		} else {

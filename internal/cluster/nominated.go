@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// nominatedPods are the pending pods with status.nominatedNodeName: kube-scheduler is about to bind them there or preempts pods for them, or
+// another controller expects them there. They ask for no capacity as long as the node can take them, and keep the node from disruption.
+//
+// Source: specification of version 1.15, N485.
+type nominatedPods struct {
+	store *Store
+	// pods by UID, and their UIDs by node.
+	pods map[string]*nominatedPod
+	on   map[string]map[string]bool
+}
+
+type nominatedPod struct {
+	node string
+	pod  *model.Pod
+}
+
+// see records the node of a live pod; empty if it has none, or if the pod does not ask for capacity.
+func (n *nominatedPods) see(uid, node string) {
+	before := n.pods[uid]
+	if before != nil && before.node == node || before == nil && node == "" {
+		return
+	}
+	if before != nil {
+		delete(n.pods, uid)
+		if delete(n.on[before.node], uid); len(n.on[before.node]) == 0 {
+			delete(n.on, before.node)
+		}
+		n.store.markDirty(before.node)
+	}
+	if node == "" {
+		return
+	}
+	n.pods[uid] = &nominatedPod{node: node}
+	if n.on[node] == nil {
+		n.on[node] = map[string]bool{}
+	}
+	n.on[node][uid] = true
+	n.store.markDirty(node)
+}
+
+// holds keeps a pod that would ask for capacity, and reports whether its node is expected to take it.
+func (n *nominatedPods) holds(p *model.Pod) bool {
+	at := n.pods[p.UID]
+	if at == nil {
+		return false
+	}
+	at.pod = p
+	return n.store.expects(at.node)
+}
+
+// reconsider applies the current state of nodes to the pods that are nominated to them.
+func (n *nominatedPods) reconsider() {
+	for uid, at := range n.pods {
+		if at.pod == nil {
+			continue
+		}
+		if _, waiting := n.store.pending.Get(uid); waiting == n.store.expects(at.node) {
+			n.store.putPod(at.pod, true)
+		}
+	}
+}
+
+// until is when the protection of a node ends, later than the given time if pods are nominated to it.
+func (n *nominatedPods) until(node string, ours int64) int64 {
+	if node != "" && len(n.on[node]) > 0 {
+		return math.MaxInt64
+	}
+	return ours
+}
+
+// nominationOf is the node to which a pod is nominated that would otherwise ask for capacity.
+func nominationOf(pod *corev1.Pod) string {
+	if podrules.Unplaced(pod) {
+		return pod.Status.NominatedNodeName
+	}
+	return ""
+}
+
+// Expects reports whether pods that are nominated to a node can be expected to run there.
+func (s *Store) Expects(node string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.expects(node)
+}
+
+func (s *Store) expects(node string) bool {
+	if e := s.entries[s.nodeEntry[node]]; e != nil && e.node != nil {
+		return !e.marked && e.node.DeletionTimestamp == nil && (e.claim == nil || e.claim.DeletionTimestamp == nil) &&
+			!slices.ContainsFunc(e.node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1.DisruptedTaintKey })
+	}
+	for _, id := range s.claimEntry {
+		if e := s.entries[id]; e != nil && e.claim != nil && e.claim.Status.NodeName == node {
+			return !e.marked && e.claim.DeletionTimestamp == nil
+		}
+	}
+	return false
+}
