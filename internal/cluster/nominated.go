@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -87,6 +88,13 @@ func nominationOf(pod *corev1.Pod) string {
 		return pod.Status.NominatedNodeName
 	}
 	return ""
+}
+
+// NominatedTo returns the UIDs of the pods that are nominated to a node.
+func (s *Store) NominatedTo(node string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.nominated.on[node]))
 }
 
 // Expects reports whether pods that are nominated to a node can be expected to run there.

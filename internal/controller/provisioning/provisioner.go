@@ -204,7 +204,9 @@ func (p *Provisioner) subscribe(ctx context.Context) error {
 	if _, err := pods.AddEventHandler(p.podHandler()); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	if _, err := nodes.AddEventHandler(onChange(p.onNode)); err != nil {
+	nodeHandler := onChange(p.onNode)
+	nodeHandler.DeleteFunc = p.onNodeGone
+	if _, err := nodes.AddEventHandler(nodeHandler); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
 	if _, err := pools.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: p.onPool}); err != nil {
@@ -250,6 +252,18 @@ func (p *Provisioner) onNode(node *corev1.Node) {
 		if node.Spec.Taints[i].MatchTaint(&disrupted) {
 			p.batcher.Remind(string(node.UID))
 			return
+		}
+	}
+}
+
+// onNodeGone triggers for the pods that were nominated to the node: kube-scheduler may try them again minutes later only.
+func (p *Provisioner) onNodeGone(o any) {
+	if late, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+		o = late.Obj
+	}
+	if node, ok := o.(*corev1.Node); ok {
+		for _, uid := range p.Store.NominatedTo(node.Name) {
+			p.batcher.Remind(uid)
 		}
 	}
 }

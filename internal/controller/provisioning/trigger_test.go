@@ -127,6 +127,26 @@ func TestDeletionOfANodeAloneDoesNotTrigger(t *testing.T) {
 	}, readyPool("default"))
 }
 
+// TestNominatedPodsTriggerWhenTheirNodeIsGone: a pod that is nominated to a node waits for it, and is planned once the node is deleted.
+func TestNominatedPodsTriggerWhenTheirNodeIsGone(t *testing.T) {
+	t.Attr("covers", "N485")
+	running(t, nil, func(w *harness, ws watches) {
+		node := fakecluster.Must(w.Cluster, node0(w))
+		pod := pendingPod("p", func(p *corev1.Pod) { p.Status.NominatedNodeName = node.Name })
+		ws.of(node).Add(node)
+		ws.of(pod).Add(pod)
+		advance(time.Minute)
+		if got := w.passes(); got != 0 {
+			t.Fatalf("%d passes for a pod whose node is there", got)
+		}
+		ws.of(node).Delete(node)
+		advance(5 * time.Second)
+		if got := w.passes(); got != 1 {
+			t.Errorf("%d passes after the node was deleted, want 1", got)
+		}
+	}, readyPool("default"))
+}
+
 // node0 is an unmanaged node in the API server.
 func node0(w *harness) *corev1.Node {
 	n := w.Node("others")
