@@ -205,7 +205,7 @@ func (p *Provisioner) subscribe(ctx context.Context) error {
 		return fmt.Errorf("watching pods: %w", err)
 	}
 	nodeHandler := onChange(p.onNode)
-	nodeHandler.DeleteFunc = p.onNodeGone
+	nodeHandler.DeleteFunc = remindNominated(p.Store, p.batcher)
 	if _, err := nodes.AddEventHandler(nodeHandler); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
@@ -256,14 +256,17 @@ func (p *Provisioner) onNode(node *corev1.Node) {
 	}
 }
 
-// onNodeGone triggers for the pods that were nominated to the node: kube-scheduler may try them again minutes later only.
-func (p *Provisioner) onNodeGone(o any) {
-	if late, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
-		o = late.Obj
-	}
-	if node, ok := o.(*corev1.Node); ok {
-		for _, uid := range p.Store.NominatedTo(node.Name) {
-			p.batcher.Remind(uid)
+// remindNominated handles deletions of nodes: it triggers for the pods that were nominated to the node, which kube-scheduler may try again
+// minutes later only.
+func remindNominated(store *cluster.Store, batcher *Batcher) func(any) {
+	return func(o any) {
+		if late, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+			o = late.Obj
+		}
+		if node, ok := o.(*corev1.Node); ok {
+			for _, uid := range store.NominatedTo(node.Name) {
+				batcher.Remind(uid)
+			}
 		}
 	}
 }
