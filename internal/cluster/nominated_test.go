@@ -43,7 +43,7 @@ func TestNominatedPodsAskForCapacityOnlyWithoutTheirNode(t *testing.T) {
 	s.UpdateNode(tainted)
 	check("while the node is disrupted", true, true)
 	s.UpdateNode(node("n", "test://1"))
-	check("after the disruption was given up", false, true)
+	check("after the disruption was abandoned", false, true)
 	s.Mark("test://1")
 	check("while the node is marked for deletion", true, true)
 	s.Unmark("test://1")
