@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -30,11 +31,11 @@ const objects = `
 {apiVersion: v1, kind: Node, metadata: {name: worker, labels: {eks.amazonaws.com/nodegroup: OLD}}}
 ---
 {apiVersion: karpenter.k8s.aws/v1, kind: EC2NodeClass, metadata: {name: default}, spec: {role: a, amiSelectorTerms: [{alias: al2023@latest}],
-  kubelet: {maxPods: 58}, subnetSelectorTerms: [{id: subnet-1}], securityGroupSelectorTerms: [{id: sg-1}]},
+  kubelet: {maxPods: 58}, enclaveOptions: {enabled: true}, subnetSelectorTerms: [{id: subnet-1}], securityGroupSelectorTerms: [{id: sg-1}]},
   status: {amis: [{id: ami-1, name: al2023, requirements: []}], subnets: [{id: subnet-1, zone: a, zoneID: a1}], securityGroups: [{id: sg-1, name: nodes}],
   capacityReservations: [{id: cr-1, instanceType: m5.large, availabilityZone: a, state: active, ownerID: "012345678901", instanceMatchCriteria: open, reservationType: default}]}}
 ---
-{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: of-the-test}, spec: {disruption: {consolidateAfter: 1m, budgets: [{nodes: "1", reasons: [Drifted]}]},
+{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: of-the-test}, spec: {disruption: {consolidateAfter: 1m, budgets: [{nodes: "1", reasons: [Drifted, Unhealthy]}]},
   template: {spec: {requirements: [], nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}}}}
 ---
 {apiVersion: karpenter.sh/v1, kind: NodeClaim, metadata: {name: of-the-test-a}, spec: {requirements: [], nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}},
@@ -55,7 +56,10 @@ var interactive = regexp.MustCompile(`^kubectl (?:-n \S+ port-forward|kustomize)
 
 // TestKubectlCommandsRun runs the lines of pages that begin with kubectl against a real API server. They must not fail, and columns and
 // paths that they print must have values: a path with a typo prints nothing.
+//
+// Those of the page about upgrades print what version 1.14 of upstream rejects.
 func TestKubectlCommandsRun(t *testing.T) {
+	t.Attr("covers", "N535")
 	definitions, err := awscrds.Definitions()
 	if err != nil {
 		t.Fatal(err)
@@ -76,22 +80,34 @@ func TestKubectlCommandsRun(t *testing.T) {
 	}
 	kubeconfig := writeKubeconfig(t, config)
 	commands := 0
+	var upgrading strings.Builder
 	for _, p := range pages(t) {
 		for _, b := range p.blocks() {
 			if b.language != "sh" || !strings.Contains(b.text, "kubectl ") {
 				continue
 			}
 			reset(t, c)
+			if strings.HasSuffix(p.name, "upgrading.md") {
+				requestReboot(t, c)
+			}
 			for line := range strings.Lines(strings.ReplaceAll(b.text, "\\\n", " ")) {
 				if line = strings.TrimSpace(line); strings.HasPrefix(line, "kubectl ") && !interactive.MatchString(line) {
 					commands++
-					runKubectl(t, p.name, kubeconfig, line)
+					text := runKubectl(t, p.name, kubeconfig, line)
+					if strings.HasSuffix(p.name, "upgrading.md") {
+						upgrading.WriteString(text)
+					}
 				}
 			}
 		}
 	}
 	if commands < 40 {
 		t.Errorf("%d commands were run", commands)
+	}
+	for _, want := range []string{"Drifted,Unhealthy", "map[maxPods:58]", "ENCLAVES", "REBOOTING"} {
+		if !strings.Contains(upgrading.String(), want) {
+			t.Errorf("no command of upgrading.md prints %s", want)
+		}
 	}
 }
 
@@ -151,8 +167,21 @@ func reset(t *testing.T, c client.Client) {
 	}
 }
 
-// runKubectl runs a line. Watches end after the list, and output goes to no file.
-func runKubectl(t *testing.T, page, kubeconfig, line string) {
+// requestReboot adds the condition that the page about reboots has its readers add by hand.
+func requestReboot(t *testing.T, c client.Client) {
+	t.Helper()
+	claim := &unstructured.Unstructured{}
+	claim.SetAPIVersion("karpenter.sh/v1")
+	claim.SetKind("NodeClaim")
+	claim.SetName(placeholders["nodeclaim"])
+	patch := `[{"op": "add", "path": "/status/conditions/-", "value": {"type": "Rebooting", "status": "True", "reason": "RebootRequested", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}}]`
+	if err := c.Status().Patch(t.Context(), claim, client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runKubectl runs a line, and returns what it prints. Watches end after the list, and output goes to no file.
+func runKubectl(t *testing.T, page, kubeconfig, line string) string {
 	t.Helper()
 	command := regexp.MustCompile(` (?:--watch|-w|-f)(?: +#.*)?$|  +#.*$| > \S+$`).ReplaceAllString(line, "")
 	for kind, name := range placeholders {
@@ -164,10 +193,11 @@ func runKubectl(t *testing.T, page, kubeconfig, line string) {
 	text, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%s: %s: %v\n%s", page, command, err, text)
-		return
+		return ""
 	}
 	selects := strings.Contains(command, "jsonpath") || strings.Contains(command, "custom-columns")
 	if selects && (len(text) == 0 || regexp.MustCompile(`<none>|^\t|\t\t|\t\n`).Match(text)) {
 		t.Errorf("%s: %s prints nothing for a part:\n%s", page, command, text)
 	}
+	return string(text)
 }
