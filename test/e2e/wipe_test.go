@@ -27,16 +27,22 @@ import (
 	overlayv1 "github.com/karpenter-anew/karpenter/api/v1alpha1"
 )
 
-// kindsOfTests lists what tests make, owners before what they own.
-func kindsOfTests() []client.ObjectList {
-	return []client.ObjectList{
+// devicesSince is the first minor version of Kubernetes that serves resource.k8s.io/v1.
+const devicesSince = 34
+
+// kindsOfTests lists what tests make on a minor version of Kubernetes, owners before what they own.
+func kindsOfTests(minor int) []client.ObjectList {
+	out := []client.ObjectList{
 		&v1.NodePoolList{}, &overlayv1.NodeOverlayList{}, &v1beta1.CapacityBufferList{}, &corev1.PodTemplateList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &batchv1.JobList{},
 		&appsv1.ReplicaSetList{}, &policyv1.PodDisruptionBudgetList{}, &v1.NodeClaimList{}, &corev1.PodList{}, &corev1.NodeList{},
 		&corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}, &storagev1.StorageClassList{}, &storagev1.CSINodeList{},
 		&storagev1.VolumeAttachmentList{}, &v1alpha1.KWOKNodeClassList{}, &awsv1.EC2NodeClassList{}, &schedulingv1.PriorityClassList{}, &nodev1.RuntimeClassList{}, &coordinationv1.LeaseList{},
-		&corev1.ConfigMapList{}, &corev1.ServiceList{}, &corev1.NamespaceList{}, &corev1.EventList{}, &resourcev1.ResourceClaimList{}, &resourcev1.ResourceClaimTemplateList{}, &resourcev1.ResourceSliceList{},
-		&resourcev1.DeviceClassList{},
+		&corev1.ConfigMapList{}, &corev1.ServiceList{}, &corev1.NamespaceList{}, &corev1.EventList{},
 	}
+	if minor >= devicesSince {
+		out = append(out, &resourcev1.ResourceClaimList{}, &resourcev1.ResourceClaimTemplateList{}, &resourcev1.ResourceSliceList{}, &resourcev1.DeviceClassList{})
+	}
+	return out
 }
 
 // wipe removes all objects of tests, including their finalizers, and returns when none are left. It does not test regular
@@ -44,9 +50,10 @@ func kindsOfTests() []client.ObjectList {
 func (w *harness) wipe() {
 	w.t.Helper()
 	// Owners are deleted first, so that they recreate nothing; the next round finds objects that were recreated.
+	kinds := kindsOfTests(kubernetesMinor(w.t))
 	w.await("the cluster is empty", patience, func() string {
 		var left []string
-		for _, list := range kindsOfTests() {
+		for _, list := range kinds {
 			w.list(list)
 			objects, err := meta.ExtractList(list)
 			if err != nil {

@@ -95,7 +95,7 @@ func TestSameCommitGivesSameBytes(t *testing.T) {
 	checkKrew(t, one)
 }
 
-// checkKrew has krew install the plugin for this machine, and runs it.
+// checkKrew has krew install the plugin for this platform, and runs it.
 func checkKrew(t *testing.T, dir string) {
 	t.Helper()
 	home := t.TempDir()

@@ -29,8 +29,8 @@ const (
 	CheapestFit
 	// FreeFit is CheapestFit with open nodes that get no more expensive: nodes stay as small as the first pod needs.
 	FreeFit
-	// OwnFit is FreeFit, but pods of a run share nodes, however these grow: the run as a whole gets nodes of its own, and what they leave is
-	// for others.
+	// OwnFit is FreeFit, but pods of a run share nodes, however these grow: the run as a whole opens nodes, and what it leaves of them is for
+	// others.
 	OwnFit
 )
 
