@@ -115,6 +115,14 @@ func WaitingForEviction(pod *corev1.Pod, now time.Time) bool {
 	return Drainable(pod, now) && !Terminal(pod)
 }
 
+// PodGroupOf is namespace/name of the group that a pod names; empty if it names none.
+func PodGroupOf(pod *corev1.Pod) string {
+	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil && *group.PodGroupName != "" {
+		return pod.Namespace + "/" + *group.PodGroupName
+	}
+	return ""
+}
+
 // Provisionable reports whether the pod asks for capacity, whatever the nodes are: it is unplaced, and not nominated to a node.
 func Provisionable(pod *corev1.Pod) bool {
 	return pod.Status.NominatedNodeName == "" && Unplaced(pod)

@@ -15,7 +15,7 @@ func complete(pending, pods []*corev1.Pod, groups []*schedulingv1beta1.PodGroup)
 	known := map[string]int32{}
 	for _, pod := range pods {
 		if !podrules.Terminal(pod) {
-			known[groupOf(pod)]++
+			known[podrules.PodGroupOf(pod)]++
 		}
 	}
 	ready := map[string]bool{"": true}
@@ -23,13 +23,5 @@ func complete(pending, pods []*corev1.Pod, groups []*schedulingv1beta1.PodGroup)
 		id, gang := group.Namespace+"/"+group.Name, group.Spec.SchedulingPolicy.Gang
 		ready[id] = gang == nil || known[id] >= gang.MinCount
 	}
-	return slices.DeleteFunc(pending, func(pod *corev1.Pod) bool { return !ready[groupOf(pod)] })
-}
-
-// groupOf is namespace/name of the group that a pod names; empty if it names none.
-func groupOf(pod *corev1.Pod) string {
-	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
-		return pod.Namespace + "/" + *group.PodGroupName
-	}
-	return ""
+	return slices.DeleteFunc(pending, func(pod *corev1.Pod) bool { return !ready[podrules.PodGroupOf(pod)] })
 }

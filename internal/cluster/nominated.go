@@ -21,11 +21,23 @@ type nominatedPods struct {
 	// pods by UID, and their UIDs by node.
 	pods map[string]*nominatedPod
 	on   map[string]map[string]bool
+	// claims are the names of NodeClaims by that of the node that they expect.
+	claims map[string]string
 }
 
 type nominatedPod struct {
 	node string
 	pod  *model.Pod
+}
+
+// expect records the node that a NodeClaim expects; now is nil if the NodeClaim is gone.
+func (n *nominatedPods) expect(before, now *v1.NodeClaim) {
+	if before != nil && n.claims[before.Status.NodeName] == before.Name {
+		delete(n.claims, before.Status.NodeName)
+	}
+	if now != nil && now.Status.NodeName != "" {
+		n.claims[now.Status.NodeName] = now.Name
+	}
 }
 
 // see records the node of a live pod; empty if it has none, or if the pod does not ask for capacity.
@@ -97,22 +109,30 @@ func (s *Store) NominatedTo(node string) []string {
 	return slices.Sorted(maps.Keys(s.nominated.on[node]))
 }
 
-// Expects reports whether pods that are nominated to a node can be expected to run there.
-func (s *Store) Expects(node string) bool {
+// Provisionable reports whether a pod asks for capacity: kube-scheduler found no place for it, and it is not nominated to a node that can be
+// expected to run it.
+func (s *Store) Provisionable(pod *corev1.Pod) bool {
+	if podrules.Provisionable(pod) {
+		return true
+	}
+	if !podrules.Unplaced(pod) {
+		return false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.expects(node)
+	return !s.expects(pod.Status.NominatedNodeName)
 }
 
+// expects reports whether pods that are nominated to a node can be expected to run there.
 func (s *Store) expects(node string) bool {
 	if e := s.entries[s.nodeEntry[node]]; e != nil && e.node != nil {
 		return !e.marked && e.node.DeletionTimestamp == nil && (e.claim == nil || e.claim.DeletionTimestamp == nil) &&
 			!slices.ContainsFunc(e.node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1.DisruptedTaintKey })
 	}
-	for _, id := range s.claimEntry {
-		if e := s.entries[id]; e != nil && e.claim != nil && e.claim.Status.NodeName == node {
-			return !e.marked && e.claim.DeletionTimestamp == nil
-		}
+	claim, ok := s.nominated.claims[node]
+	if !ok {
+		return false
 	}
-	return false
+	e := s.entries[s.claimEntry[claim]]
+	return e != nil && e.claim != nil && !e.marked && e.claim.DeletionTimestamp == nil
 }

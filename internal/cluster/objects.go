@@ -65,7 +65,9 @@ func (s *Store) putClaim(claim *v1.NodeClaim) {
 		}
 		s.detachClaim(claim.Name)
 	}
-	s.entry(id).claim = claim
+	e := s.entry(id)
+	s.nominated.expect(e.claim, claim)
+	e.claim = claim
 	s.claimEntry[claim.Name] = id
 	s.dirty[id] = true
 	if s.Pools.phaseOf(claim.Name) != was {
@@ -91,6 +93,7 @@ func (s *Store) detachClaim(name string) {
 	}
 	delete(s.claimEntry, name)
 	if e, ok := s.entries[id]; ok && e.claim != nil && e.claim.Name == name {
+		s.nominated.expect(e.claim, nil)
 		e.claim = nil
 	}
 	s.prune(id)

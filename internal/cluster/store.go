@@ -106,7 +106,7 @@ func NewStore(c cloud.Cloud, t *translate.Translator) *Store {
 	s.Pools = &Pools{store: s, reserved: map[string]int{}}
 	s.Buffers = &Buffers{store: s}
 	s.Health = &Health{store: s}
-	s.nominated = &nominatedPods{store: s, pods: map[string]*nominatedPod{}, on: map[string]map[string]bool{}}
+	s.nominated = &nominatedPods{store: s, pods: map[string]*nominatedPod{}, on: map[string]map[string]bool{}, claims: map[string]string{}}
 	return s
 }
 

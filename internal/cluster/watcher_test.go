@@ -97,7 +97,7 @@ func (w *watches) background(f func(context.Context) error) {
 	w.t.Cleanup(func() { cancel(); running.Wait() })
 }
 
-// pass advances the clock and waits until all goroutines are blocked.
+// pass advances the clock of a synctest bubble, in which nothing takes time, and waits until all goroutines are blocked.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

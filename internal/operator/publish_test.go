@@ -63,6 +63,8 @@ func inCluster(t *testing.T, c client.Client) *corev1.ConfigMap {
 	return &found
 }
 
+// The tests below run in synctest bubbles: to sleep there advances a clock that is not the real one.
+
 func TestSettingsArePublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, _ := publishing(t, 0, map[string]string{"catalog": "generic"})

@@ -34,7 +34,7 @@ func (w *clusterObjects) idleReason(pod *corev1.Pod) string {
 		return ""
 	case podrules.Terminal(pod):
 		return "it has finished"
-	case podrules.Provisionable(pod) || podrules.Unplaced(pod) && !w.store.Expects(pod.Status.NominatedNodeName):
+	case w.store.Provisionable(pod):
 		return ""
 	case podrules.OwnedByDaemonSet(pod):
 		return "it belongs to a DaemonSet, whose pods do not launch nodes"

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
+	"github.com/karpenter-anew/karpenter/api/podrules"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
@@ -35,17 +36,9 @@ func PodGroup(group *schedulingv1beta1.PodGroup) *model.PodGroup {
 	return out
 }
 
-// PodGroupOf is namespace/name of the group that a pod names; empty if it names none.
-func PodGroupOf(pod *corev1.Pod) string {
-	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil && *group.PodGroupName != "" {
-		return pod.Namespace + "/" + *group.PodGroupName
-	}
-	return ""
-}
-
 // membership is what a pod says about its group; nil if it names none.
 func membership(pod *corev1.Pod) *model.Membership {
-	group := PodGroupOf(pod)
+	group := podrules.PodGroupOf(pod)
 	if group == "" {
 		return nil
 	}

@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
-	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
@@ -237,7 +236,7 @@ func onChange[T any](f func(T)) toolscache.ResourceEventHandlerFuncs {
 }
 
 func (p *Provisioner) onPod(pod *corev1.Pod) {
-	if podrules.Provisionable(pod) || podrules.Unplaced(pod) && !p.Store.Expects(pod.Status.NominatedNodeName) {
+	if p.Store.Provisionable(pod) {
 		if p.PodLatency.Observe(string(pod.UID), p.Clock.Now()) {
 			p.batcher.Trigger(string(pod.UID))
 		} else {

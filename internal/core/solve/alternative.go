@@ -101,7 +101,7 @@ func variation(k int) place.Strategy {
 	if k -= len(first); k < maxFirst {
 		return place.Strategy{Order: k + 1, Fit: []place.Fit{place.FirstFit, place.CheapestFit}[k%2]}
 	}
-	return place.Strategy{Order: -k, Fit: place.Fit(k % 5), Domains: place.Permuted + place.DomainOrder(k)}
+	return place.Strategy{Order: -k, Fit: place.Fit(k % place.Fits), Domains: place.Permuted + place.DomainOrder(k)}
 }
 
 // hasAlternatives reports whether the problem may have a cheaper plan. A plan with one NodeClaim at most is left alone: most what-ifs have such

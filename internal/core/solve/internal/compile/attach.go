@@ -102,6 +102,9 @@ func (ts *Targets) expectAttachLimits(pools []*model.Pool) {
 			types[pool.Name][it.Name] = it.Attachable
 		}
 	}
+	if len(types) == 0 {
+		return
+	}
 	for _, t := range ts.List {
 		if t.Node.Managed {
 			t.Volumes.expect(types[t.Node.Pool][t.Node.Labels[InstanceTypeKey]])

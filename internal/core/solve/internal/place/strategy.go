@@ -32,10 +32,9 @@ const (
 	// OwnFit is FreeFit, but pods of a run share nodes, however these grow: the run as a whole opens nodes, and what it leaves of them is for
 	// others.
 	OwnFit
+	// Fits is how many there are.
+	Fits = iota
 )
-
-// negligible is the largest increase of a price that is rounding.
-const negligible = 1e-9
 
 // DomainOrder is the order of domains that are equally full.
 type DomainOrder int
@@ -181,9 +180,9 @@ func costOn(s *Placer, b compile.Bin, c *compile.Class, lv *compile.Level, o Opt
 	cost = on.PriceWith(&s.Offer) - on.Price()
 	switch s.strategy.Fit {
 	case FreeFit:
-		return cost, cost <= negligible
+		return cost, cost <= 0
 	case OwnFit:
-		return cost, cost <= negligible || slices.ContainsFunc(on.Batches, func(f compile.Batch) bool { return f.Class() == c })
+		return cost, cost <= 0 || slices.ContainsFunc(on.Batches, func(f compile.Batch) bool { return f.Class() == c })
 	default:
 		return cost, cost <= priceAlone(s, c)
 	}
