@@ -11,13 +11,13 @@ type PodMetrics struct {
 	StartupDuration prometheus.Summary
 	// UnstartedTime has labels name, namespace.
 	UnstartedTime *GaugeFuncVec
-	// BoundDuration runs from creation to bound.
-	BoundDuration prometheus.Histogram
-	// UnboundTime has labels name, namespace.
+	// BoundDuration runs from creation to bound. Label: dynamic_resources, whether the pod refers to resource claims.
+	BoundDuration *prometheus.HistogramVec
+	// UnboundTime has labels name, namespace, dynamic_resources.
 	UnboundTime *GaugeFuncVec
-	// ProvisioningBoundDuration runs from the decision that the pod is schedulable to bound.
-	ProvisioningBoundDuration prometheus.Histogram
-	// ProvisioningUnboundTime has labels name, namespace.
+	// ProvisioningBoundDuration runs from the decision that the pod is schedulable to bound. Label: dynamic_resources.
+	ProvisioningBoundDuration *prometheus.HistogramVec
+	// ProvisioningUnboundTime has labels name, namespace, dynamic_resources.
 	ProvisioningUnboundTime *GaugeFuncVec
 	// ProvisioningStartupDuration runs from the decision that the pod is schedulable to Ready.
 	ProvisioningStartupDuration prometheus.Histogram
@@ -43,14 +43,14 @@ func newPodMetrics(b *MetricBuilder) PodMetrics {
 			"Time from the creation of a pod until it was ready."),
 		UnstartedTime: b.GaugeFuncs("karpenter_pods_unstarted_time_seconds",
 			"Age of a pod that has not started.", "name", "namespace"),
-		BoundDuration: b.Histogram("karpenter_pods_bound_duration_seconds",
-			"Time from the creation of a pod until it was bound.", DurationBuckets()),
+		BoundDuration: b.Histograms("karpenter_pods_bound_duration_seconds",
+			"Time from the creation of a pod until it was bound.", DurationBuckets(), "dynamic_resources"),
 		UnboundTime: b.GaugeFuncs("karpenter_pods_unbound_time_seconds",
-			"Age of a pod that is not bound.", "name", "namespace"),
-		ProvisioningBoundDuration: b.Histogram("karpenter_pods_provisioning_bound_duration_seconds",
-			"Time from the decision that a pod is schedulable until it was bound (alpha).", DurationBuckets()),
+			"Age of a pod that is not bound.", "name", "namespace", "dynamic_resources"),
+		ProvisioningBoundDuration: b.Histograms("karpenter_pods_provisioning_bound_duration_seconds",
+			"Time from the decision that a pod is schedulable until it was bound (alpha).", DurationBuckets(), "dynamic_resources"),
 		ProvisioningUnboundTime: b.GaugeFuncs("karpenter_pods_provisioning_unbound_time_seconds",
-			"Time since the decision that a pod is schedulable, while it is not bound (alpha).", "name", "namespace"),
+			"Time since the decision that a pod is schedulable, while it is not bound (alpha).", "name", "namespace", "dynamic_resources"),
 		ProvisioningStartupDuration: b.Histogram("karpenter_pods_provisioning_startup_duration_seconds",
 			"Time from the decision that a pod is schedulable until it was ready (alpha).", DurationBuckets()),
 		ProvisioningUnstartedTime: b.GaugeFuncs("karpenter_pods_provisioning_unstarted_time_seconds",

@@ -23,7 +23,7 @@ func TestStateIsExported(t *testing.T) {
 	w.awaitMetric(p, `karpenter_nodes_allocatable{arch="amd64",capacity_type="spot",instance_cpu="4"`)
 	w.awaitMetric(p, `karpenter_cluster_utilization_percent{resource_type="cpu"} 76.9`)
 	w.awaitMetric(p, `karpenter_pods_state{arch="amd64",capacity_type="spot",instance_type="c-4x-amd64-linux",managed="true",name="`+pod.Name+`"`)
-	w.awaitMetric(p, `karpenter_pods_bound_duration_seconds_count 1`)
+	w.awaitMetric(p, `karpenter_pods_bound_duration_seconds_count{dynamic_resources="false"} 1`)
 	w.awaitMetric(p, `karpenter_pods_startup_duration_seconds_count 1`)
 	w.awaitMetric(p, `operator_nodeclaim_status_condition_count{karpenter_kwok_sh_kwoknodeclass="default",karpenter_sh_nodepool="default",name="`+claim.Name+`",namespace="",reason="Initialized",status="True",type="Initialized"} 1`)
 	w.awaitMetric(p, `operator_status_condition_count{group="karpenter.sh",kind="NodePool",name="default",namespace="",reason="Ready",status="True",type="Ready"} 1`)

@@ -95,6 +95,7 @@ func TestConsolidation(t *testing.T) {
 		w.wantEvent(`Unconsolidatable node/a: NodePool "pool" has consolidation policy WhenEmpty, but node is not empty`)
 	})
 	inBubble(t, "Balanced pools approve what is worth it, with an event", func(w *harness) {
+		t.Attr("covers", "N194")
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("100%"), underutilized, func(p *v1.NodePool) {
 			p.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyBalanced
@@ -106,6 +107,8 @@ func TestConsolidation(t *testing.T) {
 		l.wantInstanceTypes("x1")
 		w.wantEvent("ConsolidationApproved node/a: score 0.88 >= threshold 0.50 (k: 2, savings 87.5%, disruption 100.0%)")
 		w.wantMetric("karpenter_consolidation_moves_total", 1, "decision=approved", "nodepool=pool", "policy=Balanced")
+		w.wantMetric("karpenter_consolidation_moves_total", 0, "decision=delete")
+		w.wantMetric("karpenter_consolidation_moves_total", 0, "decision=replace")
 	})
 }
 

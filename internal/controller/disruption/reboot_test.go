@@ -49,6 +49,7 @@ func TestCommittingAReboot(t *testing.T) {
 	t.Attr("covers", "N049")
 	inBubble(t, "the request has the limit, the reason and the cause", func(w *harness) {
 		t.Attr("covers", "N200")
+		t.Attr("covers", "N192")
 		grace := limit
 		w.rebooting(&grace)
 		w.pool("pool", budget("1"))

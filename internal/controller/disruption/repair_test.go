@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -64,6 +65,7 @@ func TestRepairOfANode(t *testing.T) {
 	t.Attr("covers", "N039")
 	t.Attr("covers", "N043")
 	t.Attr("covers", "N044")
+	t.Attr("covers", "N195")
 	t.Attr("covers", "N196")
 	t.Attr("covers", "N037")
 	inBubble(t, "an empty node is deleted with a limit for its drain", func(w *harness) {
@@ -116,6 +118,35 @@ func testDeadlines(t *testing.T) {
 			if at := w.deadline(name); at.IsZero() || at.After(time.Now().Add(limit)) {
 				t.Errorf("the deadline of %s is %s", name, at)
 			}
+		}
+	})
+	inBubble(t, "the time in which a replacement comes up is no part of the limit", func(w *harness) {
+		t.Attr("covers", "N042")
+		l := w.live(ondemand(1))
+		w.repairing()
+		w.pool("pool", budget("1"), usable)
+		l.of("pool", "a", "x1")
+		w.pod("a", "web", asks(900))
+		node := w.node("a")
+		before := node.DeepCopy()
+		sick(&nodeAndClaim{node: node})
+		if err := w.client.Status().Patch(w.Context(), node, client.MergeFrom(before)); err != nil {
+			w.Fatal(err)
+		}
+		l.launch.Store(int64(3 * time.Minute))
+		defer w.run()()
+		w.pass(2 * time.Minute)
+		w.wantDeleted()
+		if at := w.deadline("a"); !at.IsZero() {
+			t.Errorf("the deadline is %s while the replacement is launched", at)
+		}
+		for at := (time.Time{}); at.IsZero(); at = w.deadline("a") {
+			if w.pass(time.Second); w.age() > 10*time.Minute {
+				w.Fatalf("no deadline after ten minutes, events %q", w.events)
+			}
+		}
+		if at := w.deadline("a"); at.Before(time.Now().Add(limit - 10*time.Second)) {
+			t.Errorf("the deadline is %s, now is %s: less than the limit is left", at, time.Now())
 		}
 	})
 	inBubble(t, "a failing patch is retried, and the node is deleted afterwards", func(w *harness) {

@@ -211,6 +211,7 @@ func TestTheLoopRunsDuringValidation(t *testing.T) {
 
 func TestLabelsSayWhatTheirNamesSay(t *testing.T) {
 	t.Attr("covers", "W030")
+	t.Attr("covers", "N193")
 	inBubble(t, "the type of a consolidation that failed", func(w *harness) {
 		l := w.oversized()
 		l.launch.Store(-1)

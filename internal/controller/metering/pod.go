@@ -10,6 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // podState is a pod, and which of its durations are not recorded yet.
@@ -30,9 +31,9 @@ func (w *podState) update(pod *corev1.Pod, d Deps, now time.Time) {
 	times, _ := d.PodLatency.Get(string(pod.UID))
 	if w.unbound && pod.Spec.NodeName != "" {
 		at := changedAt(pod, corev1.PodScheduled, now)
-		d.Metrics.Pods.BoundDuration.Observe(since(pod.CreationTimestamp.Time, at))
+		d.Metrics.Pods.BoundDuration.WithLabelValues(usesDevices(pod)).Observe(since(pod.CreationTimestamp.Time, at))
 		if !times.PlacedHealthy.IsZero() {
-			d.Metrics.Pods.ProvisioningBoundDuration.Observe(since(times.PlacedHealthy, at))
+			d.Metrics.Pods.ProvisioningBoundDuration.WithLabelValues(usesDevices(pod)).Observe(since(times.PlacedHealthy, at))
 		}
 		w.unbound = false
 	}
@@ -48,6 +49,9 @@ func (w *podState) update(pod *corev1.Pod, d Deps, now time.Time) {
 		w.unbound, w.unstarted = false, false
 	}
 }
+
+// usesDevices is the value of the label dynamic_resources.
+func usesDevices(pod *corev1.Pod) string { return strconv.FormatBool(translate.UsesDevices(&pod.Spec)) }
 
 // bound reports whether a pod has a node, or the condition PodScheduled.
 func bound(pod *corev1.Pod) bool {
@@ -116,18 +120,24 @@ func (o *nodes) exposePods(m *observe.Metrics) {
 			add(1, stateLabels(h)...)
 		}
 	})
-	ages := func(gauge *observe.GaugeFuncVec, from func(podState) time.Time) {
+	ages := func(gauge *observe.GaugeFuncVec, from func(podState) time.Time, labels ...func(*corev1.Pod) string) {
 		gauge.AddSource(func(add observe.AddSeries) {
 			now := o.Clock.Now()
 			for _, w := range o.waitingPods() {
-				if then := from(w); !then.IsZero() {
-					add(since(then, now), w.pod.Name, w.pod.Namespace)
+				then := from(w)
+				if then.IsZero() {
+					continue
 				}
+				values := []string{w.pod.Name, w.pod.Namespace}
+				for _, label := range labels {
+					values = append(values, label(w.pod))
+				}
+				add(since(then, now), values...)
 			}
 		})
 	}
 	ages(m.Pods.UnstartedTime, func(w podState) time.Time { return when(w.unstarted, w.pod.CreationTimestamp.Time) })
-	ages(m.Pods.UnboundTime, func(w podState) time.Time { return when(w.unbound, w.pod.CreationTimestamp.Time) })
+	ages(m.Pods.UnboundTime, func(w podState) time.Time { return when(w.unbound, w.pod.CreationTimestamp.Time) }, usesDevices)
 	ages(m.Pods.ProvisioningUnstartedTime, func(w podState) time.Time {
 		times, _ := o.PodLatency.Get(string(w.pod.UID))
 		return when(w.unstarted, times.PlacedHealthy)
@@ -135,7 +145,7 @@ func (o *nodes) exposePods(m *observe.Metrics) {
 	ages(m.Pods.ProvisioningUnboundTime, func(w podState) time.Time {
 		times, _ := o.PodLatency.Get(string(w.pod.UID))
 		return when(w.unbound, times.PlacedHealthy)
-	})
+	}, usesDevices)
 	ages(m.Pods.ProvisioningSchedulingUndecidedTime, func(w podState) time.Time {
 		times, _ := o.PodLatency.Get(string(w.pod.UID))
 		return when(times.Decided.IsZero() && !bound(w.pod), times.Seen)

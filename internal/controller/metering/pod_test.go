@@ -1,6 +1,7 @@
 package metering
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -83,6 +84,34 @@ func TestWaitingBecomesASample(t *testing.T) {
 	}
 }
 
+func TestPodsWithDevicesAreMeasuredApart(t *testing.T) {
+	t.Attr("covers", "N197")
+	w := newHarness(t)
+	start := w.Time.Now()
+	m := w.Metrics.Pods
+	by := labels("name", "dynamic_resources")
+	for name, claims := range map[string][]corev1.PodResourceClaim{"plain": nil, "devices": {{Name: "gpu", ResourceClaimName: new("gpu")}}} {
+		pod := w.Pod(name, "")
+		pending(pod)
+		pod.Spec.ResourceClaims = claims
+		w.deps.PodLatency.Observe(string(pod.UID), start)
+		w.deps.PodLatency.RecordPlacement(string(pod.UID), true, start)
+		w.nodes.putPod(pod)
+		w.Time.Step(time.Second)
+		value := strconv.FormatBool(claims != nil)
+		expect(t, "unbound", m.UnboundTime, by, name+"/"+value+" 1")
+		expect(t, "unbound since its placement", m.ProvisioningUnboundTime, by, name+"/"+value+" 1")
+		w.nodes.putPod(changed(pod, boundTo("a", w.Time.Now())))
+		expect(t, "bound", m.UnboundTime, by)
+		for _, metric := range []string{boundDuration, provBound} {
+			if n := w.Count(metric, "dynamic_resources="+value); n != 1 {
+				t.Errorf("%s: %s has %v samples with dynamic_resources=%s", name, metric, n, value)
+			}
+		}
+		start = w.Time.Now()
+	}
+}
+
 func TestOnlyPodsThatWereSeenWaitingAreMeasured(t *testing.T) {
 	w := newHarness(t)
 	w.nodes.putPod(changed(w.Pod("running", "a"), readyAt(w.Time.Now())))
@@ -126,6 +155,7 @@ func TestPodsThatEndAreNotMeasured(t *testing.T) {
 
 func TestUndecided(t *testing.T) {
 	t.Attr("covers", "C537")
+	t.Attr("covers", "N198")
 	for name, end := range map[string]func(*harness, *corev1.Pod){
 		"decided: no place": func(w *harness, p *corev1.Pod) { w.deps.PodLatency.RecordUnschedulable(string(p.UID), w.Time.Now()) },
 		"decided: a place":  func(w *harness, p *corev1.Pod) { w.deps.PodLatency.RecordPlacement(string(p.UID), false, w.Time.Now()) },
