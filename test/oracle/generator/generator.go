@@ -47,6 +47,7 @@ type draw struct {
 func Problem(seed uint64) (judge.Problem, error) {
 	d := &draw{Rand: rand.New(rand.NewPCG(seed, 0x0acc1e)), off: Off()}
 	d.cluster()
+	d.newer(seed)
 	p := judge.Problem{Name: fmt.Sprintf("seed-%d", seed), Seed: seed, BestEffort: d.one(4), Preferences: preferences(seed)}
 	for _, o := range d.objects {
 		content, err := document(o)
@@ -155,10 +156,12 @@ func document(o client.Object) (map[string]any, error) {
 		return nil, err
 	}
 	if status, ok := content["status"].(map[string]any); ok {
-		if _, isNode := o.(*corev1.Node); isNode {
-			content["status"] = map[string]any{"capacity": status["capacity"]}
-		} else {
-			delete(content, "status")
+		delete(content, "status")
+		switch o.(type) {
+		case *corev1.Node:
+			content["status"] = declared(status, "capacity", "declaredFeatures")
+		case *corev1.Pod:
+			content["status"] = declared(status, "containerStatuses", "conditions")
 		}
 	}
 	return pruned(content), nil

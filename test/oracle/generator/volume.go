@@ -12,12 +12,15 @@ import (
 // lateClass is a storage class that waits for the first consumer of a claim.
 const lateClass = "late"
 
+// driverName is the CSI driver of all volumes.
+const driverName = "disk.example.com"
+
 // storage adds a few claims, bound to volumes of a zone or waiting for their first consumer, so that pods share them.
 func (d *draw) storage() {
 	late := storagev1.VolumeBindingWaitForFirstConsumer
 	class := &storagev1.StorageClass{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "storage.k8s.io/v1", Kind: "StorageClass"},
-		ObjectMeta: metav1.ObjectMeta{Name: lateClass}, Provisioner: "disk.example.com", VolumeBindingMode: &late,
+		ObjectMeta: metav1.ObjectMeta{Name: lateClass}, Provisioner: driverName, VolumeBindingMode: &late,
 	}
 	if d.one(3) {
 		class.AllowedTopologies = []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{
@@ -51,7 +54,7 @@ func (d *draw) claim(i int) string {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolume"}, ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("volume-%d", i)},
 	}
 	volume.Spec.Capacity, volume.Spec.AccessModes = size, mode
-	volume.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: "disk.example.com", VolumeHandle: volume.Name}
+	volume.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: driverName, VolumeHandle: volume.Name}
 	volume.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name}
 	if !d.one(4) {
 		volume.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{

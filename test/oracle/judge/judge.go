@@ -14,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -205,7 +206,11 @@ func (j *Judge) provisioning(p Problem, objects []client.Object) (failures []Fai
 		if len(plan.NodeClaims)+len(plan.Placements) == 0 {
 			return j.refusals(q)
 		}
-		objects = q.after(l, j.scheduler.Pods())
+		drivers, err := j.scheduler.CSINodes(l.nodes[len(q.nodes):])
+		if err != nil {
+			return []Failure{{Kind: Unreadable, Text: err.Error()}}
+		}
+		objects = q.after(l, j.scheduler.Pods(), drivers)
 	}
 	return nil
 }
@@ -262,8 +267,8 @@ func (q *question) sort() {
 	}
 }
 
-// after are the objects of the cluster once a plan is carried out.
-func (q *question) after(l launch, running []*corev1.Pod) []client.Object {
+// after are the objects of the cluster once a plan is carried out: with the pods that run, and the CSI drivers of new nodes.
+func (q *question) after(l launch, running []*corev1.Pod, drivers []*storagev1.CSINode) []client.Object {
 	bound := map[types.UID]bool{}
 	var out []client.Object
 	for _, pod := range running {
@@ -281,6 +286,9 @@ func (q *question) after(l launch, running []*corev1.Pod) []client.Object {
 	}
 	for i, node := range l.nodes[len(q.nodes):] {
 		out = append(out, node, l.claims[i])
+	}
+	for _, d := range drivers {
+		out = append(out, d)
 	}
 	return out
 }

@@ -128,7 +128,7 @@ func matches(pod *corev1.Pod, node *corev1.Node) bool {
 
 func tolerates(pod *corev1.Pod, taints []corev1.Taint) bool {
 	_, repelled := schedulingcorev1.FindMatchingUntoleratedTaint(klog.Logger{}, taints, pod.Spec.Tolerations,
-		func(t *corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule }, false)
+		func(t *corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule }, true)
 	return !repelled
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -36,7 +37,20 @@ func now() time.Time { return time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) }
 
 // settings are the options of the simulation.
 func (p Problem) settings() simulation.Options {
-	return simulation.Options{BestEffortMinValues: p.BestEffort, Preferences: p.Preferences, SpotToSpot: p.Disrupts(), Now: now()}
+	return simulation.Options{
+		BestEffortMinValues: p.BestEffort, Preferences: p.Preferences, SpotToSpot: p.Disrupts(), Now: now(), CompareTolerations: p.ComparesTaints(),
+	}
+}
+
+// ComparesTaints reports whether tolerations of some pod compare numbers.
+func (p Problem) ComparesTaints() bool {
+	return slices.ContainsFunc(p.Documents, func(document map[string]any) bool {
+		list, _, err := unstructured.NestedSlice(document, "spec", "template", "spec", "tolerations")
+		return err == nil && slices.ContainsFunc(list, func(item any) bool {
+			toleration, _ := item.(map[string]any)
+			return toleration["operator"] == string(corev1.TolerationOpLt) || toleration["operator"] == string(corev1.TolerationOpGt)
+		})
+	})
 }
 
 // YAML are the manifests as text.
@@ -117,6 +131,9 @@ func (p Problem) options() string {
 	}
 	if p.Preferences != "" {
 		options += "preference-policy: " + string(p.Preferences) + "\n"
+	}
+	if p.ComparesTaints() {
+		options += "compare-tolerations: true\n"
 	}
 	if p.Disrupts() {
 		options += "spot-to-spot: true\nnow: " + now().Format(time.RFC3339) + "\n"

@@ -14,7 +14,9 @@ import (
 
 // objects are the stores behind the listers of the plugins, filled by hand.
 type objects struct {
-	namespaces, volumes, claims, classes, csiNodes cache.Indexer
+	namespaces, volumes, claims, classes, csiNodes, drivers cache.Indexer
+	// existing are the names of the nodes among the objects.
+	existing map[string]bool
 }
 
 func newObjects(f informers.SharedInformerFactory) objects {
@@ -24,10 +26,13 @@ func newObjects(f informers.SharedInformerFactory) objects {
 		claims:     f.Core().V1().PersistentVolumeClaims().Informer().GetIndexer(),
 		classes:    f.Storage().V1().StorageClasses().Informer().GetIndexer(),
 		csiNodes:   f.Storage().V1().CSINodes().Informer().GetIndexer(),
+		drivers:    f.Storage().V1().CSIDrivers().Informer().GetIndexer(),
+		existing:   map[string]bool{},
 	}
 }
 
 func (s objects) replace(list []client.Object) error {
+	clear(s.existing)
 	byStore := map[cache.Indexer][]any{}
 	for _, o := range list {
 		switch o := o.(type) {
@@ -41,14 +46,42 @@ func (s objects) replace(list []client.Object) error {
 			byStore[s.classes] = append(byStore[s.classes], o)
 		case *storagev1.CSINode:
 			byStore[s.csiNodes] = append(byStore[s.csiNodes], o)
+		case *storagev1.CSIDriver:
+			byStore[s.drivers] = append(byStore[s.drivers], o)
+		case *corev1.Node:
+			s.existing[o.Name] = true
 		}
 	}
-	for _, store := range []cache.Indexer{s.namespaces, s.volumes, s.claims, s.classes, s.csiNodes} {
+	for _, store := range []cache.Indexer{s.namespaces, s.volumes, s.claims, s.classes, s.csiNodes, s.drivers} {
 		if err := store.Replace(byStore[store], ""); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// install installs all drivers on a node that is not among the objects, as the DaemonSets of drivers do on new nodes.
+func (s objects) install(node string) error {
+	if s.existing[node] || len(s.drivers.List()) == 0 {
+		return nil
+	}
+	csiNode := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}}
+	for _, name := range s.drivers.ListKeys() {
+		csiNode.Spec.Drivers = append(csiNode.Spec.Drivers, storagev1.CSINodeDriver{
+			Name: name, NodeID: node, TopologyKeys: []string{corev1.LabelTopologyZone}, // that volumes are provisioned for
+		})
+	}
+	return s.csiNodes.Update(csiNode)
+}
+
+// installed is the CSINode of a node, or nil if it has none.
+func (s objects) installed(node string) (*storagev1.CSINode, error) {
+	found, ok, err := s.csiNodes.GetByKey(node)
+	if err != nil || !ok {
+		return nil, err
+	}
+	csiNode, _ := found.(*storagev1.CSINode)
+	return csiNode, nil
 }
 
 // claimsOf are the names of the PersistentVolumeClaims of a pod.

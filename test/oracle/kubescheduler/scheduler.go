@@ -12,11 +12,14 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -39,9 +42,17 @@ type Scheduler struct {
 
 var register = sync.OnceFunc(metrics.Register) //nolint:gochecknoglobals // the metrics of plugins are global, too
 
-// New builds the default profile. It ends with ctx.
+// compareTolerations turns on the operators Lt and Gt of tolerations, for all schedulers of the process. All else has its default.
+var compareTolerations = sync.OnceValue(func() error { //nolint:gochecknoglobals // feature gates are global, too
+	return utilfeature.DefaultMutableFeatureGate.Set(string(features.TaintTolerationComparisonOperators) + "=true")
+})
+
+// New builds the default profile, with the operators Lt and Gt of tolerations. It ends with ctx.
 func New(ctx context.Context) (*Scheduler, error) {
 	register()
+	if err := compareTolerations(); err != nil {
+		return nil, err
+	}
 	ctx = klog.NewContext(ctx, klog.Logger{})
 	configuration, err := latest.Default()
 	if err != nil {
@@ -80,7 +91,8 @@ func (s *Scheduler) Load(list []client.Object) error {
 
 // SetNodes replaces all nodes and the pods on them. Each pod names its node.
 func (s *Scheduler) SetNodes(nodes []*corev1.Node, pods []*corev1.Pod) {
-	s.cluster.reset(nodes)
+	s.cluster.reset(nil)
+	s.Join(nodes)
 	for _, pod := range pods {
 		s.cluster.add(pod, pod.Spec.NodeName)
 	}
@@ -131,7 +143,7 @@ func (s *Scheduler) Bind(pod *corev1.Pod, node string) error {
 // RefusalOnNew returns why a pod cannot be bound to a node that joins the cluster with pods of DaemonSets; empty if it can. The cluster is
 // the same afterwards.
 func (s *Scheduler) RefusalOnNew(pod *corev1.Pod, node *corev1.Node, daemons []*corev1.Pod) string {
-	s.cluster.addNode(node)
+	s.Join([]*corev1.Node{node})
 	defer s.cluster.removeNode(node.Name)
 	for _, daemon := range daemons {
 		if s.Refusal(daemon, node.Name) == "" {
@@ -141,11 +153,29 @@ func (s *Scheduler) RefusalOnNew(pod *corev1.Pod, node *corev1.Node, daemons []*
 	return s.Refusal(pod, node.Name)
 }
 
-// Join adds nodes without pods.
+// Join adds nodes without pods. Those that Load did not name are new: all CSI drivers are installed on them.
 func (s *Scheduler) Join(nodes []*corev1.Node) {
 	for _, node := range nodes {
 		s.cluster.addNode(node)
+		if err := s.objects.install(node.Name); err != nil {
+			panic(err) // the store is in memory and takes any object
+		}
 	}
+}
+
+// CSINodes are the CSI drivers of nodes; nodes without any are left out.
+func (s *Scheduler) CSINodes(nodes []*corev1.Node) ([]*storagev1.CSINode, error) {
+	var out []*storagev1.CSINode
+	for _, node := range nodes {
+		csiNode, err := s.objects.installed(node.Name)
+		if err != nil {
+			return nil, err
+		}
+		if csiNode != nil {
+			out = append(out, csiNode)
+		}
+	}
+	return out, nil
 }
 
 // Leave removes the last nodes that joined.
