@@ -105,7 +105,7 @@ func (s *Scheduler) Refusal(pod *corev1.Pod, node string) string {
 
 // Refusals returns for each node why a pod cannot be bound to it now; empty if it can.
 func (s *Scheduler) Refusals(pod *corev1.Pod, nodes []string) []string {
-	ctx := context.Background()
+	ctx := klog.NewContext(context.Background(), klog.Logger{}) // plugins log values of tenants that are no numbers as errors
 	out := make([]string, len(nodes))
 	state := framework.NewCycleState()
 	result, status, _ := s.framework.RunPreFilterPlugins(ctx, state, pod)
