@@ -105,7 +105,7 @@ func fillEverySeries(m *Metrics, client *APIClientMetrics) {
 	}
 	histograms := []*prometheus.HistogramVec{
 		m.NodeClaims.InstanceTerminationDuration, m.NodeClaims.TerminationDuration, m.Nodes.LifetimeDuration, m.Nodes.RebootDuration, m.Nodes.RebootRecovery, m.Disruption.EvaluationDuration,
-		m.Disruption.ConsolidationScore, m.Scheduler.Duration, m.CloudProvider.Duration, client.Duration,
+		m.Disruption.ConsolidationScore, m.Scheduler.Duration, m.CloudProvider.Duration, m.Pods.BoundDuration, m.Pods.ProvisioningBoundDuration, client.Duration,
 	}
 	for _, s := range []StatusMetrics{m.Status.NodeClaims, m.Status.NodePools, m.Status.Nodes, m.Status.CapacityBuffers, m.Status.Deprecated, m.Status.NodeClasses["karpenter.kwok.sh/kwoknodeclass"]} {
 		lives = append(lives, s.Count, s.CurrentStatus, s.TerminationCurrent)
