@@ -78,13 +78,10 @@ func (l *Lifecycle) setDeadline(ctx context.Context, claim *v1.NodeClaim) error 
 	return nil
 }
 
-// deleteNodes deletes every Node of a registered NodeClaim and reports whether one still exists. The event of the last Node requeues
-// the NodeClaim. Nodes of a NodeClaim that never registered stay: Karpenter does not own them.
+// deleteNodes deletes every Node of a NodeClaim that Karpenter owns, and reports whether one still exists. The event of the last Node
+// requeues the NodeClaim.
 func (l *Lifecycle) deleteNodes(ctx context.Context, claim *v1.NodeClaim) (left bool, err error) {
-	if !condition.For(claim, l.Clock.Now()).IsTrue(v1.ConditionTypeRegistered) {
-		return false, nil
-	}
-	nodes, err := nodelookup.NodesOf(ctx, l.Client, claim)
+	nodes, err := l.ownedNodes(ctx, claim)
 	if err != nil {
 		return false, err
 	}
@@ -97,6 +94,25 @@ func (l *Lifecycle) deleteNodes(ctx context.Context, claim *v1.NodeClaim) (left 
 		}
 	}
 	return len(nodes) > 0, nil
+}
+
+// ownedNodes are the Nodes of a registered NodeClaim. Nodes of a NodeClaim that never registered are not Karpenter's. A Node is registered
+// before its NodeClaim says so: a NodeClaim that was deleted between these two writes may have pods that run already.
+func (l *Lifecycle) ownedNodes(ctx context.Context, claim *v1.NodeClaim) ([]corev1.Node, error) {
+	nodes, err := nodelookup.NodesOf(ctx, l.Client, claim)
+	if err != nil || condition.For(claim, l.Clock.Now()).IsTrue(v1.ConditionTypeRegistered) {
+		return nodes, err
+	}
+	var owned []corev1.Node
+	for i := range nodes {
+		node := &nodes[i] // of the cache, which may lag behind the registration
+		if err := l.Client.Get(ctx, client.ObjectKeyFromObject(node), node); client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("reading node %q: %w", node.Name, err)
+		} else if err == nil && node.Labels[v1.NodeRegisteredLabelKey] == "true" {
+			owned = append(owned, *node)
+		}
+	}
+	return owned, nil
 }
 
 // restoreInstance fills in the instance of a NodeClaim that was deleted between its launch and the write of its status.

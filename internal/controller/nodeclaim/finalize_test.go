@@ -76,6 +76,16 @@ func TestFinalize(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a Node that registered just before the deletion goes first", func(t *testing.T) {
+		w := fakecluster.New(t)
+		claim, node := w.LaunchedClaim("a"), w.RegisteredNode("a")
+		w.Add(claim, node)
+		w.Delete(claim)
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		if fakecluster.Must(w, node).DeletionTimestamp == nil || w.Provider.Calls("Delete") != 0 {
+			t.Errorf("with a Node that pods may run on: %d instance deletions", w.Provider.Calls("Delete"))
+		}
+	})
 	t.Run("a claim that was never launched goes at once", func(t *testing.T) {
 		t.Attr("covers", "C083 C084")
 		w := fakecluster.New(t)
