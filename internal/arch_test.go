@@ -30,6 +30,9 @@ api/condition <
 api/v1 < api/condition
 api/kwok/v1alpha1 < api/v1, api/condition
 api/aws/v1 < api/v1, api/condition
+api/azure/v1beta1 < api/v1, api/condition
+api/azure/v1alpha2 < api/azure/v1beta1
+api/azure/label < api/v1, api/azure/v1beta1
 api/v1alpha1 < api/v1, api/condition
 api/autoscaling/v1beta1 <
 api/legacy/v1alpha5, api/legacy/v1alpha1 < api/v1, api/condition
@@ -37,8 +40,9 @@ api <
 api/crds <
 api/crds/generator <
 api/crds/gen < api/crds/generator
-api/aws/crds, api/kwok/crds < api/crds
+api/aws/crds, api/azure/crds, api/kwok/crds < api/crds
 api/aws/crds/gen < api/aws/v1, api/crds, api/crds/generator
+api/azure/crds/gen < api/azure/label, api/crds, api/crds/generator
 api/kwok/crds/gen < api/crds, api/crds/generator
 API = api/...
 
