@@ -113,7 +113,8 @@ cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/se
 cloud/aws/awstest/ebs < API, cloud/aws/awstest
 cloud/aws/awstest/firstboot <
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
-cloud/azure/size <
+cloud/azure/size, cloud/azure/naming <
+cloud/azure/zone < API
 embedded/apiserver/store, embedded/apiserver/kind <
 embedded/apiserver/registry < embedded/apiserver/store, embedded/apiserver/kind
 embedded/apiserver/front < embedded/apiserver/registry, embedded/apiserver/kind
