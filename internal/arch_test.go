@@ -114,7 +114,7 @@ cloud/aws/awstest/ebs < API, cloud/aws/awstest
 cloud/aws/awstest/firstboot <
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
 cloud/azure/size, cloud/azure/naming <
-cloud/azure/zone, cloud/azure/unavailableofferings, cloud/azure/family < API
+cloud/azure/zone, cloud/azure/unavailableofferings, cloud/azure/family, cloud/azure/resourcetags < API
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
 embedded/apiserver/store, embedded/apiserver/kind <
 embedded/apiserver/registry < embedded/apiserver/store, embedded/apiserver/kind
