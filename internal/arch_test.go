@@ -116,6 +116,7 @@ cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
 cloud/azure/size, cloud/azure/naming <
 cloud/azure/zone, cloud/azure/unavailableofferings, cloud/azure/family, cloud/azure/resourcetags < API
 cloud/azure/image < API, cloud, cloud/azure/family
+cloud/azure/drift < API, cloud, cloud/azure/image
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
 embedded/apiserver/store, embedded/apiserver/kind <
 embedded/apiserver/registry < embedded/apiserver/store, embedded/apiserver/kind
