@@ -55,6 +55,11 @@ func (e *executor) carryOut(ctx context.Context, cmd command) {
 	giveBack := sync.OnceFunc(cmd.reservation.giveBack)
 	defer giveBack()
 	planned := cmd.plan.Candidates
+	if err := e.stillUnhealthy(ctx, planned); err != nil {
+		e.Log.Info("cannot confirm that the node is unhealthy, leaving it alone", logfield.CommandID(cmd.id), logfield.Error(err))
+		e.backOff(planned)
+		return
+	}
 	if cmd.plan.Reboot {
 		e.reboot(ctx, cmd)
 		return

@@ -112,7 +112,7 @@ func New(deps Deps) *Controller {
 	wake, waiting, obstacles := make(signal, 1), newQueue(), newObstacles()
 	backoffs := &backoffSet{nodes: newBackoffs(), groups: newBackoffs(), pools: newBackoffs()}
 	reports := &reporter{recorder: deps.Recorder, metrics: deps.Metrics, log: deps.Log, perPool: observe.NewGaugeStore()}
-	marks := &marker{client: deps.Client, clock: deps.Clock, log: deps.Log, turns: semaphore.NewWeighted(writers)}
+	marks := &marker{client: deps.Client, live: deps.Live, clock: deps.Clock, log: deps.Log, turns: semaphore.NewWeighted(writers)}
 	reads := &gatherer{
 		Deps: deps, queue: waiting, backoffs: backoffs, prices: newPrices(deps.Cloud.Provider, deps.Log),
 		catalogs: translate.NewCatalogs(deps.Translator), warned: ttlcache.New[string, bool](deps.Clock, warnInterval),

@@ -119,7 +119,7 @@ func newHarnessIn(t *testing.T, c cloud.Cloud) *harness {
 	w.feed = w.newFeed()
 	w.deps = Deps{
 		Shared: deps.Shared{
-			Client: readyourwrites.New(w.client, clock.RealClock{}), Clock: clock.RealClock{}, Cloud: c,
+			Client: readyourwrites.New(w.client, clock.RealClock{}), Live: w.client, Clock: clock.RealClock{}, Cloud: c,
 			Recorder: observe.NewRecorder(sink{w}, clock.RealClock{}), Metrics: observe.NewMetrics(w.registry, nil),
 		},
 		Store: w.store, Feed: w.feed, Translator: translator,

@@ -33,7 +33,7 @@ const (
 // marker marks the nodes of commands, and removes the marks.
 type marker struct {
 	client client.Client
-	// live reads from the API server; nil for client.
+	// live reads from the API server.
 	live  client.Reader
 	clock clock.Clock
 	log   *slog.Logger
@@ -150,7 +150,7 @@ func (m *marker) persist(ctx context.Context, write func(from client.Reader) err
 		if err == nil || apierrors.IsNotFound(err) {
 			return nil
 		}
-		if apierrors.IsConflict(err) && m.live != nil {
+		if apierrors.IsConflict(err) {
 			from = m.live
 		}
 		if attempt == attempts || !sleep(ctx, m.clock, delays.Step()) {

@@ -2,6 +2,8 @@ package disruption
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -87,6 +89,28 @@ func (e *executor) unhealthyDisrupted(candidate disrupt.Candidate, claim *v1.Nod
 		mode = observe.TerminationMode(&metav1.Duration{Duration: *limit})
 	}
 	e.Metrics.CountUnhealthyDisrupted(claim, candidate.Repair.Governing.Condition.Type, mode)
+}
+
+// stillUnhealthy returns an error unless the API server, too, has the conditions for which nodes are to be repaired. A watch that is stuck shows
+// conditions that may have ended long ago.
+//
+// Source: upstream 1.15 specification, the lease circuit breaker of the node controller.
+func (e *executor) stillUnhealthy(ctx context.Context, candidates []disrupt.Candidate) error {
+	for _, candidate := range candidates {
+		if candidate.Repair == nil {
+			continue
+		}
+		node, want := &corev1.Node{}, candidate.Repair.Governing.Condition
+		if err := e.Live.Get(ctx, client.ObjectKey{Name: candidate.Node.NodeName}, node); err != nil {
+			return fmt.Errorf("reading node %q: %w", candidate.Node.NodeName, err)
+		}
+		if !slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return string(c.Type) == want.Type && string(c.Status) == want.Status
+		}) {
+			return fmt.Errorf("node %q no longer has the condition %s with status %s", node.Name, want.Type, want.Status)
+		}
+	}
+	return nil
 }
 
 // limitDrain writes when the pods of an unhealthy node must be gone, before its NodeClaim is deleted: the time until the replacements

@@ -91,6 +91,19 @@ func TestRepairOfANode(t *testing.T) {
 			w.wantLog(want)
 		}
 	})
+	inBubble(t, "a node that is healthy again behind a watch that is stuck is left alone", func(w *harness) {
+		t.Attr("covers", "N489")
+		w.repairing()
+		w.pool("pool", budget("1"))
+		w.addNode("pool", "a", notConsolidatable, sick)
+		healthy := w.node("a")
+		healthy.Status.Conditions[len(healthy.Status.Conditions)-1].Status = corev1.ConditionFalse
+		w.deps.Live = lagging{w.client, healthy}
+		defer w.run()()
+		w.pass(11 * time.Second)
+		w.wantDeleted()
+		w.wantLog(`no longer has the condition DiskBroken with status True`)
+	})
 	t.Run("deadlines", testDeadlines)
 }
 

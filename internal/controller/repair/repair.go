@@ -97,6 +97,16 @@ func (r *Repair) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	if left := found.due.Sub(r.Clock.Now()); left > 0 {
 		return requeue.After(left), nil
 	}
+	// The watch may be stuck at a condition that has ended.
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(node), node); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if found, unhealthy = diagnose(node, r.policies); !unhealthy {
+		return reconcile.Result{}, nil
+	}
+	if left := found.due.Sub(r.Clock.Now()); left > 0 {
+		return requeue.After(left), nil
+	}
 	blocked, err := r.blocked(ctx, node, claim)
 	if err != nil {
 		return reconcile.Result{}, err

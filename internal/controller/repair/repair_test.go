@@ -131,6 +131,30 @@ func TestWhoIsRepaired(t *testing.T) {
 	}
 }
 
+// TestStuckWatch covers nodes that have become healthy, or that are gone, while the cache shows what was before.
+func TestStuckWatch(t *testing.T) {
+	t.Attr("covers", "N489")
+	for name, change := range map[string]func(*fixture){
+		"healthy again": func(d *fixture) {
+			fakecluster.Change(d.Cluster, d.node, func(n *corev1.Node) { n.Status.Conditions = nil })
+		},
+		"unhealthy again, but not for long": func(d *fixture) {
+			fakecluster.Change(d.Cluster, d.node, func(n *corev1.Node) {
+				n.Status.Conditions = condition(d.Cluster, n.Status.Conditions, corev1.NodeReady, corev1.ConditionUnknown, time.Minute)
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newFixture(t, says(corev1.NodeReady, corev1.ConditionUnknown, time.Hour))
+			d.Freeze(d.node)
+			change(d)
+			if d.pass(); d.deleted() {
+				t.Error("the claim is deleted")
+			}
+		})
+	}
+}
+
 func protected(d *fixture) {
 	d.node.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"}
 	d.claim.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"}
