@@ -12,10 +12,12 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// nominatedPods are the pending pods with status.nominatedNodeName: kube-scheduler is about to bind them there or preempts pods for them, or
-// another controller expects them there. They ask for no capacity as long as the node can take them, and keep the node from disruption.
+// nominatedPods are the pods without a node, but with status.nominatedNodeName: kube-scheduler is about to bind them there or preempts pods
+// for them, or another controller expects them there. They ask for no capacity as long as the node can take them, keep the node from
+// disruption, and count there: kube-scheduler reserves their place. It lets pods of higher priority take the place all the same; the nominated
+// pod then needs the one that was found for these.
 //
-// Source: specification of version 1.15, N485.
+// Source: specification of version 1.15, N481, N485.
 type nominatedPods struct {
 	store *Store
 	// pods by UID, and their UIDs by node.
@@ -28,6 +30,8 @@ type nominatedPods struct {
 type nominatedPod struct {
 	node string
 	pod  *model.Pod
+	// unplaced is set if kube-scheduler has found no place for the pod; otherwise the pod never asks for capacity.
+	unplaced bool
 }
 
 // expect records the node that a NodeClaim expects; now is nil if the NodeClaim is gone.
@@ -40,10 +44,14 @@ func (n *nominatedPods) expect(before, now *v1.NodeClaim) {
 	}
 }
 
-// see records the node of a live pod; empty if it has none, or if the pod does not ask for capacity.
-func (n *nominatedPods) see(uid, node string) {
+// see records the node to which a live pod is nominated; empty for none.
+func (n *nominatedPods) see(uid, node string, unplaced bool) {
 	before := n.pods[uid]
-	if before != nil && before.node == node || before == nil && node == "" {
+	if before == nil && node == "" {
+		return
+	}
+	if before != nil && before.node == node {
+		before.unplaced = unplaced
 		return
 	}
 	if before != nil {
@@ -56,7 +64,7 @@ func (n *nominatedPods) see(uid, node string) {
 	if node == "" {
 		return
 	}
-	n.pods[uid] = &nominatedPod{node: node}
+	n.pods[uid] = &nominatedPod{node: node, unplaced: unplaced}
 	if n.on[node] == nil {
 		n.on[node] = map[string]bool{}
 	}
@@ -64,20 +72,42 @@ func (n *nominatedPods) see(uid, node string) {
 	n.store.markDirty(node)
 }
 
-// holds keeps a pod that would ask for capacity, and reports whether its node is expected to take it.
+// holds keeps a pod that is nominated, and reports whether its node is expected to take it.
 func (n *nominatedPods) holds(p *model.Pod) bool {
 	at := n.pods[p.UID]
 	if at == nil {
 		return false
 	}
-	at.pod = p
+	if at.pod != p {
+		at.pod = p
+		n.store.markDirty(at.node)
+	}
 	return n.store.expects(at.node)
+}
+
+// with adds to the pods on a node, by UID, those that are nominated to it and that it can take. The result may be the same map.
+func (n *nominatedPods) with(pods map[string]*model.Pod, node string) map[string]*model.Pod {
+	if len(n.on[node]) == 0 || !n.store.expects(node) {
+		return pods
+	}
+	out := maps.Clone(pods)
+	if out == nil {
+		out = map[string]*model.Pod{}
+	}
+	for uid := range n.on[node] {
+		if p := n.pods[uid].pod; p != nil {
+			there := *p
+			there.Node = node
+			out[uid] = &there
+		}
+	}
+	return out
 }
 
 // reconsider applies the current state of nodes to the pods that are nominated to them.
 func (n *nominatedPods) reconsider() {
 	for uid, at := range n.pods {
-		if at.pod == nil {
+		if at.pod == nil || !at.unplaced {
 			continue
 		}
 		if _, waiting := n.store.pending.Get(uid); waiting == n.store.expects(at.node) {
@@ -94,12 +124,12 @@ func (n *nominatedPods) until(node string, ours int64) int64 {
 	return ours
 }
 
-// nominationOf is the node to which a pod is nominated that would otherwise ask for capacity.
+// nominationOf is the node to which a pod without a node is nominated. Pods of DaemonSets count on every node anyway.
 func nominationOf(pod *corev1.Pod) string {
-	if podrules.Unplaced(pod) {
-		return pod.Status.NominatedNodeName
+	if pod.Spec.NodeName != "" || podrules.OwnedByDaemonSet(pod) || podrules.OwnedByNode(pod) {
+		return ""
 	}
-	return ""
+	return pod.Status.NominatedNodeName
 }
 
 // NominatedTo returns the UIDs of the pods that are nominated to a node.

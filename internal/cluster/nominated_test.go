@@ -75,3 +75,33 @@ func TestNominationsEndWithTheBinding(t *testing.T) {
 		t.Errorf("the node has %d pods and is nominated until %d, want one pod and no nomination", len(n.Pods), n.NominatedUntil)
 	}
 }
+
+// TestNominatedPodsTakeTheirPlace: the requests of a pod count on the node that it is nominated to, whether kube-scheduler refused it before or
+// not, for as long as the node can take it.
+func TestNominatedPodsTakeTheirPlace(t *testing.T) {
+	t.Attr("covers", "N481")
+	s := newStore()
+	s.UpdateNode(node("n", "test://1"))
+	check := func(when string, pods int) {
+		t.Helper()
+		n, _ := s.Snapshot().Nodes.Get("test://1")
+		if len(n.Pods) != pods || pods > 0 && n.Pods[0].Node != "n" {
+			t.Errorf("%s, %d pods count on the node, want %d", when, len(n.Pods), pods)
+		}
+	}
+	s.UpdatePod(nominated("n"))
+	check("after a refusal", 1)
+	untried := nominated("n")
+	untried.Status.Conditions = nil
+	s.UpdatePod(untried)
+	check("about to be bound", 1)
+	s.Mark("test://1")
+	check("while the node is marked for deletion", 0)
+	if _, pending := s.Snapshot().Pending.Get("p"); pending {
+		t.Error("a pod that kube-scheduler did not refuse asks for capacity")
+	}
+	s.Unmark("test://1")
+	check("after that", 1)
+	s.UpdatePod(nominated("other"))
+	check("with a nomination to another node", 0)
+}

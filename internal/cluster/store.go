@@ -198,7 +198,7 @@ func (s *Store) rebuild(id string) {
 	}
 	n.NominatedUntil = s.nominated.until(n.NodeName, n.NominatedUntil)
 	if n.NodeName != "" {
-		translate.AddPods(n, sortedPods(s.podsOn[n.NodeName]))
+		translate.AddPods(n, sortedPods(s.nominated.with(s.podsOn[n.NodeName], n.NodeName)))
 		n.Attachable = translate.Attachable(s.Volumes.storage.nodes[n.NodeName])
 		n.Attached = s.Volumes.storage.attachments(n.NodeName)
 	}
@@ -311,7 +311,7 @@ func (s *Store) applyLivePod(pod *corev1.Pod, p *model.Pod) {
 	} else {
 		p = s.DefaultSpread.spread(p, pod)
 	}
-	s.nominated.see(uid, nominationOf(pod))
+	s.nominated.see(uid, nominationOf(pod), podrules.Unplaced(pod))
 	s.putPod(p, podrules.Unplaced(pod))
 }
 
@@ -326,7 +326,7 @@ func (s *Store) putPod(p *model.Pod, waiting bool) {
 	if p.Node != "" {
 		s.bind(p)
 	}
-	waiting = waiting && !s.nominated.holds(p)
+	waiting = !s.nominated.holds(p) && waiting
 	s.PodGroups.see(uid, p, waiting)
 	if waiting {
 		s.pending.Put(uid, p)
@@ -351,7 +351,7 @@ func (s *Store) dropPod(uid string) (known bool) {
 	s.Volumes.storage.track(uid, nil)
 	s.DefaultSpread.track(uid, nil)
 	s.PodGroups.see(uid, nil, false)
-	s.nominated.see(uid, "")
+	s.nominated.see(uid, "", false)
 	s.Daemons.podGone(types.UID(uid))
 	_, bound := s.podNode[uid]
 	s.unbind(uid)
