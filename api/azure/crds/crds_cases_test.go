@@ -257,8 +257,11 @@ func osCases() []azureCase {
 		{name: "reuse of ports", at: "spec.linuxOSConfig.sysctls.netIPv4TCPTwReuse", accept: "true\nfalse", reject: "1", because: "netIPv4TCPTwReuse"},
 	}
 	for _, pair := range [][2]string{
-		{"netCoreRmemDefault", "netCoreRmemMax"}, {"netCoreWmemDefault", "netCoreWmemMax"}, {"netIPv4NeighDefaultGcThresh1", "netIPv4NeighDefaultGcThresh2"},
-		{"netIPv4NeighDefaultGcThresh2", "netIPv4NeighDefaultGcThresh3"}, {"netIPv4NeighDefaultGcThresh1", "netIPv4NeighDefaultGcThresh3"},
+		{"netCoreRmemDefault", "netCoreRmemMax"},
+		{"netCoreWmemDefault", "netCoreWmemMax"},
+		{"netIPv4NeighDefaultGcThresh1", "netIPv4NeighDefaultGcThresh2"},
+		{"netIPv4NeighDefaultGcThresh2", "netIPv4NeighDefaultGcThresh3"},
+		{"netIPv4NeighDefaultGcThresh1", "netIPv4NeighDefaultGcThresh3"},
 	} {
 		values := func(low, high int) string { return fmt.Sprintf("{%s: %d, %s: %d}", pair[0], low, pair[1], high) }
 		low, high := 1024, 80000

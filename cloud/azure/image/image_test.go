@@ -92,8 +92,12 @@ func TestNewer(t *testing.T) {
 func TestNewestShared(t *testing.T) {
 	t.Attr("covers", "Z119")
 	answer := []image.SharedVersion{
-		{"AKSUbuntu", "2204gen2containerd", "2022.12.15"}, {"AKSUbuntu", "2204gen2containerd", "202411.12.0"}, {"AKSAzureLinux", "V3gen2", "202411.12.0"},
-		{"AKSWindows", "2022", "99999.1.1"}, {"AKSUbuntu", "2204gen2containerd", "x"}, {"AKSUbuntu", "2404containerd", ""},
+		{"AKSUbuntu", "2204gen2containerd", "2022.12.15"},
+		{"AKSUbuntu", "2204gen2containerd", "202411.12.0"},
+		{"AKSAzureLinux", "V3gen2", "202411.12.0"},
+		{"AKSWindows", "2022", "99999.1.1"},
+		{"AKSUbuntu", "2204gen2containerd", "x"},
+		{"AKSUbuntu", "2404containerd", ""},
 	}
 	want := []image.SharedVersion{{"AKSAzureLinux", "V3gen2", "202411.12.0"}, {"AKSUbuntu", "2204gen2containerd", "202411.12.0"}}
 	rapid.Check(t, func(t *rapid.T) {
