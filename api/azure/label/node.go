@@ -27,24 +27,18 @@ func ClusterValue(resourceGroup string) string {
 	return value + "z"
 }
 
-// kubeletManaged are labels of the domains of Kubernetes that the kubelet may set on its node.
-var kubeletManaged = map[string]bool{
-	corev1.LabelHostname:                true,
-	corev1.LabelTopologyZone:            true,
-	corev1.LabelTopologyRegion:          true,
-	corev1.LabelFailureDomainBetaZone:   true,
-	corev1.LabelFailureDomainBetaRegion: true,
-	corev1.LabelInstanceType:            true,
-	corev1.LabelInstanceTypeStable:      true,
-	corev1.LabelOSStable:                true,
-	corev1.LabelArchStable:              true,
-	"beta.kubernetes.io/os":             true,
-	"beta.kubernetes.io/arch":           true,
-}
-
 // KubeletManaged reports whether a label is one of those that every kubelet sets on its node: host name, zone, region, instance type,
 // operating system and architecture, in the present and the earlier form.
-func KubeletManaged(key string) bool { return kubeletManaged[key] }
+func KubeletManaged(key string) bool {
+	switch key {
+	case corev1.LabelHostname,
+		corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion,
+		corev1.LabelInstanceTypeStable, corev1.LabelInstanceType,
+		corev1.LabelOSStable, corev1.LabelArchStable, "beta.kubernetes.io/os", "beta.kubernetes.io/arch":
+		return true
+	}
+	return false
+}
 
 // KubeletMaySet reports whether the API server lets the kubelet set a label on its node: labels outside the domains of Kubernetes, labels
 // of kubelet.kubernetes.io, node.kubernetes.io and their subdomains, and those that KubeletManaged reports.

@@ -79,34 +79,38 @@ type rule struct {
 	duration func(message string, a Attempt) time.Duration
 }
 
-// rules are the known errors of virtual machines. The first one that matches counts.
-var rules = []rule{
-	{code: "OperationNotAllowed", contains: "LowPriorityCores", reason: ReasonSubscriptionQuotaReached, spot: true, duration: always(capacity)},
-	{code: "OperationNotAllowed", contains: "Family Cores quota", reason: ReasonSubscriptionQuotaReached, scope: scope{zones: allZones}, duration: quotaDuration},
-	{code: "SkuNotAvailable", reason: ReasonSKUNotAvailable, scope: scope{zones: zonesOfScope}, duration: notAvailableDuration},
-	{code: "ZonalAllocationFailed", reason: ReasonZonalAllocationFailure, scope: scope{zones: thisZone, bothCapacityTypes: true}, duration: always(capacity)},
-	{code: "AllocationFailed", reason: ReasonAllocationFailure, scope: scope{zones: zonesOfScope, bothCapacityTypes: true}, duration: always(capacity)},
-	{code: "OverconstrainedZonalAllocationRequest", reason: ReasonOverconstrainedZonalAllocationFailure, scope: scope{zones: thisZone}, duration: always(capacity)},
-	{code: "OverconstrainedAllocationRequest", reason: ReasonOverconstrainedAllocationFailure, scope: scope{zones: zonesOfScope}, duration: always(capacity)},
-	{code: "OperationNotAllowed", contains: "exceeding approved Total Regional Cores quota", reason: ReasonCreateInstanceFailed, insufficientCapacity: true},
+// rules returns the known errors of virtual machines. The first one that matches counts.
+func rules() []rule {
+	return []rule{
+		{code: "OperationNotAllowed", contains: "LowPriorityCores", reason: ReasonSubscriptionQuotaReached, spot: true, duration: always(capacity)},
+		{code: "OperationNotAllowed", contains: "Family Cores quota", reason: ReasonSubscriptionQuotaReached, scope: scope{zones: allZones}, duration: quotaDuration},
+		{code: "SkuNotAvailable", reason: ReasonSKUNotAvailable, scope: scope{zones: zonesOfScope}, duration: notAvailableDuration},
+		{code: "ZonalAllocationFailed", reason: ReasonZonalAllocationFailure, scope: scope{zones: thisZone, bothCapacityTypes: true}, duration: always(capacity)},
+		{code: "AllocationFailed", reason: ReasonAllocationFailure, scope: scope{zones: zonesOfScope, bothCapacityTypes: true}, duration: always(capacity)},
+		{code: "OverconstrainedZonalAllocationRequest", reason: ReasonOverconstrainedZonalAllocationFailure, scope: scope{zones: thisZone}, duration: always(capacity)},
+		{code: "OverconstrainedAllocationRequest", reason: ReasonOverconstrainedAllocationFailure, scope: scope{zones: zonesOfScope}, duration: always(capacity)},
+		{code: "OperationNotAllowed", contains: "exceeding approved Total Regional Cores quota", reason: ReasonCreateInstanceFailed, insufficientCapacity: true},
+	}
 }
 
-// requestRules are the known errors of requests for AKSMachines.
-var requestRules = []rule{
-	{code: "VMSizeNotSupported", reason: ReasonSKUNotAvailable, scope: scope{zones: allZones, bothCapacityTypes: true}, duration: always(notSold)},
-	{
-		code: "BadRequest", contains: "is not supported for subscription", reason: ReasonSKUNotAvailable, scope: scope{zones: allZones, bothCapacityTypes: true},
-		duration: always(notSold),
-	},
+// requestRules returns the known errors of requests for AKSMachines.
+func requestRules() []rule {
+	return []rule{
+		{code: "VMSizeNotSupported", reason: ReasonSKUNotAvailable, scope: scope{zones: allZones, bothCapacityTypes: true}, duration: always(notSold)},
+		{
+			code: "BadRequest", contains: "is not supported for subscription", reason: ReasonSKUNotAvailable, scope: scope{zones: allZones, bothCapacityTypes: true},
+			duration: always(notSold),
+		},
+	}
 }
 
 // Classify returns what follows from an error of a virtual machine: of the request for it, of the operation that creates it, or of the
 // operation that creates an AKSMachine. The message is the error as text.
-func Classify(code, message string, a Attempt) Failure { return classify(rules, code, message, a) }
+func Classify(code, message string, a Attempt) Failure { return classify(rules(), code, message, a) }
 
 // ClassifyRequest returns what follows from an error of a request for an AKSMachine. The message is the error as text.
 func ClassifyRequest(code, message string, a Attempt) Failure {
-	return classify(requestRules, code, message, a)
+	return classify(requestRules(), code, message, a)
 }
 
 func classify(rules []rule, code, message string, a Attempt) Failure {

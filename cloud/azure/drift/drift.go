@@ -122,7 +122,7 @@ func ofIdentity(node *corev1.Node, identity string) cloud.DriftReason {
 func ofImage(class *v1beta1.AKSNodeClass, claim *v1.NodeClaim, name func(id string) (string, bool)) (cloud.DriftReason, error) {
 	images, err := class.CurrentImages()
 	if err != nil {
-		return "", nil
+		return "", nil //nolint:nilerr // The condition of the class says so, and it is no reason to look again.
 	}
 	var names []string
 	for _, i := range images {

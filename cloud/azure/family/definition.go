@@ -38,63 +38,60 @@ const (
 // variant is what an image is made for.
 type variant struct{ fips, trustedLaunch bool }
 
-var (
-	plain       = variant{}
-	fips        = variant{fips: true}
-	trusted     = variant{trustedLaunch: true}
-	trustedFIPS = variant{fips: true, trustedLaunch: true}
-)
-
-// definitions are all images that AKS publishes, by family and variant, the most preferred first.
-var definitions = map[Family]map[variant][]Definition{
-	Ubuntu2004: {
-		fips: {
-			{"2004gen2fipscontainerd", amd64, gen2, "aks-ubuntu-fips-containerd-20.04-gen2"},
-			{"2004fipscontainerd", amd64, gen1, "aks-ubuntu-fips-containerd-20.04"},
+// definitions returns all images that AKS publishes, by family and variant, the most preferred first.
+func definitions() map[Family]map[variant][]Definition {
+	plain, fips := variant{}, variant{fips: true}
+	trusted, trustedFIPS := variant{trustedLaunch: true}, variant{fips: true, trustedLaunch: true}
+	return map[Family]map[variant][]Definition{
+		Ubuntu2004: {
+			fips: {
+				{"2004gen2fipscontainerd", amd64, gen2, "aks-ubuntu-fips-containerd-20.04-gen2"},
+				{"2004fipscontainerd", amd64, gen1, "aks-ubuntu-fips-containerd-20.04"},
+			},
 		},
-	},
-	Ubuntu2204: {
-		plain: {
-			{"2204gen2containerd", amd64, gen2, "aks-ubuntu-containerd-22.04-gen2"},
-			{"2204containerd", amd64, gen1, "aks-ubuntu-containerd-22.04"},
-			{"2204gen2arm64containerd", arm64, gen2, "aks-ubuntu-arm64-containerd-22.04-gen2"},
+		Ubuntu2204: {
+			plain: {
+				{"2204gen2containerd", amd64, gen2, "aks-ubuntu-containerd-22.04-gen2"},
+				{"2204containerd", amd64, gen1, "aks-ubuntu-containerd-22.04"},
+				{"2204gen2arm64containerd", arm64, gen2, "aks-ubuntu-arm64-containerd-22.04-gen2"},
+			},
+			trusted:     {{"2204gen2TLcontainerd", amd64, gen2, "aks-ubuntu-containerd-22.04-tl-gen2"}},
+			trustedFIPS: {{"2204gen2fipsTLcontainerd", amd64, gen2, "aks-ubuntu-fips-containerd-22.04-tl-gen2"}},
 		},
-		trusted:     {{"2204gen2TLcontainerd", amd64, gen2, "aks-ubuntu-containerd-22.04-tl-gen2"}},
-		trustedFIPS: {{"2204gen2fipsTLcontainerd", amd64, gen2, "aks-ubuntu-fips-containerd-22.04-tl-gen2"}},
-	},
-	Ubuntu2404: {
-		plain: {
-			{"2404gen2containerd", amd64, gen2, "aks-ubuntu-containerd-24.04-gen2"},
-			{"2404containerd", amd64, gen1, "aks-ubuntu-containerd-24.04"},
-			{"2404gen2arm64containerd", arm64, gen2, "aks-ubuntu-arm64-containerd-24.04-gen2"},
+		Ubuntu2404: {
+			plain: {
+				{"2404gen2containerd", amd64, gen2, "aks-ubuntu-containerd-24.04-gen2"},
+				{"2404containerd", amd64, gen1, "aks-ubuntu-containerd-24.04"},
+				{"2404gen2arm64containerd", arm64, gen2, "aks-ubuntu-arm64-containerd-24.04-gen2"},
+			},
+			trusted: {{"2404gen2TLcontainerd", amd64, gen2, "aks-ubuntu-containerd-24.04-tl-gen2"}},
 		},
-		trusted: {{"2404gen2TLcontainerd", amd64, gen2, "aks-ubuntu-containerd-24.04-tl-gen2"}},
-	},
-	AzureLinux2: {
-		plain: {
-			{"V2gen2", amd64, gen2, "aks-azurelinux-v2-gen2"},
-			{"V2", amd64, gen1, "aks-azurelinux-v2"},
-			{"V2gen2arm64", arm64, gen2, "aks-azurelinux-v2-arm64-gen2"},
+		AzureLinux2: {
+			plain: {
+				{"V2gen2", amd64, gen2, "aks-azurelinux-v2-gen2"},
+				{"V2", amd64, gen1, "aks-azurelinux-v2"},
+				{"V2gen2arm64", arm64, gen2, "aks-azurelinux-v2-arm64-gen2"},
+			},
+			trusted: {{"V2gen2TL", amd64, gen2, "aks-azurelinux-v2-gen2-tl"}},
+			fips: {
+				{"V2gen2fips", amd64, gen2, "aks-azurelinux-v2-gen2-fips"},
+				{"V2fips", amd64, gen1, "aks-azurelinux-v2-fips"},
+			},
 		},
-		trusted: {{"V2gen2TL", amd64, gen2, "aks-azurelinux-v2-gen2-tl"}},
-		fips: {
-			{"V2gen2fips", amd64, gen2, "aks-azurelinux-v2-gen2-fips"},
-			{"V2fips", amd64, gen1, "aks-azurelinux-v2-fips"},
+		AzureLinux3: {
+			plain: {
+				{"V3gen2", amd64, gen2, "aks-azurelinux-v3-gen2"},
+				{"V3", amd64, gen1, "aks-azurelinux-v3"},
+				{"V3gen2arm64", arm64, gen2, "aks-azurelinux-v3-arm64-gen2"},
+			},
+			trusted: {{"V3gen2TL", amd64, gen2, "aks-azurelinux-v3-gen2-tl"}},
+			fips: {
+				{"V3gen2fips", amd64, gen2, "aks-azurelinux-v3-gen2-fips"},
+				{"V3fips", amd64, gen1, "aks-azurelinux-v3-fips"},
+				{"V3gen2arm64fips", arm64, gen2, "aks-azurelinux-v3-arm64-gen2-fips"},
+			},
 		},
-	},
-	AzureLinux3: {
-		plain: {
-			{"V3gen2", amd64, gen2, "aks-azurelinux-v3-gen2"},
-			{"V3", amd64, gen1, "aks-azurelinux-v3"},
-			{"V3gen2arm64", arm64, gen2, "aks-azurelinux-v3-arm64-gen2"},
-		},
-		trusted: {{"V3gen2TL", amd64, gen2, "aks-azurelinux-v3-gen2-tl"}},
-		fips: {
-			{"V3gen2fips", amd64, gen2, "aks-azurelinux-v3-gen2-fips"},
-			{"V3fips", amd64, gen1, "aks-azurelinux-v3-fips"},
-			{"V3gen2arm64fips", arm64, gen2, "aks-azurelinux-v3-arm64-gen2-fips"},
-		},
-	},
+	}
 }
 
 // Definitions returns the images of the family, the most preferred first. Those that comply with FIPS exist only in shared galleries; shared
@@ -103,12 +100,12 @@ func (f Family) Definitions(complyWithFIPS, trustedLaunch, shared bool) []Defini
 	if complyWithFIPS && !shared {
 		return nil
 	}
-	return append([]Definition(nil), definitions[f][variant{complyWithFIPS, trustedLaunch}]...)
+	return definitions()[f][variant{complyWithFIPS, trustedLaunch}]
 }
 
 // Distro returns the name that the node bootstrapping service has for a definition. It is false if there is no such definition.
 func Distro(definition string) (string, bool) {
-	for _, variants := range definitions {
+	for _, variants := range definitions() {
 		for _, list := range variants {
 			for _, d := range list {
 				if d.Name == definition {
