@@ -10,7 +10,7 @@ import (
 )
 
 func TestEvictionCost(t *testing.T) {
-	t.Attr("covers", "C299 C301 C302 C303")
+	t.Attr("covers", "C299 C301 C302 C303 N151 N548")
 	cost := func(deletion string, priority int32) float64 {
 		p := &corev1.Pod{}
 		p.Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": deletion}
@@ -35,9 +35,13 @@ func TestEvictionCost(t *testing.T) {
 		{"a priority below zero takes away", "", -16777216, 0.5},
 		{"never above 10", "2147483647", 2000000000, 10},
 		{"never below -10", "-2147483647", -2147483648, -10},
-		{"not even beyond all numbers", "Inf", 0, 10},
 		{"a malformed deletion cost is ignored", "a lot", 33554432, 2},
-		{"what is no number neither", "NaN", 0, 1},
+		{"so is an empty one", "", 0, 1},
+		{"so is a decimal", "134217728.0", 0, 1},
+		{"so is a hexadecimal number", "0x8000000", 0, 1},
+		{"so is what does not fit in 32 bits", "2147483648", 0, 1},
+		{"the lowest value of all is one that upstream left", "-2147483648", 0, 1},
+		{"the next one is that of a user", "-2147483647", 0, -10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := cost(tt.deletion, tt.priority); got != tt.want {

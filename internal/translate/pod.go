@@ -1,18 +1,11 @@
 package translate
 
 import (
-	"fmt"
-	"math"
-	"strconv"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
-
-// podDeletionCostAnnotation is the cost of deleting a pod, which its owner sets.
-const podDeletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cost"
 
 // Pod translates a pod without its volumes, as if they could be used anywhere. If the pod is invalid, Rejected is set.
 func (t *Translator) Pod(pod *corev1.Pod) *model.Pod { return t.PodWith(pod, Storage{}) }
@@ -159,31 +152,4 @@ func tolerations(list []corev1.Toleration, compare bool) []model.Toleration {
 		}
 	}
 	return out
-}
-
-// DeletionCost returns the pod deletion cost of the annotation; 0 if it is missing, and an error if it is not a number.
-func DeletionCost(pod *corev1.Pod) (float64, error) {
-	text := pod.Annotations[podDeletionCostAnnotation]
-	if text == "" {
-		return 0, nil
-	}
-	cost, err := strconv.ParseFloat(text, 64)
-	if err == nil && math.IsNaN(cost) {
-		err = strconv.ErrSyntax
-	}
-	if err != nil {
-		return 0, fmt.Errorf("reading %q as the deletion cost of pod %s/%s: %w", text, pod.Namespace, pod.Name, err)
-	}
-	return cost, nil
-}
-
-// evictionCost is clamp(1 + deletionCost/2^27 + priority/2^25, −10, 10). Source: disruption specification, candidates.
-func evictionCost(pod *corev1.Pod) float64 {
-	const deletionCostScale, priorityScale, limit = 1 << 27, 1 << 25, 10
-	deletion, _ := DeletionCost(pod) // 0 if invalid, which the disruption controller reports
-	cost := 1.0 + deletion/deletionCostScale
-	if pod.Spec.Priority != nil {
-		cost += float64(*pod.Spec.Priority) / priorityScale
-	}
-	return min(max(cost, -limit), limit)
 }
