@@ -24,6 +24,9 @@ const (
 const (
 	// DoNotDisruptAnnotationKey on a Node ("true") or a pod ("true" or a duration) forbids voluntary disruption.
 	DoNotDisruptAnnotationKey = Group + "/do-not-disrupt"
+	// DisruptionCostAnnotationKey on a pod holds the cost of its disruption, a base-10 32-bit integer. It replaces the pod deletion cost of
+	// ReplicaSets as an input of disruption.
+	DisruptionCostAnnotationKey = Group + "/disruption-cost"
 	// DoNotRepairAnnotationKey on a Node ("true", no other value) forbids node repair, reboots included.
 	DoNotRepairAnnotationKey = Group + "/do-not-repair"
 	// NodePoolHashAnnotationKey holds the template hash, in decimal.

@@ -135,9 +135,10 @@ func claimControllers(shared deps.Shared, lifecycle *nodeclaim.Lifecycle) []Cont
 // newTranslator returns the translator for what the API server offers.
 func newTranslator(p Parts) *translate.Translator {
 	return translate.NewWith(p.Cloud.Labels, translate.Settings{
-		IgnorePreferences:  p.Options.Scheduling.PreferencePolicy == options.PreferenceIgnore,
-		Minor:              p.Served.Minor,
-		CompareTolerations: p.Options.FeatureGates.TaintTolerationComparisonOperators,
+		IgnorePreferences:   p.Options.Scheduling.PreferencePolicy == options.PreferenceIgnore,
+		Minor:               p.Served.Minor,
+		CompareTolerations:  p.Options.FeatureGates.TaintTolerationComparisonOperators,
+		RankedDeletionCosts: p.Options.FeatureGates.PodDeletionCostManagement,
 	})
 }
 

@@ -55,6 +55,8 @@ type Options struct {
 	IgnorePodGroups bool
 	// DefaultSpread are the spread constraints of pods whose spec has none.
 	DefaultSpread []corev1.TopologySpreadConstraint
+	// RankedDeletionCosts leaves pod deletion costs out of eviction costs, because deletion cost management writes them.
+	RankedDeletionCosts bool
 	// CompareTolerations lets tolerations with the operators Lt and Gt tolerate taints.
 	CompareTolerations bool
 	// SpotToSpot lets consolidation replace spot nodes by spot nodes.
@@ -183,6 +185,7 @@ type clusterObjects struct {
 func gather(objects []client.Object, c cloud.Cloud, opts Options) *clusterObjects {
 	t := translate.NewWith(c.Labels, translate.Settings{
 		IgnorePreferences: opts.Preferences == model.IgnorePreferences, Minor: served.Newest, CompareTolerations: opts.CompareTolerations,
+		RankedDeletionCosts: opts.RankedDeletionCosts,
 	})
 	store := cluster.NewStore(c, t)
 	store.Devices.Track()

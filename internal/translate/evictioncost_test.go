@@ -10,7 +10,7 @@ import (
 )
 
 func TestEvictionCost(t *testing.T) {
-	t.Attr("covers", "C299 C301 C302 C303 N151 N548")
+	t.Attr("covers", "C299 C301 C302 C303 N151 N152 N548")
 	cost := func(deletion string, priority int32) float64 {
 		p := &corev1.Pod{}
 		p.Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": deletion}
@@ -45,6 +45,36 @@ func TestEvictionCost(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := cost(tt.deletion, tt.priority); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+	for _, tt := range []struct {
+		name         string
+		ranked       bool
+		own, ranking string
+		want         float64
+	}{
+		{"the disruption cost precedes the deletion cost", false, "134217728", "268435456", 2},
+		{"the lowest disruption cost is one of a user", false, "-2147483648", "", -10},
+		{"the lowest deletion cost is none beside it either", false, "134217728", "-2147483648", 2},
+		{"without a disruption cost the deletion cost counts", false, "", "134217728", 2},
+		{"an invalid disruption cost leaves none", false, "a lot", "134217728", 1},
+		{"ranked deletion costs do not count", true, "", "134217728", 1},
+		{"beside ranked deletion costs the disruption cost counts", true, "134217728", "-5", 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Attr("covers", "N150 N151 N163")
+			p := &corev1.Pod{}
+			p.Annotations = map[string]string{}
+			if tt.own != "" {
+				p.Annotations["karpenter.sh/disruption-cost"] = tt.own
+			}
+			if tt.ranking != "" {
+				p.Annotations["controller.kubernetes.io/pod-deletion-cost"] = tt.ranking
+			}
+			translator := translate.NewWith(v1.CoreLabelRules(), translate.Settings{RankedDeletionCosts: tt.ranked})
+			if got := translator.Pod(p).EvictionCost; got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})

@@ -21,7 +21,7 @@ func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 		bound.VolumeTopology, bound.Drivers, bound.InstalledDrivers = volumes.topology, volumes.drivers(), volumes.installed
 		asked.shape = t.specs.shapes.shared(&bound)
 	}
-	p := plain(pod)
+	p := t.plain(pod)
 	p.Shape, p.Labels, p.Dependencies = asked.shape, t.podLabels(pod), model.NewDependencies(volumes.attachments, p.DeviceClaims())
 	if len(volumes.exclusive)+len(volumes.late) > 0 {
 		if p.Dependencies == nil {
@@ -40,7 +40,7 @@ func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 }
 
 // plain translates the fields that pods do not share: all but shape, labels and volumes.
-func plain(pod *corev1.Pod) *model.Pod {
+func (t *Translator) plain(pod *corev1.Pod) *model.Pod {
 	return &model.Pod{
 		UID:           string(pod.UID),
 		Namespace:     pod.Namespace,
@@ -54,7 +54,7 @@ func plain(pod *corev1.Pod) *model.Pod {
 		Unstarted:     pod.Status.Phase == corev1.PodPending,
 		Daemon:        podrules.OwnedByDaemonSet(pod),
 		Reschedulable: podrules.Reschedulable(pod),
-		EvictionCost:  evictionCost(pod),
+		EvictionCost:  t.costs.of(pod),
 	}
 }
 

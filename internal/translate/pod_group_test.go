@@ -40,17 +40,17 @@ func TestPodGroup(t *testing.T) {
 
 func TestMembership(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "a"}}
-	if got := plain(pod).Membership; got != nil {
+	if got := new(Translator).plain(pod).Membership; got != nil {
 		t.Errorf("a pod without a group has %+v", got)
 	}
 	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To("train")}
 	want := &model.Membership{Group: "ml/train", Scheduler: "default-scheduler", PreemptionPolicy: "PreemptLowerPriority"}
-	if diff := cmp.Diff(want, plain(pod).Membership); diff != "" {
+	if diff := cmp.Diff(want, new(Translator).plain(pod).Membership); diff != "" {
 		t.Errorf("defaults (-want +got)\n%s", diff)
 	}
 	pod.Spec.SchedulerName, pod.Spec.Priority, pod.Spec.PreemptionPolicy = "other", ptr.To[int32](7), ptr.To(corev1.PreemptNever)
 	want = &model.Membership{Group: "ml/train", Scheduler: "other", Priority: 7, PreemptionPolicy: "Never"}
-	if diff := cmp.Diff(want, plain(pod).Membership); diff != "" {
+	if diff := cmp.Diff(want, new(Translator).plain(pod).Membership); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -57,7 +57,7 @@ func (s *chunk) read(t *Translator) {
 	s.specs, s.labels = newKeyIndex(len(s.pods)), newKeyIndex(len(s.pods))
 	var space [keySpace]byte
 	for i, pod := range s.pods {
-		s.out[i] = plain(pod)
+		s.out[i] = t.plain(pod)
 		s.specs.add(i, appendFlags(t.specs.appendKey(space[:0], pod), podrules.Unplaced(pod)))
 		s.labels.add(i, appendPodLabels(space[:0], pod))
 	}

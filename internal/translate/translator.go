@@ -23,6 +23,7 @@ type Translator struct {
 	volumes volumeTerms
 	devices *deviceTerms
 	hashes  hashes
+	costs   evictionCosts
 	pods    *interned[model.Labels]
 	minor   int
 }
@@ -42,6 +43,8 @@ type Settings struct {
 	IgnorePreferences bool
 	// CompareTolerations lets tolerations with the operators Lt and Gt tolerate taints.
 	CompareTolerations bool
+	// RankedDeletionCosts leaves controller.kubernetes.io/pod-deletion-cost out of eviction costs, because deletion cost management writes it.
+	RankedDeletionCosts bool
 	// Minor is the minor version of kube-scheduler; 0 if it is unknown, which means an early one.
 	Minor int
 }
@@ -53,7 +56,7 @@ func NewWith(labels v1.LabelRules, s Settings) *Translator {
 		labels: terms, amounts: quantities,
 		specs:   newPodSpecs(terms, quantities, s),
 		volumes: volumeTerms{terms}, devices: newDeviceTerms(terms),
-		hashes: newHashes(), pods: newInterned[model.Labels](), minor: s.Minor,
+		hashes: newHashes(), costs: evictionCosts{ranked: s.RankedDeletionCosts}, pods: newInterned[model.Labels](), minor: s.Minor,
 	}
 }
 

@@ -116,7 +116,7 @@ func TestObstacleMessages(t *testing.T) {
 }
 
 func TestInvalidDeletionCost(t *testing.T) {
-	t.Attr("covers", "C303")
+	t.Attr("covers", "C303 N151")
 	inBubble(t, "is logged once and skipped", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("0"), underutilized)
@@ -126,7 +126,7 @@ func TestInvalidDeletionCost(t *testing.T) {
 		})
 		defer w.run()()
 		w.pass(5 * time.Minute)
-		if got := strings.Count(w.logs.String(), "ignoring the deletion cost of a pod"); got != 1 {
+		if got := strings.Count(w.logs.String(), "failed parsing pod deletion cost"); got != 1 {
 			w.Errorf("logged %d times, want once", got)
 		}
 		w.replaceBudgets("pool", budget("1"))

@@ -13,7 +13,6 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/problem"
-	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // podBlocks inspects the pods of the candidates and returns the obstacles among them, by node ID. Failing to list the pods of a node
@@ -78,15 +77,16 @@ func (g *gatherer) warnOfPDBs(limits []problem.PDBLimit) {
 	}
 }
 
-// warnOfCost logs a deletion cost that cannot be parsed, once per warnInterval.
+// warnOfCost logs the cost of a pod that cannot be parsed, once per warnInterval.
 func (g *gatherer) warnOfCost(pod *corev1.Pod) {
-	_, err := translate.DeletionCost(pod)
-	if err == nil {
+	invalid := g.Translator.CheckCost(pod)
+	if invalid == nil {
 		return
 	}
-	key := string(pod.UID) + err.Error()
+	key := string(pod.UID) + invalid.Annotation + invalid.Value
 	if _, said := g.warned.Get(key); !said {
 		g.warned.Set(key, true)
-		g.Log.Error("ignoring the deletion cost of a pod", logfield.Pod(pod.Namespace+"/"+pod.Name), logfield.Error(err))
+		g.Log.Error(invalid.Error(), logfield.Pod(pod.Namespace+"/"+pod.Name), logfield.Annotation(invalid.Annotation),
+			logfield.Value(invalid.Value), logfield.Error(invalid.Cause))
 	}
 }

@@ -59,7 +59,7 @@ func disruptionCost(n *model.Node) float64 {
 	sum := float64(baseCost)
 	for _, p := range n.Pods {
 		if !p.Daemon {
-			sum += max(p.EvictionCost, 0)
+			sum += movingCost(p)
 		}
 	}
 	return sum

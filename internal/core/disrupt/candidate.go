@@ -152,11 +152,15 @@ func newCandidate(n *model.Node, pool Pool) Candidate {
 	for _, p := range n.Pods {
 		if p.Reschedulable {
 			c.PodsToMove = append(c.PodsToMove, p)
-			c.DisruptionCost += max(p.EvictionCost, 0)
+			c.DisruptionCost += movingCost(p)
 		}
 	}
 	return c
 }
+
+// movingCost is what a pod adds to the disruption cost of its node: its eviction cost, 0 if that is negative. A pod that its owner declares free
+// to disrupt does not make the others on its node cheaper. Source: disruption specification, reschedule cost.
+func movingCost(p *model.Pod) float64 { return max(p.EvictionCost, 0) }
 
 // byRatio orders candidates by savings ratio, best first; of those that are equal the ones that are drained sooner. Ties are
 // broken by name, so that the same input always gives the same choice.

@@ -81,7 +81,8 @@ func (w QualifyInput) disqualifiesUnhealthy(n *model.Node) Code {
 	}
 }
 
-// repairCost is the eviction cost of all pods of the node, times the share of its lifetime that it has left.
+// repairCost is the eviction cost of all pods of the node, times the share of its lifetime that it has left. It only orders nodes: unlike in the
+// disruption cost, negative eviction costs count, as upstream's order has it. Source: specification of v1.15, order of repairs.
 func repairCost(n *model.Node, now time.Time) float64 {
 	sum := 0.0
 	for _, p := range n.Pods {

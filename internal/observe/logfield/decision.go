@@ -42,6 +42,9 @@ func UnknownValues(values []string) slog.Attr { return texts("unknown", values) 
 // Key is the label key of a requirement.
 func Key(key string) slog.Attr { return slog.String("key", key) }
 
+// Annotation is the name of an annotation whose value cannot be used.
+func Annotation(name string) slog.Attr { return slog.String("annotation", name) }
+
 // Value is a value that cannot be used.
 func Value(text string) slog.Attr { return slog.String("value", text) }
 
