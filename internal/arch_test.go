@@ -170,6 +170,7 @@ internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, inter
 internal/controller/autoscaler < CONTROLLERBASE, internal/prediction
 internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/prediction, internal/problem, internal/controller/passlog
 internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/translate
+internal/controller/deletioncost < CONTROLLERBASE, CORE, internal/cluster, internal/problem
 internal/controller/metering < CONTROLLERBASE, internal/podlatency, internal/translate
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer
 internal/controller/legacy < CONTROLLERBASE, internal/convert, internal/manifest

@@ -11,6 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/autoscaler"
+	"github.com/karpenter-anew/karpenter/internal/controller/deletioncost"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/disruption"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
@@ -93,6 +94,7 @@ func All(p Parts) ([]Controller, error) {
 		Shared: shared, Store: store, Feed: feed, Translator: translator, Log: p.Log,
 		Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, PodLatency: waits,
 	})
+	gated = append(gated, deletionCostControllers(shared, p, store, feed)...)
 	evictions := termination.NewEvictionQueue(shared)
 	gated = append(gated, claimControllers(shared, lifecycle)...)
 	return append(append(gated, planners...), []Controller{
@@ -116,6 +118,15 @@ func All(p Parts) ([]Controller, error) {
 		autoscaler.New(shared.Live, p.Clock, predictions, p.Log),
 		health,
 	}...), nil
+}
+
+// deletionCostControllers rank pods for the ReplicaSets that own them.
+func deletionCostControllers(shared deps.Shared, p Parts, store *cluster.Store, feed *cluster.Watcher) []Controller {
+	if !p.Options.FeatureGates.PodDeletionCostManagement {
+		return nil
+	}
+	queue := deletioncost.NewQueue(shared)
+	return []Controller{deletioncost.New(deletioncost.Deps{Shared: shared, Store: store, Ready: feed.Ready, Log: p.Log, Queue: queue}), queue}
 }
 
 // claimControllers are those of single NodeClaims and their instances, beside the lifecycle.

@@ -33,6 +33,10 @@ type PodMetrics struct {
 	Drained *prometheus.CounterVec
 	// DisruptionInitiated has labels reason, nodepool, capacity_type, consolidation_policy, termination_mode.
 	DisruptionInitiated *prometheus.CounterVec
+	// DeletionCostPendingNodes has label nodepool.
+	DeletionCostPendingNodes *prometheus.GaugeVec
+	// DeletionCostWrites has label result: updated, skipped_unchanged, skipped_notfound, skipped_conflict or error.
+	DeletionCostWrites *prometheus.CounterVec
 }
 
 func newPodMetrics(b *MetricBuilder) PodMetrics {
@@ -65,5 +69,9 @@ func newPodMetrics(b *MetricBuilder) PodMetrics {
 			"Pods evicted or deleted to drain a node.", "reason"),
 		DisruptionInitiated: b.Counters("karpenter_pods_disruption_initiated_total",
 			"Pods to reschedule from NodeClaims whose disruption was started.", "reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"),
+		DeletionCostPendingNodes: b.Gauges("karpenter_pod_deletion_cost_nodes_with_pending_annotation_writes",
+			"Nodes with pods whose deletion cost had to be written when pods were last ranked.", "nodepool"),
+		DeletionCostWrites: b.Counters("karpenter_pod_deletion_cost_pod_annotation_writes_total",
+			"Attempts to write the deletion cost of a pod, by result.", "result"),
 	}
 }

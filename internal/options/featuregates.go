@@ -62,7 +62,7 @@ func (g *FeatureGates) gates() []gate {
 		{name: "CapacityBuffer", field: &g.CapacityBuffer, about: "CapacityBuffers keep capacity for pods to come."},
 		{name: "TerminateFirstDrift", field: &g.TerminateFirstDrift, about: "Drifted nodes of full capacity reservations, and of static NodePools at their limit, are terminated before their replacements launch.", pending: true},
 		{name: "TerminateFirstRepair", field: &g.TerminateFirstRepair, about: "The same for unhealthy nodes.", pending: true},
-		{name: "PodDeletionCostManagement", field: &g.PodDeletionCostManagement, about: "Pods are ranked by their nodes, so that ReplicaSets that shrink empty nodes.", pending: true},
+		{name: "PodDeletionCostManagement", field: &g.PodDeletionCostManagement, about: "Pods are ranked by their nodes, so that ReplicaSets that shrink empty nodes."},
 		{name: "LegacyProvisioner", field: &g.LegacyProvisioner, about: "Provisioners (`karpenter.sh/v1alpha5`) and the node templates they refer to are served: a NodePool and a node class are maintained for them."},
 		{name: "TaintTolerationComparisonOperators", field: &g.TaintTolerationComparisonOperators, about: "Tolerations with the operators `Lt` and `Gt` tolerate taints. Set it if kube-scheduler has the feature gate of this name."},
 	}

@@ -240,7 +240,7 @@ func TestGatesWithoutEffectAreNamed(t *testing.T) {
 		{"", nil},
 		{"NodeRepair=true,TerminateFirstDrift=false", nil},
 		{"TerminateFirstDrift=true,NodeRepair=true", []string{"TerminateFirstDrift"}},
-		{"PodDeletionCostManagement=true,TerminateFirstRepair=true", []string{"TerminateFirstRepair", "PodDeletionCostManagement"}},
+		{"PodDeletionCostManagement=true,TerminateFirstRepair=true", []string{"TerminateFirstRepair"}},
 	} {
 		gates, err := ParseFeatureGates(tc.text)
 		if diff := cmp.Diff(tc.want, Options{FeatureGates: gates}.GatesWithoutEffect()); diff != "" || err != nil {

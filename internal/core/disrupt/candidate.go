@@ -148,14 +148,25 @@ func (w QualifyInput) disqualifiesPool(n *model.Node) Code {
 }
 
 func newCandidate(n *model.Node, pool Pool) Candidate {
-	c := Candidate{Node: n, Pool: pool, DisruptionCost: baseCost}
+	c := Candidate{Node: n, Pool: pool, DisruptionCost: RescheduleCost(n)}
 	for _, p := range n.Pods {
 		if p.Reschedulable {
 			c.PodsToMove = append(c.PodsToMove, p)
-			c.DisruptionCost += movingCost(p)
 		}
 	}
 	return c
+}
+
+// RescheduleCost is the disruption cost of a node: 1 plus the eviction costs of the pods that have to run elsewhere when it is removed, without
+// negative ones.
+func RescheduleCost(n *model.Node) float64 {
+	sum := float64(baseCost)
+	for _, p := range n.Pods {
+		if p.Reschedulable {
+			sum += movingCost(p)
+		}
+	}
+	return sum
 }
 
 // movingCost is what a pod adds to the disruption cost of its node: its eviction cost, 0 if that is negative. A pod that its owner declares free
