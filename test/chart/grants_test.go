@@ -124,6 +124,20 @@ func TestOnlySimulatedNodesAreRebootedByTheirStatus(t *testing.T) {
 	}
 }
 
+// TestPodsArePatchedOnlyForTheirDeletionCosts checks the permission that the feature gate needs.
+func TestPodsArePatchedOnlyForTheirDeletionCosts(t *testing.T) {
+	t.Attr("covers", "N402")
+	for _, provider := range []string{"aws", "kwok"} {
+		for gate, want := range map[string]bool{"false": false, "true": true} {
+			all := grants(named("settings.clusterName=one", "settings.cloudProvider="+provider, "settings.featureGates.podDeletionCostManagement="+gate).objects(t))
+			got := slices.ContainsFunc(all, func(g grant) bool { return g.covers(call{verb: "patch", resource: "pods"}) })
+			if got != want {
+				t.Errorf("%s, PodDeletionCostManagement %s: patching pods is granted: %v", provider, gate, got)
+			}
+		}
+	}
+}
+
 // TestOptionalFeaturesMayReadWhatTheyNeed checks the permissions that flags and feature gates need: default topology spread, vertical pod
 // autoscalers, and buffers of Deployments.
 func TestOptionalFeaturesMayReadWhatTheyNeed(t *testing.T) {

@@ -109,7 +109,7 @@ func (q *Queue) get(key podKey) (cost string, ok bool) {
 	return cost, ok
 }
 
-// finish drops an entry, unless it changed after cost was read from it.
+// finish drops an entry, unless it changed after cost was read from it: the change has added it to the work again.
 func (q *Queue) finish(key podKey, cost string) (done bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -137,16 +137,16 @@ func (q *Queue) Reconcile(ctx context.Context, key podKey) (reconcile.Result, er
 	}
 	pod := &corev1.Pod{}
 	if err := q.Client.Get(ctx, key.NamespacedName, pod); err != nil {
-		return reconcile.Result{}, q.answer(key, err)
+		return reconcile.Result{}, q.answer(key, cost, err)
 	}
 	if pod.UID != key.uid {
-		q.drop(key)
+		q.finish(key, cost)
 		return reconcile.Result{}, nil
 	}
 	// A cost that is decided during a write follows at once, on the pod that the write returned: the cache does not show it yet.
 	for ok {
 		if err := q.write(ctx, pod, cost); err != nil {
-			return reconcile.Result{}, q.answer(key, err)
+			return reconcile.Result{}, q.answer(key, cost, err)
 		}
 		if q.finish(key, cost) {
 			break
@@ -180,7 +180,7 @@ func (q *Queue) write(ctx context.Context, pod *corev1.Pod, cost string) error {
 
 // answer counts an error of the API server and returns those that are retried. A pod that changed meanwhile is left to the next pass, which sees
 // its new state.
-func (q *Queue) answer(key podKey, err error) error {
+func (q *Queue) answer(key podKey, cost string, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		q.count(skippedNotFound)
@@ -190,14 +190,8 @@ func (q *Queue) answer(key podKey, err error) error {
 		q.count(failed)
 		return fmt.Errorf("writing the deletion cost of pod %s: %w", key.NamespacedName, err)
 	}
-	q.drop(key)
+	q.finish(key, cost)
 	return nil
-}
-
-func (q *Queue) drop(key podKey) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	delete(q.wanted, key)
 }
 
 func (q *Queue) count(result string) {
