@@ -89,13 +89,13 @@ func fillEverySeries(m *Metrics, client *APIClientMetrics) {
 	m.SetBuild(Build{Version: "v1", Commit: "c", GoVersion: "go", GoArch: "a"})
 	counters := []*prometheus.CounterVec{
 		m.NodeClaims.Created, m.NodeClaims.Terminated, m.NodeClaims.Disrupted, m.NodeClaims.UnhealthyDisrupted, m.Nodes.Created, m.Nodes.Terminated,
-		m.Nodes.Drained, m.Nodes.Reboots, m.NodePools.CostTrackerErrors, m.Pods.EvictionRequests, m.Pods.Drained, m.Pods.DisruptionInitiated, m.Disruption.Decisions,
+		m.Nodes.Drained, m.Nodes.Reboots, m.NodePools.CostTrackerErrors, m.Pods.EvictionRequests, m.Pods.DeletionCostWrites, m.Pods.Drained, m.Pods.DisruptionInitiated, m.Disruption.Decisions,
 		m.Disruption.DecisionsByNodePool, m.Disruption.ConsolidationTimeouts, m.Disruption.FailedValidations, m.Disruption.QueueFailures,
 		m.Disruption.ConsolidationMoves, m.Disruption.ClosedDestinations, m.Scheduler.Panics, m.CloudProvider.Errors, client.Requests,
 	}
 	gauges := []*prometheus.GaugeVec{
 		m.NodePools.Cost, m.NodePools.Unpriced, m.NodePools.AllowedDisruptions, m.NodePools.NodesConsumingBudgets, m.Disruption.EligibleNodes,
-		m.Scheduler.QueueDepth, m.Scheduler.UnfinishedWork, m.Scheduler.UnschedulablePods, m.Scheduler.PendingPodsByEffectiveZone,
+		m.Pods.DeletionCostPendingNodes, m.Scheduler.QueueDepth, m.Scheduler.UnfinishedWork, m.Scheduler.UnschedulablePods, m.Scheduler.PendingPodsByEffectiveZone,
 	}
 	lives := []*GaugeFuncVec{
 		m.NodePools.Limit, m.NodePools.Usage, m.Nodes.Allocatable, m.Nodes.TotalPodRequests, m.Nodes.TotalPodLimits,

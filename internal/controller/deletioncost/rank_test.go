@@ -34,7 +34,9 @@ func TestRanking(t *testing.T) {
 		{
 			"a budget keeps the best of its pool, the others stay",
 			[]standing{in(consolidatable, "p1", 1), in(consolidatable, "p2", 2), in(consolidatable, "q1", 1.5), in(drifted, "p3", 1), in(drifted, "q2", 2)},
-			disrupt.Budgets{"p": 1}, disrupt.Budgets{"p": 1, "q": 1}, "p3=-3 p2=-2 q1=-1 q2= p1=",
+			disrupt.Budgets{"p": 1},
+			disrupt.Budgets{"p": 1, "q": 1},
+			"p3=-3 p2=-2 q1=-1 q2= p1=",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
