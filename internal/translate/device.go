@@ -64,8 +64,9 @@ func (x *deviceTerms) slice(s *resourcev1.ResourceSlice) *device.Slice {
 	out := &device.Slice{
 		Name: s.Name, Driver: s.Spec.Driver, Pool: s.Spec.Pool.Name,
 		Generation: s.Spec.Pool.Generation, Count: s.Spec.Pool.ResourceSliceCount,
-		AllNodes: s.Spec.AllNodes != nil && *s.Spec.AllNodes,
-		Terms:    x.labels.places(s.Spec.NodeSelector),
+		AllNodes:  s.Spec.AllNodes != nil && *s.Spec.AllNodes,
+		PerDevice: s.Spec.PerDeviceNodeSelection != nil && *s.Spec.PerDeviceNodeSelection,
+		Terms:     x.labels.places(s.Spec.NodeSelector),
 	}
 	if s.Spec.NodeName != nil {
 		out.Node = *s.Spec.NodeName
@@ -83,9 +84,24 @@ func (x *deviceTerms) slice(s *resourcev1.ResourceSlice) *device.Slice {
 		out.Counters = append(out.Counters, device.CounterSet{Name: set.Name, Counters: counters})
 	}
 	for i := range s.Spec.Devices {
-		out.Devices = append(out.Devices, translateDevice(s.Spec.Driver, &s.Spec.Devices[i]))
+		d := translateDevice(s.Spec.Driver, &s.Spec.Devices[i])
+		if out.PerDevice {
+			d.Places = x.devicePlaces(&s.Spec.Devices[i])
+		}
+		out.Devices = append(out.Devices, d)
 	}
 	return out
+}
+
+// devicePlaces are the alternatives of where a device can be used that selects nodes itself.
+func (x *deviceTerms) devicePlaces(d *resourcev1.Device) []requirement.Set {
+	switch {
+	case d.NodeName != nil && *d.NodeName != "":
+		return []requirement.Set{device.OnNode(*d.NodeName)}
+	case d.AllNodes != nil && *d.AllNodes:
+		return []requirement.Set{nil}
+	}
+	return x.labels.places(d.NodeSelector)
 }
 
 // places are the alternatives that a node selector leaves, of which some may be equal; none if no node matches it. kube-scheduler
@@ -114,8 +130,10 @@ func (l labelTerms) places(selector *corev1.NodeSelector) []requirement.Set {
 func translateDevice(driver string, d *resourcev1.Device) *device.Device {
 	out := &device.Device{
 		Name: d.Name, Attributes: make(map[string][]device.Value, len(d.Attributes)),
-		Shared: d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations,
-		Origin: deviceSource{driver, d},
+		Shared:      d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations,
+		BindsToNode: d.BindsToNode != nil && *d.BindsToNode,
+		Conditional: d.BindingConditions != nil,
+		Origin:      deviceSource{driver, d},
 	}
 	for name, a := range d.Attributes {
 		out.Attributes[string(name)] = attributeValues(a)
@@ -223,7 +241,7 @@ func (e expression) Matches(d *device.Device) (bool, error) {
 	return matches, err
 }
 
-// deviceTolerations is tolerations of taints: a device with any other NoSchedule or NoExecute taint is not selected.
+// deviceTolerations is tolerations of taints: a device with any other NoSchedule or NoExecute taint cannot be allocated.
 type deviceTolerations []resourcev1.DeviceToleration
 
 // Matches reports whether all NoSchedule and NoExecute taints of the device are tolerated.

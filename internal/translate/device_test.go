@@ -109,8 +109,8 @@ func TestClaimsThatCanNeverBeAllocated(t *testing.T) {
 		"neither form":           {resourcev1.DeviceRequest{Name: "r"}, nil, "want one of exactly and firstAvailable"},
 		"both forms":             {both, nil, "want one of exactly and firstAvailable"},
 		"unknown mode":           {exact("Most"), nil, `unsupported allocation mode "Most"`},
-		"distinct attribute":     {exactly("gpu"), &resourcev1.DeviceConstraint{DistinctAttribute: &attribute}, "only matchAttribute is known"},
-		"empty constraint":       {exactly("gpu"), &resourcev1.DeviceConstraint{}, "only matchAttribute is known"},
+		"distinct attribute":     {exactly("gpu"), &resourcev1.DeviceConstraint{DistinctAttribute: &attribute}, ""},
+		"empty constraint":       {exactly("gpu"), &resourcev1.DeviceConstraint{}, "want one of matchAttribute and distinctAttribute"},
 		"derived attributes":     {derived, nil, "derived attributes are not supported"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestTaintsOfDevicesNeedToleration(t *testing.T) {
 		"effect None":            {exactly("gpu"), resourcev1.DeviceTaintEffectNone, true},
 	} {
 		wanted := claimOf(t, classes(), []resourcev1.DeviceRequest{c.request}).Requests[0].Alternatives[0].Selection
-		if got, err := wanted.Selectors[0].Matches(tainted(c.effect)); err != nil || got != c.want {
+		if got, err := wanted.Tolerated.Matches(tainted(c.effect)); err != nil || got != c.want {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}

@@ -181,9 +181,9 @@ func (x *deviceTerms) alternative(a alternative, class func(string) *resourcev1.
 	return out, err
 }
 
-// selection selects the devices that all selectors match and whose taints are tolerated. Equal selections are shared.
+// selection selects the devices that all selectors match, of which those with tolerated taints can be allocated. Equal selections are shared.
 func (x *deviceTerms) selection(selectors []resourcev1.DeviceSelector, tolerations []resourcev1.DeviceToleration) (*device.Selection, error) {
-	made := &device.Selection{Selectors: []device.Selector{deviceTolerations(tolerations)}}
+	made := &device.Selection{Tolerated: deviceTolerations(tolerations)}
 	for _, s := range selectors {
 		if s.CEL == nil {
 			return nil, fmt.Errorf("unsupported selector, only CEL is known")
@@ -204,10 +204,14 @@ func (x *deviceTerms) selection(selectors []resourcev1.DeviceSelector, toleratio
 func constraints(list []resourcev1.DeviceConstraint) ([]device.Constraint, error) {
 	out := make([]device.Constraint, 0, len(list))
 	for _, c := range list {
-		if c.MatchAttribute == nil || c.DistinctAttribute != nil {
-			return nil, fmt.Errorf("unsupported constraint, only matchAttribute is known")
+		switch {
+		case c.MatchAttribute != nil && c.DistinctAttribute == nil:
+			out = append(out, device.Constraint{Attribute: string(*c.MatchAttribute), Requests: c.Requests})
+		case c.DistinctAttribute != nil && c.MatchAttribute == nil:
+			out = append(out, device.Constraint{Attribute: string(*c.DistinctAttribute), Requests: c.Requests, Distinct: true})
+		default:
+			return nil, fmt.Errorf("unsupported constraint, want one of matchAttribute and distinctAttribute")
 		}
-		out = append(out, device.Constraint{Attribute: string(*c.MatchAttribute), Requests: c.Requests})
 	}
 	return out, nil
 }

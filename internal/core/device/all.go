@@ -10,11 +10,7 @@ import (
 // candidate is restricted to each place in turn.
 func (s *search) pickAll(p *path, r int, a *Alternative) bool {
 	found := s.choices(a.Selection)
-	if found.err != nil {
-		return false
-	}
-	if bad := s.incompletePool(); bad != nil {
-		s.recordProblem("resourceclaim %q asks for all devices while resource pool %s/%s is incomplete or invalid", p.claim.Name, bad.driver, bad.name)
+	if s.failing(found) || !s.complete(p.claim) {
 		return false
 	}
 	for _, anchor := range s.placeAlternatives(found.list) {
@@ -43,6 +39,9 @@ func (s *search) pickEach(p *path, r int, a *Alternative, list []*entry) bool {
 		return false
 	}
 	for _, e := range list {
+		if _, large := consumedCapacity(e.Device, a.Capacity); !large {
+			continue // a device that has too little capacity while unused is none of those that are requested
+		}
 		i := slices.IndexFunc(e.places, func(place requirement.Set) bool { return s.reaches([]requirement.Set{place}) })
 		if i < 0 {
 			continue
@@ -89,6 +88,45 @@ func (s *search) placeAlternatives(list []*entry) []requirement.Set {
 	return out
 }
 
+// complete reports whether all pools that the candidate can use are complete and valid, so that all devices are known.
+func (s *search) complete(c *Claim) bool {
+	bad := s.incompletePool()
+	if bad != nil {
+		s.recordProblem("resourceclaim %q asks for all devices while resource pool %s/%s is incomplete or invalid", c.Name, bad.driver, bad.name)
+	}
+	return bad == nil
+}
+
+// failing reports whether the selectors of a request for all devices fail on one of them, and ends the search then.
+func (s *search) failing(found choices) bool {
+	for _, e := range found.list {
+		if err := found.errs[e]; err != nil {
+			s.abort(err)
+			return true
+		}
+	}
+	return false
+}
+
+// allKnown reports whether the devices of all requests for all devices are known. kube-scheduler takes it for an error if they are not,
+// even if another alternative of a request needs none of them. The labels of a planned node are still open, and so are the pools that it
+// will be able to use: its alternatives are tried one by one.
+func (s *search) allKnown(c *Claim) bool {
+	if !s.candidate.Fixed {
+		return true
+	}
+	for i := range c.Requests {
+		for j := range c.Requests[i].Alternatives {
+			a := &c.Requests[i].Alternatives[j]
+			if a.All && (!s.complete(c) || s.failing(s.choices(a.Selection))) {
+				s.aborted = true
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // incompletePool returns a pool that the candidate can use and that is incomplete or invalid; nil if there is none.
 func (s *search) incompletePool() *pool {
 	for _, p := range s.pools {
@@ -101,5 +139,5 @@ func (s *search) incompletePool() *pool {
 
 // invalidHere reports whether the pool is invalid for the candidate.
 func (s *search) invalidHere(p *pool) bool {
-	return p.invalid || slices.ContainsFunc(p.duplicates, func(t [2]*entry) bool { return s.reaches(t[0].places) && s.reaches(t[1].places) })
+	return p.invalid || slices.ContainsFunc(p.duplicates, func(t [2]*entry) bool { return s.reaches(t[0].published) && s.reaches(t[1].published) })
 }

@@ -63,7 +63,8 @@ func (l *Ledger) Allocate(c Candidate, claims []*Claim, stop func() bool) (Propo
 	} else {
 		start = start.And(OnNode(c.Node))
 	}
-	s := &search{ledger: l, candidate: c, stop: stop, requirements: start, pools: l.inventory.at(c.Node)}
+	s := &search{ledger: l, candidate: c, stop: stop, requirements: start}
+	s.pools = s.conditionalLast(l.inventory.at(c.Node))
 	kinds, failure := s.splitClaims(claims)
 	if failure != nil {
 		return Proposal{}, failure

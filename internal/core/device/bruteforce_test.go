@@ -167,14 +167,19 @@ func (o *bruteForce) fill(owner string, kind *Template, zone string, claims []*C
 				}
 				continue
 			}
-			var choose func(n int, current []Grant) bool
-			choose = func(n int, current []Grant) bool {
+			var choose func(n int, left, current []Grant) bool
+			choose = func(n int, left, current []Grant) bool {
 				if n == 0 {
 					return request(r+1, current)
 				}
-				return slices.ContainsFunc(candidates, func(g Grant) bool { return choose(n-1, slices.Concat(current, []Grant{g})) })
+				for i, g := range left {
+					if choose(n-1, left[i+1:], slices.Concat(current, []Grant{g})) {
+						return true
+					}
+				}
+				return false
 			}
-			if choose(a.Count, current) {
+			if choose(a.Count, candidates, current) {
 				return true
 			}
 		}

@@ -65,10 +65,10 @@ func TestConsumableCapacity(t *testing.T) {
 		must(t, l, plannedNode("n"), half("b"))
 		refuse(t, l, plannedNode("o"), half("c"))
 	})
-	t.Run("serves one request several times", func(t *testing.T) {
-		a := must(t, cluster(), plannedNode("m", template(sharable("gpu", 100))), claim("c", asking("r", 2, Amount{"memory", 50})))
-		want(t, "devices", describe(a), "r=gpu r=gpu")
-		refuse(t, cluster(), plannedNode("m", template(sharable("gpu", 100))), claim("c", asking("r", 3, Amount{"memory", 50})))
+	t.Run("of one device serves a request once", func(t *testing.T) {
+		refuse(t, cluster(), plannedNode("m", template(sharable("gpu", 100))), claim("c", asking("r", 2, Amount{"memory", 50})))
+		a := must(t, cluster(), plannedNode("m", template(sharable("gpu", 100))), claim("c", asking("r", 1, Amount{"memory", 50}), asking("s", 1, Amount{"memory", 50})))
+		want(t, "devices", describe(a), "r=gpu s=gpu")
 	})
 	t.Run("is all taken by those who do not say", func(t *testing.T) {
 		l, kind := cluster(), template(sharable("gpu", 100))

@@ -10,6 +10,8 @@ package device
 import (
 	"cmp"
 	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
 // ID names a device in the cluster.
@@ -35,6 +37,12 @@ type Device struct {
 	Shared bool
 	// ConsumesCounters is what the device consumes of its pool's counters while it is allocated, without duplicates.
 	ConsumesCounters []CounterConsumption
+	// Places are the alternatives of where the device can be used, none for nowhere, if its slice selects nodes per device.
+	Places []requirement.Set
+	// BindsToNode devices can only be used on the node that they were allocated for, wherever they could be allocated.
+	BindsToNode bool
+	// Conditional devices are allocated before they are ready: kube-scheduler tries pools with such devices last.
+	Conditional bool
 	// Origin is the API object that selectors evaluate. The allocator does not use it.
 	Origin any
 }

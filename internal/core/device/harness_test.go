@@ -75,11 +75,11 @@ func template(devices ...*Device) *Template {
 
 // exactly requests n devices that all selectors match.
 func exactly(name string, n int, wanted ...Selector) Request {
-	return Request{Name: name, Alternatives: []Alternative{{Name: name, Count: n, Selection: &Selection{wanted}}}}
+	return Request{Name: name, Alternatives: []Alternative{{Name: name, Count: n, Selection: &Selection{Selectors: wanted}}}}
 }
 
 func all(name string, wanted ...Selector) Request {
-	return Request{Name: name, Alternatives: []Alternative{{Name: name, All: true, Selection: &Selection{wanted}}}}
+	return Request{Name: name, Alternatives: []Alternative{{Name: name, All: true, Selection: &Selection{Selectors: wanted}}}}
 }
 
 // firstOf requests the first available of alternatives, which are named after the request.

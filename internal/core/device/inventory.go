@@ -1,10 +1,6 @@
 package device
 
-import (
-	"cmp"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Inventory is the published devices. It is never changed once built.
 type Inventory struct {
@@ -23,7 +19,7 @@ func NewInventory(published []*Slice, usable func(node string) bool) *Inventory 
 	wide := map[[2]string]bool{}
 	for _, s := range counted {
 		id := [2]string{s.Driver, s.Pool}
-		if s.Node == "" || s.AllNodes {
+		if s.Node == "" || s.AllNodes || s.PerDevice {
 			wide[id] = true
 			continue
 		}
@@ -50,9 +46,7 @@ func (v *Inventory) at(node string) []*pool {
 	out := v.general
 	if local := v.byNode[node]; node != "" && len(local) > 0 {
 		out = slices.Concat(v.general, local)
-		slices.SortFunc(out, func(a, b *pool) int {
-			return cmp.Or(strings.Compare(a.driver, b.driver), strings.Compare(a.name, b.name))
-		})
+		slices.SortFunc(out, comparePools)
 	}
 	return out
 }

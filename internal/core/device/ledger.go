@@ -56,6 +56,8 @@ type matchKey struct {
 type matchResult struct {
 	ok  bool
 	err error
+	// tolerated is set for a matching device whose taints are all tolerated.
+	tolerated bool
 }
 
 // NewLedger returns a ledger over published devices, of which some are allocated.
@@ -80,7 +82,7 @@ func NewLedger(v *Inventory, taken Allocated) *Ledger {
 	return l
 }
 
-// matching reports whether the selectors match a device.
+// matching reports whether the selectors match a device, and whether its taints are tolerated.
 func (l *Ledger) matching(d *Device, wanted *Selection) matchResult {
 	q := matchKey{d, wanted}
 	if v, ok := l.matches[q]; ok {
@@ -91,6 +93,9 @@ func (l *Ledger) matching(d *Device, wanted *Selection) matchResult {
 		if v.ok, v.err = s.Matches(d); !v.ok || v.err != nil {
 			break
 		}
+	}
+	if v.tolerated = v.ok; v.ok && wanted.Tolerated != nil {
+		v.tolerated, v.err = wanted.Tolerated.Matches(d)
 	}
 	l.matches[q] = v
 	return v
@@ -301,12 +306,12 @@ func (l *Ledger) Outcomes(owner string, kind *Template) []Outcome {
 	return out
 }
 
-// place returns where a claim of another owner can be used, or false if its devices belong to that owner's node.
+// place returns where a claim of another owner can be used, or false if its devices belong or are bound to that owner's node.
 func (le *provisional) place() (requirement.Set, bool) {
 	var place requirement.Set
 	for _, o := range le.outcomes {
 		for _, g := range o.Grants {
-			if g.Template {
+			if g.Template || g.BindsToNode {
 				return nil, false
 			}
 		}

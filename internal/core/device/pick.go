@@ -13,31 +13,36 @@ func (s *search) pickDevice(p *path, r int, a *Alternative, e *entry, place requ
 	if len(p.grants) >= MaxPerClaim || len(e.pool.duplicates) > 0 && s.invalidHere(e.pool) {
 		return nil, false
 	}
-	agreements, ok := s.constrain(p, r, a, e)
-	if !ok {
+	consumed, ok := consumedCapacity(e.Device, a.Capacity)
+	if !ok || s.inUse(p, a, e) || !s.countersLeft(e) || !s.ledger.matching(e.Device, a.Selection).tolerated {
 		return nil, false
 	}
-	consumed, ok := consumedCapacity(e.Device, a.Capacity)
-	if !ok || !a.AdminAccess && !s.available(e, consumed) {
+	agreements, ok := s.constrain(p, r, a, e)
+	if !ok {
+		// kube-scheduler takes a request for all devices that contradicts a constraint for an error, and tries no other choice of devices.
+		s.aborted = s.aborted || a.All && s.candidate.Fixed
+		return nil, false
+	}
+	if !s.capacityLeft(e, consumed) {
 		return nil, false
 	}
 	requirements, earlier, placed := s.requirements, p.constraints, p.place
 	if !s.narrow(place) {
 		return nil, false
 	}
-	grant := Grant{Request: a.Name, Device: e.id, Template: e.template}
+	grant := Grant{Request: a.Name, Device: e.id, Template: e.template, BindsToNode: e.BindsToNode}
 	if e.Shared && !a.AdminAccess {
 		grant.Consumed = consumed
 	}
 	p.constraints, p.grants = agreements, append(p.grants, grant)
 	p.place = p.place.And(place)
-	if !a.AdminAccess {
-		s.take(e, consumed, 1)
+	h := s.held
+	if a.AdminAccess {
+		h = s.administered
 	}
+	s.take(h, e, consumed, 1)
 	return func() {
-		if !a.AdminAccess {
-			s.take(e, consumed, -1)
-		}
+		s.take(h, e, consumed, -1)
 		p.grants = p.grants[:len(p.grants)-1]
 		p.constraints, p.place, s.requirements = earlier, placed, requirements
 	}, true
@@ -50,7 +55,7 @@ func (s *search) constrain(p *path, r int, a *Alternative, e *entry) ([]constrai
 		if !c.binds(&p.claim.Requests[r], a) {
 			continue
 		}
-		next, ok := p.constraints[i].add(e.values(e.pool.driver, c.Attribute), s.template.binding(c.Attribute, e.id))
+		next, ok := p.constraints[i].with(c, e.values(e.pool.driver, c.Attribute), s.template.binding(c.Attribute, e.id))
 		if !ok {
 			return nil, false
 		}
@@ -62,33 +67,48 @@ func (s *search) constrain(p *path, r int, a *Alternative, e *entry) ([]constrai
 	return out, true
 }
 
-// available reports whether e, its capacity and its counters are available for the current template.
-func (s *search) available(e *entry, consumed []Amount) bool {
-	l, owner := s.ledger, s.candidate.Owner
-	if e.Shared {
-		for i, c := range e.Capacity {
-			used := resource.AddSaturated(s.owned.capacity[e][c.Name], s.held.capacity[e][c.Name])
-			if !e.template {
-				used = resource.AddSaturated(used, l.capacityOfOthers(owner, e, c.Name))
-			}
-			if resource.SubSaturated(c.Total, used) < consumed[i].Value {
-				return false
-			}
+// inUse reports whether e is allocated as a whole. Admin access shares devices with all other pods; as in kube-scheduler, its device is
+// not available to other requests of its own pod, nor twice to its claim.
+func (s *search) inUse(p *path, a *Alternative, e *entry) bool {
+	switch {
+	case e.Shared:
+		return false
+	case a.AdminAccess:
+		return slices.ContainsFunc(p.grants, func(g Grant) bool { return g.Device == e.id })
+	}
+	holder, held := s.ledger.exclusiveOwner[e]
+	return s.administered.exclusive[e] || s.owned.exclusive[e] || s.held.exclusive[e] ||
+		!e.template && (s.ledger.taken.exclusive[e.id] || held && holder != s.candidate.Owner)
+}
+
+// capacityLeft reports whether what is consumed of a shared device is available for the current template.
+func (s *search) capacityLeft(e *entry, consumed []Amount) bool {
+	if !e.Shared {
+		return true
+	}
+	for i, c := range e.Capacity {
+		used := resource.AddSaturated(s.owned.capacity[e][c.Name], s.held.capacity[e][c.Name])
+		used = resource.AddSaturated(used, s.administered.capacity[e][c.Name])
+		if !e.template {
+			used = resource.AddSaturated(used, s.ledger.capacityOfOthers(s.candidate.Owner, e, c.Name))
 		}
-	} else {
-		holder, held := l.exclusiveOwner[e]
-		if s.owned.exclusive[e] || s.held.exclusive[e] || !e.template && (l.taken.exclusive[e.id] || held && holder != owner) {
+		if resource.SubSaturated(c.Total, used) < consumed[i].Value {
 			return false
 		}
 	}
+	return true
+}
+
+// countersLeft reports whether the counters that e consumes are available for the current template.
+func (s *search) countersLeft(e *entry) bool {
 	if s.countersConsumed(e) {
 		return true
 	}
 	for _, d := range e.ConsumesCounters {
 		c := counter{e.pool, d.Set, d.Counter}
-		used := resource.AddSaturated(s.owned.counters[c], s.held.counters[c])
+		used := resource.AddSaturated(resource.AddSaturated(s.owned.counters[c], s.held.counters[c]), s.administered.counters[c])
 		if !e.template {
-			used = resource.AddSaturated(used, l.countersOfOthers(owner, c))
+			used = resource.AddSaturated(used, s.ledger.countersOfOthers(s.candidate.Owner, c))
 		}
 		if resource.SubSaturated(e.pool.counters[c], used) < d.Amount {
 			return false
@@ -99,12 +119,11 @@ func (s *search) available(e *entry, consumed []Amount) bool {
 
 // countersConsumed reports whether a shared device is in use, so that its counters are consumed already.
 func (s *search) countersConsumed(e *entry) bool {
-	return e.Shared && (s.held.capacity[e] != nil || s.owned.capacity[e] != nil || !e.template && s.ledger.taken.inUse(e.id))
+	return e.Shared && (s.held.capacity[e] != nil || s.administered.capacity[e] != nil || s.owned.capacity[e] != nil || !e.template && s.ledger.taken.inUse(e.id))
 }
 
-// take takes e, or releases it with a sign of -1.
-func (s *search) take(e *entry, consumed []Amount, sign int64) {
-	h := s.held
+// take takes e for h, or releases it with a sign of -1.
+func (s *search) take(h *holding, e *entry, consumed []Amount, sign int64) {
 	switch {
 	case !e.Shared && sign > 0:
 		h.exclusive[e] = true

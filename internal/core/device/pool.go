@@ -17,10 +17,12 @@ type Slice struct {
 	Generation int64
 	// Count is the number of slices of the pool in this generation.
 	Count int64
-	// Where the devices can be used: on all nodes, on the node called Node, or where one of Terms holds.
-	AllNodes bool
-	Node     string
-	Terms    []requirement.Set
+	// Where the devices can be used: on all nodes, on the node called Node, where one of Terms holds, or, with PerDevice, where each
+	// device says.
+	AllNodes  bool
+	PerDevice bool
+	Node      string
+	Terms     []requirement.Set
 	// NodeOwner is the Node that owns the slice; empty for slices without an owner.
 	NodeOwner string
 	// Counters are those that devices of the pool consume. A slice has either counters or devices.
@@ -31,6 +33,12 @@ type Slice struct {
 // places returns the alternatives of where the slice can be used; none means nowhere.
 func (s *Slice) places() []requirement.Set {
 	switch {
+	case s.PerDevice:
+		var out []requirement.Set
+		for _, d := range s.Devices {
+			out = append(out, d.Places...)
+		}
+		return out
 	case s.AllNodes:
 		return []requirement.Set{nil}
 	case s.Node != "":
@@ -45,6 +53,8 @@ func (s *Slice) places() []requirement.Set {
 // pool is the devices of one driver that are managed together, at their newest generation.
 type pool struct {
 	driver, name string
+	// conditional pools have conditional devices.
+	conditional bool
 	// incomplete is set while the driver publishes a new generation: some slices are missing.
 	incomplete bool
 	// invalid pools contradict themselves wherever they are looked at from.
@@ -70,8 +80,15 @@ type entry struct {
 	id     ID
 	pool   *pool
 	places []requirement.Set
+	// published is where the slice of the device is of use: at least where the device is.
+	published []requirement.Set
 	// template is set for devices of planned nodes.
 	template bool
+}
+
+// comparePools orders pools by driver and name.
+func comparePools(a, b *pool) int {
+	return cmp.Or(strings.Compare(a.driver, b.driver), strings.Compare(a.name, b.name))
 }
 
 // newPools groups slices into pools, sorted by driver and name.
@@ -120,7 +137,11 @@ func newPool(list []*Slice, template bool) *pool {
 			continue
 		}
 		for _, d := range s.Devices {
-			e := &entry{Device: d, id: ID{p.driver, p.name, d.Name}, pool: p, places: places, template: template}
+			e := &entry{Device: d, id: ID{p.driver, p.name, d.Name}, pool: p, places: places, published: places, template: template}
+			if s.PerDevice {
+				e.places = d.Places
+			}
+			p.conditional = p.conditional || d.Conditional
 			p.entries = append(p.entries, e)
 			for _, twin := range byName[d.Name] {
 				p.duplicates = append(p.duplicates, [2]*entry{twin, e})

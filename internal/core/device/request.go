@@ -16,7 +16,12 @@ type Selector interface {
 
 // Selection is the devices that all selectors match. Claims with equal selectors share one, so that they are evaluated once per
 // device.
-type Selection struct{ Selectors []Selector }
+type Selection struct {
+	Selectors []Selector
+	// Tolerated matches devices whose taints are all tolerated; nil matches all. A device with another taint is selected, but cannot be
+	// allocated: a request for all devices fails with it.
+	Tolerated Selector
+}
 
 // Claim is a resource claim. It is never changed once built.
 type Claim struct {
@@ -58,13 +63,15 @@ type Alternative struct {
 	AdminAccess bool
 }
 
-// Constraint requires devices to have a value of an attribute in common.
+// Constraint requires devices to have a value of an attribute in common, or to have different ones.
 type Constraint struct {
 	// Attribute is the attribute's name with its domain.
 	Attribute string
 	// Requests limits the constraint to these requests; none means all. The name of a request with alternatives stands for
 	// all of them.
 	Requests []string
+	// Distinct requires different values.
+	Distinct bool
 }
 
 // binds reports whether the constraint holds for an alternative of a request.
@@ -81,4 +88,6 @@ type Grant struct {
 	Consumed []Amount
 	// Template is set for devices of planned nodes.
 	Template bool
+	// BindsToNode is set for devices that no other node can use while they are allocated.
+	BindsToNode bool
 }

@@ -39,11 +39,15 @@ type search struct {
 	start    requirement.Set
 	owned    *holding
 	held     *holding
-	outcomes []Outcome
-	matching map[*Selection]choices
+	// administered is what requests with admin access have picked: no other pod notices.
+	administered *holding
+	outcomes     []Outcome
+	matching     map[*Selection]choices
 
-	steps    int
-	stopped  bool
+	steps   int
+	stopped bool
+	// aborted is set when kube-scheduler would look no further on the node.
+	aborted  bool
 	problem  string
 	conflict *requirement.Conflict
 }
@@ -51,19 +55,20 @@ type search struct {
 // stopInterval is the number of steps between two calls of stop.
 const stopInterval = 32
 
-// interrupted reports whether stop has ended the search.
+// interrupted reports whether the search has to end: by stop, or because kube-scheduler would end it.
 func (s *search) interrupted() bool {
 	s.steps++
 	if !s.stopped && s.stop != nil && s.steps%stopInterval == 0 {
 		s.stopped = s.stop()
 	}
-	return s.stopped
+	return s.stopped || s.aborted
 }
 
 // startTemplate resets the search for a template.
 func (s *search) startTemplate(kind *Template) {
 	s.template, s.start, s.owned = kind, s.requirements, s.ledger.holding(s.candidate.Owner, kind)
-	s.held, s.outcomes = newHolding(), make([]Outcome, len(s.unallocated))
+	s.held, s.administered, s.aborted = newHolding(), newHolding(), false
+	s.outcomes = make([]Outcome, len(s.unallocated))
 	s.matching = map[*Selection]choices{}
 }
 
@@ -135,13 +140,30 @@ type path struct {
 	place       requirement.Set
 }
 
+// conditionalLast are the pools in the order in which kube-scheduler tries them: those that may not be ready for the candidate at once
+// come last.
+func (s *search) conditionalLast(pools []*pool) []*pool {
+	if !slices.ContainsFunc(pools, func(p *pool) bool { return p.conditional }) {
+		return pools
+	}
+	var first, last []*pool
+	for _, p := range pools {
+		if slices.ContainsFunc(p.entries, func(e *entry) bool { return e.Conditional && s.reaches(e.published) }) {
+			last = append(last, p)
+		} else {
+			first = append(first, p)
+		}
+	}
+	return append(first, last...)
+}
+
 // claim allocates the i-th open claim and all after it.
 func (s *search) claim(i int) bool {
 	if i == len(s.unallocated) {
 		return true
 	}
 	c := s.unallocated[i]
-	if !s.withinMaxDevices(c) {
+	if !s.withinMaxDevices(c) || !s.allKnown(c) {
 		return false
 	}
 	p := &path{number: i, claim: c, constraints: make([]constraintState, len(c.Constraints))}
@@ -168,7 +190,7 @@ func (s *search) request(p *path, r int) bool {
 		} else {
 			found = s.pickDevices(p, r, alternative, alternative.Count, 0)
 		}
-		if found || s.stopped {
+		if found || s.stopped || s.aborted {
 			return found
 		}
 	}
@@ -180,22 +202,23 @@ func (s *search) pickDevices(p *path, r int, a *Alternative, left, from int) boo
 	if left == 0 {
 		return s.request(p, r+1)
 	}
-	list := s.choices(a.Selection).list
+	found := s.choices(a.Selection)
+	list := found.list
 	for i := from; i < len(list) && !s.interrupted(); i++ {
 		e := list[i]
-		if e.pool.incomplete && !e.template {
+		if e.pool.incomplete && !e.template || s.inUse(p, a, e) {
 			continue
 		}
-		next := i + 1
-		if e.Shared && !a.AdminAccess {
-			next = i // the same device once more, as long as it lasts
+		if err := found.errs[e]; err != nil {
+			s.abort(err)
+			return false
 		}
 		for _, place := range e.places {
 			undo, ok := s.pickDevice(p, r, a, e, place)
 			if !ok {
 				continue
 			}
-			if s.pickDevices(p, r, a, left-1, next) {
+			if s.pickDevices(p, r, a, left-1, i+1) {
 				return true
 			}
 			undo()
@@ -207,11 +230,17 @@ func (s *search) pickDevices(p *path, r int, a *Alternative, left, from int) boo
 	return false
 }
 
-// choices are the devices that a selection matches, existing ones first. err is the error of the selectors on the next device,
-// at which kube-scheduler stops as well.
+// choices are the devices that a selection matches, existing ones first, and those on which its selectors fail, with the errors:
+// kube-scheduler stops at these unless they are in use.
 type choices struct {
 	list []*entry
-	err  error
+	errs map[*entry]error
+}
+
+// abort ends the search on an error of selectors.
+func (s *search) abort(err error) {
+	s.recordProblem("%s", err)
+	s.aborted = true
 }
 
 // choices returns the selected devices that can be used with the template, whether they are available or not.
@@ -223,15 +252,17 @@ func (s *search) choices(wanted *Selection) choices {
 	for _, pools := range [][]*pool{s.pools, s.template.list()} {
 		for _, p := range pools {
 			for _, e := range p.entries {
-				if c.err != nil || p.invalid || !s.reachesFrom(s.start, e.places) {
+				if p.invalid || !s.reachesFrom(s.start, e.places) {
 					continue
 				}
 				v := s.ledger.matching(e.Device, wanted)
-				switch {
-				case v.err != nil:
-					c.err = fmt.Errorf("selecting device %s: %w", e.id, v.err)
-					s.recordProblem("%s", c.err)
-				case v.ok:
+				if v.err != nil {
+					if c.errs == nil {
+						c.errs = map[*entry]error{}
+					}
+					c.errs[e] = fmt.Errorf("selecting device %s: %w", e.id, v.err)
+				}
+				if v.ok || v.err != nil {
 					c.list = append(c.list, e)
 				}
 			}

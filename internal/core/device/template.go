@@ -31,7 +31,7 @@ func NewTemplate(slices []*Slice, bindings []Binding) *Template {
 	for i, s := range slices {
 		// The node can use its own slices, whatever its name will be.
 		onIt := *s
-		onIt.AllNodes, onIt.Node, onIt.Terms = true, "", nil
+		onIt.AllNodes, onIt.PerDevice, onIt.Node, onIt.Terms = true, false, "", nil
 		local[i] = &onIt
 	}
 	return &Template{pools: newPools(local, true), bindings: groupBindings(bindings)}
