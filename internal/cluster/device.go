@@ -29,6 +29,10 @@ type Devices struct {
 	slices model.Editor[*device.Slice]
 	claims model.Editor[*model.DeviceClaim]
 	usages model.Editor[*device.Usage]
+	rules  model.Editor[*device.TaintRule]
+
+	// taintRules is set when DeviceTaintRules are watched.
+	taintRules bool
 }
 
 // Track adds devices to the cluster state. It has to be called before any event is applied.
@@ -51,7 +55,7 @@ func (d *Devices) publish() *model.Devices {
 	if !d.tracked {
 		return nil
 	}
-	return &model.Devices{Slices: d.slices.Publish(), Claims: d.claims.Publish(), Usages: d.usages.Publish()}
+	return &model.Devices{Slices: d.slices.Publish(), Claims: d.claims.Publish(), Usages: d.usages.Publish(), TaintRules: d.rules.Publish()}
 }
 
 // change applies f to the devices, if they are tracked.
@@ -162,11 +166,34 @@ func (d *Devices) publishUsage(id device.ID) {
 	d.usages.Put(id.String(), usage)
 }
 
+// TrackTaintRules watches DeviceTaintRules as well. Call it before the first event.
+func (d *Devices) TrackTaintRules() { d.taintRules = true }
+
+// UpdateTaintRule applies the current version of a DeviceTaintRule.
+func (d *Devices) UpdateTaintRule(rule *resourcev1.DeviceTaintRule) {
+	d.change(func() {
+		if translated := translate.DeviceTaintRule(rule); translated != nil {
+			d.rules.Put(rule.Name, translated)
+		} else {
+			d.rules.Delete(rule.Name)
+		}
+	})
+}
+
+// DeleteTaintRule removes a DeviceTaintRule.
+func (d *Devices) DeleteTaintRule(name string) {
+	d.change(func() { d.rules.Delete(name) })
+}
+
 // kinds are the kinds of dynamic resource allocation.
 func (d *Devices) kinds() []kind {
-	return []kind{
+	kinds := []kind{
 		{&resourcev1.DeviceClass{}, apply(d.UpdateDeviceClass), forget(func(c *resourcev1.DeviceClass) { d.DeleteDeviceClass(c.Name) })},
 		{&resourcev1.ResourceSlice{}, apply(d.UpdateResourceSlice), forget(func(r *resourcev1.ResourceSlice) { d.DeleteResourceSlice(r.Name) })},
 		{&resourcev1.ResourceClaim{}, apply(d.UpdateResourceClaim), forget(func(c *resourcev1.ResourceClaim) { d.DeleteResourceClaim(c.Namespace, c.Name) })},
 	}
+	if d.taintRules {
+		kinds = append(kinds, kind{&resourcev1.DeviceTaintRule{}, apply(d.UpdateTaintRule), forget(func(r *resourcev1.DeviceTaintRule) { d.DeleteTaintRule(r.Name) })})
+	}
+	return kinds
 }

@@ -175,3 +175,36 @@ func TestDevicesAreIgnoredUnlessTracked(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+func TestDeviceTaintRulesAreReadWhereTheyAreServed(t *testing.T) {
+	t.Attr("covers", "N445")
+	s := newStore()
+	s.Devices.Track()
+	if slices.Contains(namesOf(s.kinds()), "DeviceTaintRule") {
+		t.Error("a kind that is not served is waited for")
+	}
+	s.Devices.TrackTaintRules()
+	if !slices.Contains(namesOf(s.kinds()), "DeviceTaintRule") {
+		t.Error("the kind is not waited for")
+	}
+	rule := func(effect resourcev1.DeviceTaintEffect) *resourcev1.DeviceTaintRule {
+		return &resourcev1.DeviceTaintRule{ObjectMeta: metav1.ObjectMeta{Name: "rule"}, Spec: resourcev1.DeviceTaintRuleSpec{
+			DeviceSelector: &resourcev1.DeviceTaintSelector{}, Taint: resourcev1.DeviceTaint{Key: "broken", Effect: effect},
+		}}
+	}
+	for i, step := range []struct {
+		apply func()
+		want  int
+	}{
+		{func() { s.Devices.UpdateTaintRule(rule(resourcev1.DeviceTaintEffectNone)) }, 0},
+		{func() { s.Devices.UpdateTaintRule(rule(resourcev1.DeviceTaintEffectNoSchedule)) }, 1},
+		{func() { s.Devices.UpdateTaintRule(rule(resourcev1.DeviceTaintEffectNone)) }, 0},
+		{func() { s.Devices.UpdateTaintRule(rule(resourcev1.DeviceTaintEffectNoExecute)) }, 1},
+		{func() { s.Devices.DeleteTaintRule("rule") }, 0},
+	} {
+		before := s.Snapshot().Version
+		if step.apply(); s.Snapshot().Devices.TaintRules.Len() != step.want || s.Snapshot().Version == before {
+			t.Errorf("step %d: %d rules, want %d", i, s.Snapshot().Devices.TaintRules.Len(), step.want)
+		}
+	}
+}

@@ -258,6 +258,8 @@ func (w *clusterObjects) add(o client.Object) {
 		w.store.PodGroups.Update(o)
 	case *resourcev1.DeviceClass:
 		w.store.Devices.UpdateDeviceClass(o)
+	case *resourcev1.DeviceTaintRule:
+		w.store.Devices.UpdateTaintRule(o)
 	case *resourcev1.ResourceSlice:
 		w.store.Devices.UpdateResourceSlice(o)
 	case *resourcev1.ResourceClaim:

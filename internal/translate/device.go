@@ -130,6 +130,7 @@ func (l labelTerms) places(selector *corev1.NodeSelector) []requirement.Set {
 func translateDevice(driver string, d *resourcev1.Device) *device.Device {
 	out := &device.Device{
 		Name: d.Name, Attributes: make(map[string][]device.Value, len(d.Attributes)),
+		Taints:      deviceTaints(d.Taints),
 		Shared:      d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations,
 		BindsToNode: d.BindsToNode != nil && *d.BindsToNode,
 		Conditional: d.BindingConditions != nil,
@@ -241,24 +242,35 @@ func (e expression) Matches(d *device.Device) (bool, error) {
 	return matches, err
 }
 
-// deviceTolerations is tolerations of taints: a device with any other NoSchedule or NoExecute taint cannot be allocated.
+// deviceTolerations are those of a request.
 type deviceTolerations []resourcev1.DeviceToleration
 
-// Matches reports whether all NoSchedule and NoExecute taints of the device are tolerated.
-func (p deviceTolerations) Matches(d *device.Device) (bool, error) {
-	o, ok := d.Origin.(deviceSource)
-	if !ok {
-		return false, fmt.Errorf("device %q has no description to look at", d.Name)
-	}
-	for _, taint := range o.device.Taints {
-		if taint.Effect != resourcev1.DeviceTaintEffectNoSchedule && taint.Effect != resourcev1.DeviceTaintEffectNoExecute {
-			continue
+// Tolerates reports whether one of them tolerates the taint.
+func (l deviceTolerations) Tolerates(t device.Taint) bool {
+	taint := resourcev1.DeviceTaint{Key: t.Key, Value: t.Value, Effect: resourcev1.DeviceTaintEffect(t.Effect)}
+	return slices.ContainsFunc(l, func(toleration resourcev1.DeviceToleration) bool {
+		return resourceclaim.ToleratesTaint(toleration, taint)
+	})
+}
+
+// deviceTaints are the taints that keep claims away. The effect None and those that are not known do not.
+func deviceTaints(list []resourcev1.DeviceTaint) []device.Taint {
+	var out []device.Taint
+	for _, t := range list {
+		if t.Effect == resourcev1.DeviceTaintEffectNoSchedule || t.Effect == resourcev1.DeviceTaintEffectNoExecute {
+			out = append(out, device.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
 		}
-		if !slices.ContainsFunc(p, func(t resourcev1.DeviceToleration) bool { return resourceclaim.ToleratesTaint(t, taint) }) {
-			return false, nil
-		}
 	}
-	return true, nil
+	return out
+}
+
+// DeviceTaintRule translates a DeviceTaintRule; nil if it keeps no claim away. Source: KEP-5055.
+func DeviceTaintRule(r *resourcev1.DeviceTaintRule) *device.TaintRule {
+	taints := deviceTaints([]resourcev1.DeviceTaint{r.Spec.Taint})
+	if s := r.Spec.DeviceSelector; s != nil && len(taints) > 0 {
+		return &device.TaintRule{Driver: s.Driver, Pool: s.Pool, Device: s.Device, Taint: taints[0]}
+	}
+	return nil
 }
 
 // templateOf returns the devices that drivers will publish on nodes of a type. Types that share their devices share the template.

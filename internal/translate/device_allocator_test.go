@@ -32,7 +32,7 @@ var schedulerFeatures = structured.Features{ //nolint:gochecknoglobals // a cons
 // TestAllocationIsThatOfKubeScheduler allocates devices on a node for pods that come one after the other, and compares whether each pod
 // gets devices with the allocator of kube-scheduler, which decides what the next pod finds.
 func TestAllocationIsThatOfKubeScheduler(t *testing.T) {
-	t.Attr("covers", "N448")
+	t.Attr("covers", "N445 N448")
 	outcomes := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawDeviceCluster(t)
@@ -64,6 +64,7 @@ func TestAllocationIsThatOfKubeScheduler(t *testing.T) {
 type deviceCluster struct {
 	node      *corev1.Node
 	slices    []*resourcev1.ResourceSlice
+	rules     []*resourcev1.DeviceTaintRule
 	classes   map[string]*resourcev1.DeviceClass
 	allocated []*resourcev1.ResourceClaim
 }
@@ -99,7 +100,7 @@ func (c *deviceCluster) schedulerAllocates(t *rapid.T, claims []*resourcev1.Reso
 			}
 		}
 	}
-	allocator, err := structured.NewAllocator(context.Background(), schedulerFeatures, state, c, c.slices, dracel.NewCache(10, dracel.Features{EnableConsumableCapacity: true}))
+	allocator, err := structured.NewAllocator(context.Background(), schedulerFeatures, state, c, c.tainted(), dracel.NewCache(10, dracel.Features{EnableConsumableCapacity: true}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,12 +112,38 @@ func (c *deviceCluster) schedulerAllocates(t *rapid.T, claims []*resourcev1.Reso
 	return out
 }
 
+// tainted are the slices with the taints of rules, as kube-scheduler adds them before it allocates.
+func (c *deviceCluster) tainted() []*resourcev1.ResourceSlice {
+	var out []*resourcev1.ResourceSlice
+	for _, s := range c.slices {
+		s = s.DeepCopy()
+		for _, r := range c.rules {
+			is := func(want *string, name string) bool { return want == nil || *want == name }
+			if of := r.Spec.DeviceSelector; of != nil && is(of.Driver, s.Spec.Driver) && is(of.Pool, s.Spec.Pool.Name) {
+				for i := range s.Spec.Devices {
+					if is(of.Device, s.Spec.Devices[i].Name) {
+						s.Spec.Devices[i].Taints = append(s.Spec.Devices[i].Taints, r.Spec.Taint)
+					}
+				}
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
 // allocates reports whether the engine has devices for the claims, and why not.
 func (c *deviceCluster) allocates(claims []*resourcev1.ResourceClaim) (bool, string) {
 	translator := New(v1.CoreLabelRules())
 	var published []*device.Slice
 	for _, s := range c.slices {
 		published = append(published, translator.Slice(s))
+	}
+	var rules []*device.TaintRule
+	for _, r := range c.rules {
+		if rule := DeviceTaintRule(r); rule != nil {
+			rules = append(rules, rule)
+		}
 	}
 	usages := map[device.ID]*device.Usage{}
 	for _, claim := range c.allocated {
@@ -129,7 +156,7 @@ func (c *deviceCluster) allocates(claims []*resourcev1.ResourceClaim) (bool, str
 	}
 	anything := func(string) bool { return true }
 	allocated := device.NewAllocated(slices.Collect(maps.Values(usages)), func(string) bool { return false })
-	ledger := device.NewLedger(device.NewInventory(published, anything), allocated)
+	ledger := device.NewLedger(device.NewInventory(published, rules, anything), allocated)
 	var asked []*device.Claim
 	for _, claim := range claims {
 		asked = append(asked, translator.DeviceClaim(claim, func(name string) *resourcev1.DeviceClass { return c.classes[name] }).Claim)
@@ -155,7 +182,33 @@ func drawDeviceCluster(t *rapid.T) *deviceCluster {
 	for pool := range rapid.IntRange(1, 3).Draw(t, "pools") {
 		c.slices = append(c.slices, drawPool(t, fmt.Sprintf("pool-%d", pool))...)
 	}
+	for range rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "rules") {
+		c.rules = append(c.rules, drawTaintRule(t))
+	}
 	return c
+}
+
+func drawTaintRule(t *rapid.T) *resourcev1.DeviceTaintRule {
+	r := &resourcev1.DeviceTaintRule{Spec: resourcev1.DeviceTaintRuleSpec{Taint: drawTaint(t)}}
+	if rarely(t, "no selector") {
+		return r
+	}
+	name := func(what string, of ...string) *string {
+		if rapid.Bool().Draw(t, what) {
+			return nil
+		}
+		return ptr.To(rapid.SampledFrom(of).Draw(t, what+" name"))
+	}
+	r.Spec.DeviceSelector = &resourcev1.DeviceTaintSelector{
+		Driver: name("driver", "a.example", "b.example"), Pool: name("pool", "pool-0", "pool-1"), Device: name("device", "d-1-0", "d-1-1", "d-2-0"),
+	}
+	return r
+}
+
+func drawTaint(t *rapid.T) resourcev1.DeviceTaint {
+	return resourcev1.DeviceTaint{Key: rapid.SampledFrom([]string{"broken", "worn"}).Draw(t, "key"), Effect: rapid.SampledFrom([]resourcev1.DeviceTaintEffect{
+		resourcev1.DeviceTaintEffectNone, resourcev1.DeviceTaintEffectNoSchedule, resourcev1.DeviceTaintEffectNoExecute, "Unknown",
+	}).Draw(t, "effect")}
 }
 
 // rarely is true for one in ten.
@@ -255,9 +308,7 @@ func drawDevice(t *rapid.T, name string, counters bool) resourcev1.Device {
 		}}}
 	}
 	if rarely(t, "taint") {
-		d.Taints = []resourcev1.DeviceTaint{{Key: "broken", Effect: rapid.SampledFrom([]resourcev1.DeviceTaintEffect{
-			resourcev1.DeviceTaintEffectNone, resourcev1.DeviceTaintEffectNoSchedule, resourcev1.DeviceTaintEffectNoExecute, "Unknown",
-		}).Draw(t, "effect")}}
+		d.Taints = []resourcev1.DeviceTaint{drawTaint(t)}
 	}
 	if rarely(t, "binding conditions") {
 		d.BindingConditions, d.BindsToNode = []string{"attached"}, ptr.To(rapid.Bool().Draw(t, "binds to node"))

@@ -205,27 +205,40 @@ func TestSelectorsSeeTheDevice(t *testing.T) {
 }
 
 func TestTaintsOfDevicesNeedToleration(t *testing.T) {
-	tainted := func(effect resourcev1.DeviceTaintEffect) *device.Device {
-		d := gpuDevice()
-		d.Taints = []resourcev1.DeviceTaint{{Key: "worn", Effect: effect}}
-		return translateDevice("gpu.example.com", &d)
-	}
+	t.Attr("covers", "N445")
 	tolerant := exactly("gpu")
 	tolerant.Exactly.Tolerations = []resourcev1.DeviceToleration{{Key: "worn", Operator: resourcev1.DeviceTolerationOpExists}}
 	for name, c := range map[string]struct {
 		request resourcev1.DeviceRequest
 		effect  resourcev1.DeviceTaintEffect
+		taints  bool
 		want    bool
 	}{
-		"not tolerated":          {exactly("gpu"), resourcev1.DeviceTaintEffectNoSchedule, false},
-		"not tolerated, evicted": {exactly("gpu"), resourcev1.DeviceTaintEffectNoExecute, false},
-		"tolerated":              {tolerant, resourcev1.DeviceTaintEffectNoSchedule, true},
-		"effect None":            {exactly("gpu"), resourcev1.DeviceTaintEffectNone, true},
+		"not tolerated":          {exactly("gpu"), resourcev1.DeviceTaintEffectNoSchedule, true, false},
+		"not tolerated, evicted": {exactly("gpu"), resourcev1.DeviceTaintEffectNoExecute, true, false},
+		"tolerated":              {tolerant, resourcev1.DeviceTaintEffectNoSchedule, true, true},
+		"effect None":            {exactly("gpu"), resourcev1.DeviceTaintEffectNone, false, true},
+		"unknown effect":         {exactly("gpu"), "NoIdea", false, true},
 	} {
-		wanted := claimOf(t, classes(), []resourcev1.DeviceRequest{c.request}).Requests[0].Alternatives[0].Selection
-		if got, err := wanted.Tolerated.Matches(tainted(c.effect)); err != nil || got != c.want {
-			t.Errorf("%s: %v, %v", name, got, err)
+		d := gpuDevice()
+		d.Taints = []resourcev1.DeviceTaint{{Key: "worn", Effect: c.effect}}
+		taints := translateDevice("gpu.example.com", &d).Taints
+		if len(taints) > 0 != c.taints {
+			t.Errorf("%s: taints %v", name, taints)
 		}
+		rule := DeviceTaintRule(&resourcev1.DeviceTaintRule{Spec: resourcev1.DeviceTaintRuleSpec{DeviceSelector: &resourcev1.DeviceTaintSelector{}, Taint: d.Taints[0]}})
+		if (rule != nil) != c.taints {
+			t.Errorf("%s: rule %v", name, rule)
+		}
+		for _, taint := range taints {
+			wanted := claimOf(t, classes(), []resourcev1.DeviceRequest{c.request}).Requests[0].Alternatives[0].Selection
+			if got := wanted.Tolerations.Tolerates(taint); got != c.want {
+				t.Errorf("%s: %v", name, got)
+			}
+		}
+	}
+	if rule := DeviceTaintRule(&resourcev1.DeviceTaintRule{Spec: resourcev1.DeviceTaintRuleSpec{Taint: resourcev1.DeviceTaint{Key: "worn", Effect: resourcev1.DeviceTaintEffectNoSchedule}}}); rule != nil {
+		t.Errorf("a rule without a selector taints devices: %v", rule)
 	}
 }
 
@@ -280,7 +293,7 @@ func TestNodeSelectorsThatCannotBeParsed(t *testing.T) {
 	}
 	here := func(s *device.Slice, claim *device.Claim) bool {
 		facts := requirement.Labels(map[string]string{"team": "2"})
-		_, failure := device.NewLedger(device.NewInventory([]*device.Slice{s}, func(string) bool { return true }), device.Allocated{}).Allocate(device.Candidate{
+		_, failure := device.NewLedger(device.NewInventory([]*device.Slice{s}, nil, func(string) bool { return true }), device.Allocated{}).Allocate(device.Candidate{
 			Owner: "n", Node: "n", Fixed: true, Requirements: facts, Templates: []*device.Template{nil},
 		}, []*device.Claim{claim}, nil)
 		return failure == nil
@@ -345,6 +358,24 @@ func TestAllocatedClaims(t *testing.T) {
 		}
 		if diff := cmp.Diff([]device.Amount{{Name: "memory", Value: 3000}}, part.Consumed); diff != "" {
 			t.Errorf("%s: (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestTolerationsOfAllocatedDevices(t *testing.T) {
+	t.Attr("covers", "N445")
+	broken := resourcev1.DeviceToleration{Key: "broken", Operator: resourcev1.DeviceTolerationOpExists}
+	limited := resourcev1.DeviceToleration{Key: "worn", Operator: resourcev1.DeviceTolerationOpExists, TolerationSeconds: ptr.To[int64](60)}
+	claim := &resourcev1.ResourceClaim{Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+		Results: []resourcev1.DeviceRequestAllocationResult{{Driver: "d", Pool: "p", Device: "gpu", Tolerations: []resourcev1.DeviceToleration{broken, limited}}},
+	}}}}
+	devices := New(v1.CoreLabelRules()).DeviceClaim(claim, nil).Allocation.Devices
+	if len(devices) != 1 || devices[0].ID != (device.ID{Driver: "d", Pool: "p", Name: "gpu"}) {
+		t.Fatalf("devices %+v", devices)
+	}
+	for key, want := range map[string]bool{"broken": true, "worn": false} {
+		if got := devices[0].Tolerations.Tolerates(device.Taint{Key: key, Effect: device.NoExecute}); got != want {
+			t.Errorf("%s is tolerated for good: %v", key, got)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (t *Translator) DeviceClaim(c *resourcev1.ResourceClaim, class func(name st
 	out := &model.DeviceClaim{Claim: &device.Claim{Name: c.Namespace + "/" + c.Name}}
 	out.Pods, out.PodsOnly = reservedFor(c)
 	if a := c.Status.Allocation; a != nil {
-		out.Allocation = &device.Allocation{Places: t.labels.places(a.NodeSelector)}
+		out.Allocation = &device.Allocation{Places: t.labels.places(a.NodeSelector), Devices: allocatedDevices(a.Devices.Results)}
 		if a.NodeSelector != nil && len(out.Allocation.Places) == 0 {
 			out.Allocation.Places = []requirement.Set{device.Nowhere()}
 		}
@@ -66,6 +66,16 @@ func reservedFor(c *resourcev1.ResourceClaim) (pods []string, only bool) {
 		}
 	}
 	return pods, only
+}
+
+// allocatedDevices are the devices of results, with the tolerations that last.
+func allocatedDevices(results []resourcev1.DeviceRequestAllocationResult) []device.AllocatedDevice {
+	out := make([]device.AllocatedDevice, 0, len(results))
+	for _, r := range results {
+		lasting := slices.DeleteFunc(slices.Clone(r.Tolerations), func(t resourcev1.DeviceToleration) bool { return t.TolerationSeconds != nil })
+		out = append(out, device.AllocatedDevice{ID: device.ID{Driver: r.Driver, Pool: r.Pool, Name: r.Device}, Tolerations: deviceTolerations(lasting)})
+	}
+	return out
 }
 
 // DeviceShares are the parts that an allocated claim has of devices. Admin access has no share.
@@ -183,7 +193,7 @@ func (x *deviceTerms) alternative(a alternative, class func(string) *resourcev1.
 
 // selection selects the devices that all selectors match, of which those with tolerated taints can be allocated. Equal selections are shared.
 func (x *deviceTerms) selection(selectors []resourcev1.DeviceSelector, tolerations []resourcev1.DeviceToleration) (*device.Selection, error) {
-	made := &device.Selection{Tolerated: deviceTolerations(tolerations)}
+	made := &device.Selection{Tolerations: deviceTolerations(tolerations)}
 	for _, s := range selectors {
 		if s.CEL == nil {
 			return nil, fmt.Errorf("unsupported selector, only CEL is known")

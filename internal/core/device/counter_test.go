@@ -42,8 +42,8 @@ func TestPartitions(t *testing.T) {
 		slices[0].Count, slices[1].Count = 3, 3
 		slices = append(slices, &Slice{Name: "far", Driver: driver, Pool: "p", Count: 3, Node: "far", Devices: []*Device{partition("b", 60)}})
 		usage := []*Usage{{Device: ID{driver, "p", "b"}, Shares: []Share{{Claim: "x"}}}}
-		refuse(t, NewLedger(NewInventory(slices, nil), NewAllocated(usage, leavingPods())), plannedNode("m"), one("x"))
-		must(t, NewLedger(NewInventory(slices, nil), Allocated{}), plannedNode("m"), one("x"))
+		refuse(t, NewLedger(NewInventory(slices, nil, nil), NewAllocated(usage, leavingPods())), plannedNode("m"), one("x"))
+		must(t, NewLedger(NewInventory(slices, nil, nil), Allocated{}), plannedNode("m"), one("x"))
 	})
 	t.Run("of each planned node have separate counters", func(t *testing.T) {
 		kind := NewTemplate(partitioned("p", 100, partition("a", 60)), nil)

@@ -37,6 +37,8 @@ type Device struct {
 	Shared bool
 	// ConsumesCounters is what the device consumes of its pool's counters while it is allocated, without duplicates.
 	ConsumesCounters []CounterConsumption
+	// Taints keep claims away.
+	Taints []Taint
 	// Places are the alternatives of where the device can be used, none for nowhere, if its slice selects nodes per device.
 	Places []requirement.Set
 	// BindsToNode devices can only be used on the node that they were allocated for, wherever they could be allocated.

@@ -108,7 +108,7 @@ func given(name string, places ...requirement.Set) *Claim {
 
 // cluster is a ledger over slices that are all usable, from which nothing is taken.
 func cluster(published ...*Slice) *Ledger {
-	return NewLedger(NewInventory(published, func(string) bool { return true }), Allocated{})
+	return NewLedger(NewInventory(published, nil, func(string) bool { return true }), Allocated{})
 }
 
 // plannedNode is a planned node with some templates; node is an existing one.

@@ -8,13 +8,15 @@ type Inventory struct {
 	general []*pool
 	byNode  map[string][]*pool
 	pools   []*pool
+	// rules taint devices, of planned nodes as well.
+	rules []*TaintRule
 }
 
-// NewInventory returns the devices of slices, in any order. Slices that a node owns count only if usable reports true for it:
+// NewInventory returns the devices of slices, which rules taint, both in any order. Slices that a node owns count only if usable reports true for it:
 // devices of nodes that are not ready, or not part of the run, are left out.
-func NewInventory(published []*Slice, usable func(node string) bool) *Inventory {
+func NewInventory(published []*Slice, rules []*TaintRule, usable func(node string) bool) *Inventory {
 	counted := slices.DeleteFunc(slices.Clone(published), func(s *Slice) bool { return s.NodeOwner != "" && !usable(s.NodeOwner) })
-	v := &Inventory{pools: newPools(counted, false), byNode: map[string][]*pool{}}
+	v := &Inventory{pools: newPools(counted, false), byNode: map[string][]*pool{}, rules: rules}
 	nodes := map[[2]string]map[string]bool{}
 	wide := map[[2]string]bool{}
 	for _, s := range counted {

@@ -25,6 +25,8 @@ type Ledger struct {
 	owners         map[string]holdings
 	provisional    map[string]*provisional
 	matches        map[matchKey]matchResult
+	// taints are those that rules add to devices.
+	taints map[*entry][]Taint
 }
 
 // holdings are the devices that one owner holds, by template.
@@ -56,8 +58,6 @@ type matchKey struct {
 type matchResult struct {
 	ok  bool
 	err error
-	// tolerated is set for a matching device whose taints are all tolerated.
-	tolerated bool
 }
 
 // NewLedger returns a ledger over published devices, of which some are allocated.
@@ -66,6 +66,7 @@ func NewLedger(v *Inventory, taken Allocated) *Ledger {
 		inventory: v, taken: taken,
 		counterUsage: map[counter]int64{}, exclusiveOwner: map[*entry]string{}, capacityOwners: map[*entry]map[string]bool{},
 		counterOwners: map[counter]map[string]bool{}, owners: map[string]holdings{}, provisional: map[string]*provisional{}, matches: map[matchKey]matchResult{},
+		taints: map[*entry][]Taint{},
 	}
 	for _, p := range v.pools {
 		drawing := map[ID]bool{}
@@ -82,7 +83,7 @@ func NewLedger(v *Inventory, taken Allocated) *Ledger {
 	return l
 }
 
-// matching reports whether the selectors match a device, and whether its taints are tolerated.
+// matching reports whether the selectors match a device.
 func (l *Ledger) matching(d *Device, wanted *Selection) matchResult {
 	q := matchKey{d, wanted}
 	if v, ok := l.matches[q]; ok {
@@ -93,9 +94,6 @@ func (l *Ledger) matching(d *Device, wanted *Selection) matchResult {
 		if v.ok, v.err = s.Matches(d); !v.ok || v.err != nil {
 			break
 		}
-	}
-	if v.tolerated = v.ok; v.ok && wanted.Tolerated != nil {
-		v.tolerated, v.err = wanted.Tolerated.Matches(d)
 	}
 	l.matches[q] = v
 	return v

@@ -14,7 +14,7 @@ func (s *search) pickDevice(p *path, r int, a *Alternative, e *entry, place requ
 		return nil, false
 	}
 	consumed, ok := consumedCapacity(e.Device, a.Capacity)
-	if !ok || s.inUse(p, a, e) || !s.countersLeft(e) || !s.ledger.matching(e.Device, a.Selection).tolerated {
+	if !ok || s.inUse(p, a, e) || !s.countersLeft(e) || !s.ledger.tolerated(e, a.Selection) {
 		return nil, false
 	}
 	agreements, ok := s.constrain(p, r, a, e)
@@ -68,7 +68,7 @@ func (s *search) constrain(p *path, r int, a *Alternative, e *entry) ([]constrai
 }
 
 // inUse reports whether e is allocated as a whole. Admin access shares devices with all other pods; as in kube-scheduler, its device is
-// not available to other requests of its own pod, nor twice to its claim.
+// not available to other requests of the same pod, nor twice to its claim.
 func (s *search) inUse(p *path, a *Alternative, e *entry) bool {
 	switch {
 	case e.Shared:

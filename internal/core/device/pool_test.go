@@ -69,7 +69,7 @@ func TestSlicesOfNodesThatAreNotReadyDoNotCount(t *testing.T) {
 	starting.Templates = []*Template{kind}
 	c := func(name string) *Claim { return claim(name, exactly("r", 1)) }
 
-	before := NewLedger(NewInventory(slices, func(string) bool { return false }), Allocated{})
+	before := NewLedger(NewInventory(slices, nil, func(string) bool { return false }), Allocated{})
 	a := must(t, before, starting, c("x"))
 	if !a.outcomes[kind][0].Grants[0].Template {
 		t.Error("while the node starts, what its kind will have stands in for what it has published")
@@ -93,7 +93,7 @@ func TestTakenDevices(t *testing.T) {
 		return []*Usage{{Device: ID{driver, "net", "gpu"}, Shares: []Share{{Claim: "x", Pods: pods, PodsOnly: len(pods) > 0}}}}
 	}
 	c := claim("c", exactly("r", 1))
-	v := NewInventory([]*Slice{everywhere("net", plain("gpu"))}, nil)
+	v := NewInventory([]*Slice{everywhere("net", plain("gpu"))}, nil, nil)
 	t.Run("a device allocated in the cluster is not allocated again", func(t *testing.T) {
 		t.Attr("covers", "L324")
 		refuse(t, NewLedger(v, NewAllocated(usage(), leavingPods())), plannedNode("m"), c)

@@ -179,7 +179,7 @@ func drawDevices(t *rapid.T) (*bruteForce, *Ledger, []*Template) {
 		}
 		kinds, o.kinds[kind] = append(kinds, kind), name
 	}
-	return o, NewLedger(NewInventory(published, nil), Allocated{}), kinds
+	return o, NewLedger(NewInventory(published, nil, nil), Allocated{}), kinds
 }
 
 func (o *bruteForce) drawPool(t *rapid.T, name string) ([]*Slice, []*Device) {

@@ -18,9 +18,9 @@ type Selector interface {
 // device.
 type Selection struct {
 	Selectors []Selector
-	// Tolerated matches devices whose taints are all tolerated; nil matches all. A device with another taint is selected, but cannot be
-	// allocated: a request for all devices fails with it.
-	Tolerated Selector
+	// Tolerations are those of taints; nil tolerates none. A device with another taint is selected, but cannot be allocated: a request for
+	// all devices fails with it.
+	Tolerations Tolerations
 }
 
 // Claim is a resource claim. It is never changed once built.
@@ -39,6 +39,15 @@ type Claim struct {
 type Allocation struct {
 	// Places are the alternatives of where the devices can be used; no place at all means everywhere.
 	Places []requirement.Set
+	// Devices are the allocated devices.
+	Devices []AllocatedDevice
+}
+
+// AllocatedDevice is a device of an allocation.
+type AllocatedDevice struct {
+	ID ID
+	// Tolerations are those of the request that hold without limit of time; nil tolerates no taint.
+	Tolerations Tolerations
 }
 
 // Request requests devices of one alternative: the first available one.

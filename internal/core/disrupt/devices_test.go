@@ -156,3 +156,34 @@ func TestDevicesMoveWithTheirPods(t *testing.T) {
 		}
 	})
 }
+
+func TestConsolidationAvoidsNodesWhosePodsDeviceTaintsEvict(t *testing.T) {
+	t.Attr("covers", "N445")
+	for effect, want := range map[string]string{"": "delete a", "NoSchedule": "delete a", device.NoExecute: ""} {
+		f := newFleet(t, sizes(1, onDemand))
+		f.node("a", onDemand, "x1", 500)
+		b := f.node("b", onDemand, "x2", 500)
+		b.Disruption.Consolidatable = false
+		claim, usage := f.use(b, "b-0", 0, 0)
+		claim.Allocation.Devices = []device.AllocatedDevice{{ID: usage.Device}}
+		slice := f.gpusOf("b", 1)
+		if effect != "" {
+			slice.Devices[0].Taints = []device.Taint{{Key: "broken", Effect: effect}}
+		}
+		f.devices([]*device.Slice{slice}, []*model.DeviceClaim{claim}, usage)
+		f.want(f.decide(singleNode(), 1), want)
+	}
+}
+
+func TestPendingPodsGoToNodesWhosePodsDeviceTaintsEvict(t *testing.T) {
+	f := newFleet(t, sizes(1, onDemand))
+	f.node("a", onDemand, "x1", 500).Pods[0].Unstarted = true
+	b := f.node("b", onDemand, "x2", 500)
+	b.Disruption.Consolidatable = false
+	claim, usage := f.use(b, "b-0", 0, 0)
+	claim.Allocation.Devices = []device.AllocatedDevice{{ID: usage.Device}}
+	slice := f.gpusOf("b", 1)
+	slice.Devices[0].Taints = []device.Taint{{Key: "broken", Effect: device.NoExecute}}
+	f.devices([]*device.Slice{slice}, []*model.DeviceClaim{claim}, usage)
+	f.want(f.decide(singleNode(), 1), "delete a")
+}

@@ -99,14 +99,15 @@ func (s *SimulationInput) podsToMove(c Candidate) []*model.Pod {
 	return out
 }
 
-// closed are the nodes that are under maintenance and, for consolidation, those within the consolidateAfter of their pool, and the pods that
-// may be placed there nevertheless: those that do not run yet, and those of nodes being deleted.
+// closed are the nodes that are under maintenance and, for consolidation, those within the consolidateAfter of their pool and those with pods
+// that device taints evict, which soon need a node themselves, and the pods that may be placed there nevertheless: those that do not run yet, and those of nodes being deleted.
 //
 // Source: disruption specification, scheduling simulation, destination protection.
 func (s *SimulationInput) closed(candidates []Candidate, kind Simulation) (nodes, exempt map[string]bool) {
 	nodes, exempt = map[string]bool{}, map[string]bool{}
+	evicted := s.Problem.Devices.EvictedClaims()
 	for _, n := range s.Problem.Nodes {
-		if n.Maintenance || kind == ForConsolidation && !s.OpensDestinations && s.unsettled(n) {
+		if n.Maintenance || kind == ForConsolidation && (!s.OpensDestinations && s.unsettled(n) || n.UsesClaim(evicted)) {
 			nodes[n.ID] = true
 		}
 	}

@@ -42,6 +42,8 @@ type Devices struct {
 	Claims Index[*DeviceClaim]
 	// Usages by the name of the device.
 	Usages Index[*device.Usage]
+	// TaintRules taint devices, by name.
+	TaintRules Index[*device.TaintRule]
 }
 
 // DeviceClaim is a resource claim with the pods it is reserved for.

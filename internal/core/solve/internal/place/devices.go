@@ -49,7 +49,7 @@ func newDevices(r *compile.Run) *Devices {
 		usable[n.NodeName] = n.Initialized
 	}
 	leaving := func(uid string) bool { return moving[uid] }
-	inventory := device.NewInventory(p.Devices.Slices.Sorted(), func(node string) bool { return usable[node] })
+	inventory := device.NewInventory(p.Devices.Slices.Sorted(), p.Devices.TaintRules.Sorted(), func(node string) bool { return usable[node] })
 	return &Devices{
 		Ledger:   device.NewLedger(inventory, device.NewAllocated(p.Devices.Usages.Sorted(), leaving)),
 		claims:   r.Classes.Devices,
