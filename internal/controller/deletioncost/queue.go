@@ -32,7 +32,7 @@ type podKey struct {
 // Queue is the controller pod.deletioncost.queue: it writes the deletion costs of pods.
 //
 // Invariant: an entry holds the deletion cost that a pod should have, the last one that was decided, and stays until a pod with exactly that cost
-// was seen or written, or is given up until the next pass. Nothing survives a restart: the next pass adds every pod that is still wrong.
+// was seen or written, or is abandoned until the next pass. Nothing survives a restart: the next pass adds every pod that is still wrong.
 type Queue struct {
 	deps.Shared
 

@@ -100,7 +100,8 @@ func (s *SimulationInput) podsToMove(c Candidate) []*model.Pod {
 }
 
 // closed are the nodes that are under maintenance and, for consolidation, those within the consolidateAfter of their pool and those with pods
-// that device taints evict, which soon need a node themselves, and the pods that may be placed there nevertheless: those that do not run yet, and those of nodes being deleted.
+// that device taints evict, which soon need a node themselves. It also returns the pods that may be placed there nevertheless: those that do
+// not run yet, and those of nodes being deleted.
 //
 // Source: disruption specification, scheduling simulation, destination protection.
 func (s *SimulationInput) closed(candidates []Candidate, kind Simulation) (nodes, exempt map[string]bool) {
