@@ -37,7 +37,7 @@ type priceTally struct {
 	Compared, Same, Unanswered int
 	// Cheaper and MoreExpensive are problems in which our plan costs less or more; in those that Faulty counts upstream's plan costs less, and
 	// would be wrong as a plan of the engine. In the others it costs less, too, but cannot be compared: see judge.Standing.
-	Cheaper, MoreExpensive, Faulty, Weaker, Lighter, Unsettled int
+	Cheaper, MoreExpensive, Faulty, Weaker, Later, Unsettled int
 	// Ours and Upstream are sums in dollars per hour, over the problems with the same pods in which both plans can be compared.
 	Ours, Upstream float64
 }
@@ -50,8 +50,8 @@ func (t priceTally) String() string {
 	}
 	return fmt.Sprintf("price against upstream's, without preferences: %d compared (%d could not be), %d with the same pods: %d cheaper, %d more expensive, "+
 		"%d where upstream's cheaper plan would be wrong, %d where it holds only until a further domain opens or only in some orders of binding, unlike ours, "+
-		"%d where both plans depend on such circumstances, %d where it leaves pools of higher weight unused, sum %+.1f%%",
-		t.Compared, t.Unanswered, t.Same, t.Cheaper, t.MoreExpensive, t.Faulty, t.Weaker, t.Unsettled, t.Lighter, change)
+		"%d where both plans depend on such circumstances, %d where it leaves pools unused that are tried first, sum %+.1f%%",
+		t.Compared, t.Unanswered, t.Same, t.Cheaper, t.MoreExpensive, t.Faulty, t.Weaker, t.Unsettled, t.Later, change)
 }
 
 // equal is the largest difference of prices, as a share, that is rounding.
@@ -168,7 +168,7 @@ func (t *priceTally) add(a answer, other func() (judge.Standing, error)) (string
 		if err != nil {
 			return "", err
 		}
-		if apart := map[judge.Standing]*int{faulty: &t.Faulty, judge.Weaker: &t.Weaker, judge.Lighter: &t.Lighter, judge.Unsettled: &t.Unsettled}[standing]; apart != nil {
+		if apart := map[judge.Standing]*int{faulty: &t.Faulty, judge.Weaker: &t.Weaker, judge.Later: &t.Later, judge.Unsettled: &t.Unsettled}[standing]; apart != nil {
 			*apart++
 			return "", nil
 		}

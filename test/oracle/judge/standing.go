@@ -1,8 +1,10 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,8 +27,8 @@ const (
 	Sound Standing = iota
 	// Weaker plans hold in fewer circumstances.
 	Weaker
-	// Lighter plans launch pods from pools of a lower weight.
-	Lighter
+	// Later plans launch nodes from pools although pools that are tried before take all pods on these nodes.
+	Later
 	// Unsettled plans hold in some circumstances only, and so does that of the engine: which of them costs less depends on these.
 	Unsettled
 )
@@ -55,8 +57,8 @@ func (j *Judge) Standing(p Problem, plan OtherPlan) (Standing, error) {
 	if err != nil {
 		return Sound, err
 	}
-	if lighter(theirs, ours) {
-		return Lighter, nil
+	if later(theirs, ours) {
+		return Later, nil
 	}
 	standing := Sound
 	for _, holds := range []func(*question) bool{j.holdsBesideOpenDomains, j.holdsInAnyOrder, j.holdsInAnyOrderBesideOpenDomains} {
@@ -71,17 +73,27 @@ func (j *Judge) Standing(p Problem, plan OtherPlan) (Standing, error) {
 	return standing, nil
 }
 
-// lighter reports whether a plan launches a pod from a pool of a lower weight than another plan does.
-func lighter(q, other *question) bool {
-	weights := map[string]int32{}
+// later reports whether a plan launches a node that another plan would not: it launches all of its pods from pools that are tried before. A
+// node with a pod that the other plan launches from the same or a later pool may take others along, whatever pools these could have.
+func later(q, other *question) bool {
+	pools := map[string]string{}
 	for _, c := range other.simulation.Plan.NodeClaims {
 		for _, pod := range c.Pods {
-			weights[pod.UID] = other.weight(c.Pool)
+			pools[pod.UID] = c.Pool
 		}
 	}
 	return slices.ContainsFunc(q.simulation.Plan.NodeClaims, func(c solve.NodeClaim) bool {
-		return slices.ContainsFunc(c.Pods, func(pod *model.Pod) bool { return q.weight(c.Pool) < weights[pod.UID] })
+		return !slices.ContainsFunc(c.Pods, func(pod *model.Pod) bool {
+			pool, launched := pools[pod.UID]
+			return !launched || q.compareTrial(c.Pool, pool) <= 0
+		})
 	})
+}
+
+// compareTrial compares two pools by the order in which they are tried: by weight, and by name in reverse where that is equal.
+// Source: scheduling specification, 1.9, checklist L197.
+func (q *question) compareTrial(a, b string) int {
+	return cmp.Or(cmp.Compare(q.weight(b), q.weight(a)), strings.Compare(b, a))
 }
 
 func (q *question) weight(pool string) int32 {

@@ -95,14 +95,64 @@ func TestPlansThatDependOnAnOrderAreWeaker(t *testing.T) {
 	}
 }
 
-// TestPlansFromPoolsOfLowerWeightAreLighter: the engine launches from the pool of the highest weight, whatever others cost.
-func TestPlansFromPoolsOfLowerWeightAreLighter(t *testing.T) {
-	first := strings.Replace(spread, "metadata: {name: default}\nspec:\n", "metadata: {name: first}\nspec:\n  weight: 10\n", 1)
+// TestPlansFromPoolsThatAreTriedLater: the engine launches from the pool that is tried first, whatever others cost: that of the highest weight,
+// of these the last one by name.
+func TestPlansFromPoolsThatAreTriedLater(t *testing.T) {
 	pool, _, _ := strings.Cut(spread, "---")
-	j, p := newJudge(t), problem(t, first+"---"+pool)
+	zones := []string{"test-zone-a", "test-zone-b", "test-zone-c"}
+	for _, c := range []struct {
+		name, pool string
+		want       judge.Standing
+	}{
+		{"higher weight", "metadata: {name: first}\nspec:\n  weight: 10\n", judge.Later},
+		{"equal weight, later name", "metadata: {name: last}\nspec:\n", judge.Later},
+		{"equal weight, earlier name", "metadata: {name: another}\nspec:\n", judge.Sound},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			other := strings.Replace(spread, "metadata: {name: default}\nspec:\n", c.pool, 1)
+			j, p := newJudge(t), problem(t, other+"---"+pool)
+			if got, err := j.Standing(p, plan(t, 0, zones, 1)); err != nil || got != c.want {
+				t.Errorf("the plan has standing %v, %v; want %v", got, err, c.want)
+			}
+		})
+	}
+}
+
+// first is a pod that tolerates the taint of the pool that is tried first, and one that does not.
+const first = `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: first}
+spec:
+  weight: 10
+  template:
+    spec:
+      expireAfter: Never
+      requirements:
+      - {key: kubernetes.io/os, operator: In, values: [linux]}
+      taints: [{key: first, effect: NoSchedule}]
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: tolerant}
+spec:
+  tolerations: [{key: first, operator: Exists}]
+  containers:
+  - {name: app, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 100m, memory: 64Mi}}}
+---
+`
+
+// TestPlansWherePodsJoinNodesOfLaterPoolsAreSound: a node that other pods need may take those that a pool before could have.
+func TestPlansWherePodsJoinNodesOfLaterPoolsAreSound(t *testing.T) {
+	j, p := newJudge(t), problem(t, first+spread)
 	other := plan(t, 0, []string{"test-zone-a", "test-zone-b", "test-zone-c"}, 1)
-	if got, err := j.Standing(p, other); err != nil || got != judge.Lighter {
-		t.Errorf("the plan has standing %v, %v; want that of a lighter one", got, err)
+	other.Claims[0].Pods = append(other.Claims[0].Pods, "pod/default/tolerant")
+	if faults := j.Faults(p, other); len(faults) > 0 {
+		t.Fatalf("the plan is wrong: %+v", faults)
+	}
+	if got, err := j.Standing(p, other); err != nil || got != judge.Sound {
+		t.Errorf("the plan has standing %v, %v; want that of a sound one", got, err)
 	}
 }
 
