@@ -5,6 +5,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
 // Required anti-affinity of running pods keeps the pods of a DaemonSet away from some domains, where new nodes have no such pod, then. In
@@ -109,12 +110,12 @@ func (cs *Classes) Admitting(lv *Level, forms []*Conjunction) []*Conjunction {
 	return out
 }
 
-// Sheltered is forms in the domains that are closed to the DaemonSets that the class shares no node with.
+// Sheltered is forms in the domains that are closed to the DaemonSets that the class avoids.
 func (cs *Classes) Sheltered(c *Class, forms []*Conjunction) []*Conjunction {
 	var shelters [][]requirement.Requirement
-	for _, conflict := range c.daemonConflicts {
+	for _, d := range c.avoided() {
 		var ways []requirement.Requirement
-		for _, closed := range conflict.daemon.closed {
+		for _, closed := range d.closed {
 			if !closed.group.Host {
 				ways = append(ways, requirement.New(cs.Universe.Keys[closed.group.Key].Name, requirement.In, closed.names...))
 			}
@@ -124,4 +125,23 @@ func (cs *Classes) Sheltered(c *Class, forms []*Conjunction) []*Conjunction {
 		}
 	}
 	return cs.withExclusions(forms, shelters)[len(forms):]
+}
+
+// AvoidsDaemons reports whether the class avoids some DaemonSet that is kept away from some domains.
+func (c *Class) AvoidsDaemons() bool {
+	return slices.ContainsFunc(c.avoided(), func(d *Class) bool { return len(d.closed) > 0 })
+}
+
+// avoided are the DaemonSets beside whose pods a node may have no place for the class: those that it shares no node with, and those that its
+// required spreads count.
+func (c *Class) avoided() (out []*Class) {
+	for _, conflict := range c.daemonConflicts {
+		out = append(out, conflict.daemon)
+	}
+	for _, g := range c.Owns.Part(PartRequired) {
+		if g.tally != nil && g.Kind == topology.KindSpread {
+			out = append(out, g.tally.daemons...)
+		}
+	}
+	return out
 }

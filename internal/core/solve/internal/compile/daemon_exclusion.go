@@ -134,8 +134,3 @@ func (cs *Classes) withDecisions(forms []*Conjunction, decisions [][]requirement
 	}
 	return forms
 }
-
-// AvoidsDaemons reports whether the class shares no node with some DaemonSet that is kept away from some domains.
-func (c *Class) AvoidsDaemons() bool {
-	return slices.ContainsFunc(c.daemonConflicts, func(o daemonConflict) bool { return len(o.daemon.closed) > 0 })
-}
