@@ -86,11 +86,22 @@ func (j *Judge) placesFor(q *question, g refusedPods) (places []string) {
 		}
 	}
 	for _, o := range g.options {
-		if j.scheduler.RefusalOnNew(g.pod, o.node, q.daemonsFor(o.node)) == "" {
+		if j.holdsOnNew(g.pod, o.node, q.daemonsFor(o.node)) {
 			places = append(places, o.text)
 		}
 	}
 	return places
+}
+
+// holdsOnNew reports whether kube-scheduler accepts the pod on a new node, whichever pod of a DaemonSet is bound first: it may keep others off
+// the node, with its host port or anti-affinity, and no plan determines which it is.
+func (j *Judge) holdsOnNew(pod *corev1.Pod, node *corev1.Node, daemons []*corev1.Pod) bool {
+	for first := range max(1, len(daemons)) {
+		if j.scheduler.RefusalOnNew(pod, node, slices.Concat(daemons[first:], daemons[:first])) != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // emptyNodes are nodes without capacity in every domain that pools can open: the engine spreads pods over these domains, too, while
