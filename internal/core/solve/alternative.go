@@ -20,6 +20,8 @@ const (
 	// minNodeSaving is the part of the price that a plan has to save for each node that it has more than another one: a failure is more
 	// likely with more nodes.
 	minNodeSaving = 0.01
+	// rounding is the part of the price by which plans with equal nodes may differ, as prices are added up in another order.
+	rounding = 1e-9
 	// maxTries is how many strategies a problem is solved with besides the first, whatIfTries the same for a what-if, which is one of many.
 	maxTries, whatIfTries = 40, 3
 	// maxPlaced is how many pods all strategies together may place, maxVisited how many existing nodes they may look at, as long as there are as
@@ -182,7 +184,7 @@ func within(set, other map[string]bool) bool {
 // cheaperThan reports whether a plan costs less than another one, places all pods that the other plan places, and meets their preferences.
 func (o outcome) cheaperThan(other outcome) bool {
 	more := max(o.nodeClaims-other.nodeClaims, 0)
-	if o.open || o.price >= other.price*(1-minNodeSaving*float64(max(more, 1))) {
+	if o.open || o.price >= other.price*(1-max(minNodeSaving*float64(more), rounding)) {
 		return false
 	}
 	return within(o.refused, other.refused) && within(o.unwelcome, other.unwelcome)

@@ -69,7 +69,9 @@ func TestAnAlternativeMustSaveAndPlaceTheSamePods(t *testing.T) {
 		taken     bool
 	}{
 		"cheaper":                                                 {Plan{NodeClaims: claims(4, 4)}, nil, true},
-		"hardly cheaper":                                          {Plan{NodeClaims: claims(4, 5.95)}, nil, false},
+		"hardly cheaper":                                          {Plan{NodeClaims: claims(4, 5.95)}, nil, true},
+		"as expensive":                                            {Plan{NodeClaims: claims(4, 6)}, nil, false},
+		"hardly cheaper, one node more":                           {Plan{NodeClaims: claims(2, 4, 3.95)}, nil, false},
 		"two percent cheaper, two nodes more":                     {Plan{NodeClaims: claims(2, 2, 2, 3.75)}, nil, true},
 		"one percent cheaper, two nodes more":                     {Plan{NodeClaims: claims(2, 2, 2, 3.85)}, nil, false},
 		"cheaper, without one of the pods":                        {Plan{NodeClaims: claims(4), Unschedulable: refused}, nil, false},
