@@ -58,7 +58,10 @@ func fill(s *place.Placer) {
 func placeAll(s *place.Placer) (final bool) {
 	queue, concerned := place.SplitConcerned(s.Queue())
 	s.PlaceAll(queue)
-	s.Tighten()
+	loosen := s.Tighten()
+	if len(concerned) > 0 {
+		loosen()
+	}
 	place.Settle(s)
 	s.FillHosts()
 	if len(concerned) == 0 {

@@ -40,6 +40,13 @@ func (on *OpenNode) Shrink() bool {
 	return true
 }
 
+// Restore gives the open node the candidates that it had before Shrink; no pod was added since.
+func (on *OpenNode) Restore(mask bitset.Set) {
+	copy(on.Mask, mask)
+	on.UpdateSlack()
+	on.Template.Limits.Charge(on)
+}
+
 // columnsNeeded sorts columns by how much of the limits their nodes take, and returns how many of the first of them the
 // candidates in kept need beside them to meet minValues: all, if even they do not suffice. Nodes of one size stay together.
 func (on *OpenNode) columnsNeeded(kept bitset.Set, columns []int) int {

@@ -49,12 +49,19 @@ func PlaceConcerned(s *Placer, queue []PodRun) {
 
 // Reopen lets nodes take pods after they were repacked: they are numbered anew.
 func Reopen(s *Placer) {
+	s.Counts.Rehost(s.Run)
+	for _, on := range s.Open {
+		on.Trial = false
+	}
+	reopen(s)
+}
+
+// reopen lists the open nodes by template anew, and has all pods consider them again.
+func reopen(s *Placer) {
 	for _, t := range s.Templates {
 		t.Open = compile.OpenNodes{}
 	}
-	s.Counts.Rehost(s.Run)
 	for i, on := range s.Open {
-		on.Trial = false
 		on.UpdateSlack()
 		on.Template.Open.Add(i, on.Slack)
 	}
