@@ -39,8 +39,9 @@ func solve(r *compile.Run, strategy place.Strategy, rejected []UnschedulablePods
 
 // diagnosed fills a run, and returns the pods that fit nowhere with the reasons.
 func diagnosed(s *place.Placer) []UnschedulablePods {
-	repacked := placeAll(s)
+	repacked, loosen := placeAll(s)
 	out := diagnose.DiagnoseAll(s)
+	loosen()
 	if !repacked && repacks(s.Run) {
 		repack.RightSize(s)
 	}
@@ -49,30 +50,33 @@ func diagnosed(s *place.Placer) []UnschedulablePods {
 
 // fill is diagnosed without the reasons.
 func fill(s *place.Placer) {
-	if !placeAll(s) && repacks(s.Run) {
+	repacked, loosen := placeAll(s)
+	loosen()
+	if !repacked && repacks(s.Run) {
 		repack.RightSize(s)
 	}
 }
 
-// placeAll places the pods of a run. It reports whether open nodes are final: where pods were placed beside those of DaemonSets.
-func placeAll(s *place.Placer) (final bool) {
+// placeAll places the pods of a run. It reports whether open nodes are final: where pods were placed beside those of DaemonSets. loosen is to be
+// called once the reasons for which pods fit nowhere are known.
+func placeAll(s *place.Placer) (final bool, loosen func()) {
 	queue, concerned := place.SplitConcerned(s.Queue())
 	s.PlaceAll(queue)
-	loosen := s.Tighten()
+	loosen = s.Tighten()
 	if len(concerned) > 0 {
 		loosen()
 	}
 	place.Settle(s)
 	s.FillHosts()
 	if len(concerned) == 0 {
-		return false
+		return false, loosen
 	}
 	if repacks(s.Run) && s.Problem.Devices == nil {
 		repack.RightSize(s)
 		place.Reopen(s)
 	}
 	place.PlaceConcerned(s, concerned)
-	return true
+	return true, func() {} // counts of pods of DaemonSets rely on the candidates that are left
 }
 
 // complete is the plan of a run that is filled.

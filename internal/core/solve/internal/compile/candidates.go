@@ -40,11 +40,13 @@ func (on *OpenNode) Shrink() bool {
 	return true
 }
 
-// Restore gives the open node the candidates that it had before Shrink; no pod was added since.
+// Restore gives the open node back those candidates that Shrink has dropped and that the limits admit; mask are those before.
 func (on *OpenNode) Restore(mask bitset.Set) {
-	copy(on.Mask, mask)
+	l := on.Template.Limits
+	l.Release(on)
+	copy(on.Mask, on.Template.Within(mask))
 	on.UpdateSlack()
-	on.Template.Limits.Charge(on)
+	l.Charge(on)
 }
 
 // columnsNeeded sorts columns by how much of the limits their nodes take, and returns how many of the first of them the
