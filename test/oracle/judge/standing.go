@@ -27,7 +27,7 @@ const (
 	Sound Standing = iota
 	// Weaker plans hold in fewer circumstances.
 	Weaker
-	// Later plans launch nodes from pools although pools that are tried before take all pods on these nodes.
+	// Later plans launch nodes from pools although pools that are tried before take the pods on these nodes.
 	Later
 	// Unsettled plans hold in some circumstances only, and so does that of the engine: which of them costs less depends on these.
 	Unsettled
@@ -73,8 +73,8 @@ func (j *Judge) Standing(p Problem, plan OtherPlan) (Standing, error) {
 	return standing, nil
 }
 
-// later reports whether a plan launches a node that another plan would not: it launches all of its pods from pools that are tried before. A
-// node with a pod that the other plan launches from the same or a later pool may take others along, whatever pools these could have.
+// later reports whether a plan launches a node that another plan would not: it launches pods of it from pools that are tried before, and none
+// from the same or a later pool. A node that such a pod needs may take others along, whatever pools these could have.
 func later(q, other *question) bool {
 	pools := map[string]string{}
 	for _, c := range other.simulation.Plan.NodeClaims {
@@ -83,10 +83,8 @@ func later(q, other *question) bool {
 		}
 	}
 	return slices.ContainsFunc(q.simulation.Plan.NodeClaims, func(c solve.NodeClaim) bool {
-		return !slices.ContainsFunc(c.Pods, func(pod *model.Pod) bool {
-			pool, launched := pools[pod.UID]
-			return !launched || q.compareTrial(c.Pool, pool) <= 0
-		})
+		launched := slices.DeleteFunc(slices.Clone(c.Pods), func(pod *model.Pod) bool { return pools[pod.UID] == "" })
+		return len(launched) > 0 && !slices.ContainsFunc(launched, func(pod *model.Pod) bool { return q.compareTrial(c.Pool, pools[pod.UID]) <= 0 })
 	})
 }
 
