@@ -3,7 +3,7 @@ package observe
 import "github.com/prometheus/client_golang/prometheus"
 
 // DisruptionMetrics describes voluntary disruption. Label values: reason in lower case; consolidation_type empty, multi, single, or ""
-// for drift; decision delete or replace; policy in CamelCase.
+// for drift; decision delete, replace, terminate-first or reboot; policy in CamelCase.
 type DisruptionMetrics struct {
 	// EvaluationDuration has labels reason, consolidation_type.
 	EvaluationDuration *prometheus.HistogramVec
@@ -11,6 +11,8 @@ type DisruptionMetrics struct {
 	Decisions *prometheus.CounterVec
 	// DecisionsByNodePool has labels nodepool, decision, reason, consolidation_type; once for each pool in a command.
 	DecisionsByNodePool *prometheus.CounterVec
+	// TerminateFirstDecisions has labels nodepool, reason, terminate_first_reason (no-reserved-capacity, static-at-limit).
+	TerminateFirstDecisions *prometheus.CounterVec
 	// EligibleNodes has label reason.
 	EligibleNodes *prometheus.GaugeVec
 	// ConsolidationTimeouts has label consolidation_type; starts at 0 for single and multi.
@@ -36,6 +38,8 @@ func newDisruptionMetrics(b *MetricBuilder) DisruptionMetrics {
 			"Disruption commands started.", "decision", "reason", "consolidation_type"),
 		DecisionsByNodePool: b.Counters("karpenter_voluntary_disruption_decisions_by_nodepool_total",
 			"Disruption commands started, once for each NodePool they touch.", "nodepool", "decision", "reason", "consolidation_type"),
+		TerminateFirstDecisions: b.Counters("karpenter_voluntary_disruption_terminate_first_decisions_total",
+			"Nodes that were terminated before their replacements launched, because there was no capacity for both.", "nodepool", "reason", "terminate_first_reason"),
 		EligibleNodes: b.Gauges("karpenter_voluntary_disruption_eligible_nodes",
 			"Nodes that could be disrupted.", "reason"),
 		ConsolidationTimeouts: b.Counters("karpenter_voluntary_disruption_consolidation_timeouts_total",

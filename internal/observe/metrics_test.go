@@ -90,7 +90,8 @@ func fillEverySeries(m *Metrics, client *APIClientMetrics) {
 	counters := []*prometheus.CounterVec{
 		m.NodeClaims.Created, m.NodeClaims.Terminated, m.NodeClaims.Disrupted, m.NodeClaims.UnhealthyDisrupted, m.Nodes.Created, m.Nodes.Terminated,
 		m.Nodes.Drained, m.Nodes.Reboots, m.NodePools.CostTrackerErrors, m.Pods.EvictionRequests, m.Pods.DeletionCostWrites, m.Pods.Drained, m.Pods.DisruptionInitiated, m.Disruption.Decisions,
-		m.Disruption.DecisionsByNodePool, m.Disruption.ConsolidationTimeouts, m.Disruption.FailedValidations, m.Disruption.QueueFailures,
+		m.Disruption.DecisionsByNodePool, m.Disruption.TerminateFirstDecisions,
+		m.Disruption.ConsolidationTimeouts, m.Disruption.FailedValidations, m.Disruption.QueueFailures,
 		m.Disruption.ConsolidationMoves, m.Disruption.ClosedDestinations, m.Scheduler.Panics, m.CloudProvider.Errors, client.Requests,
 	}
 	gauges := []*prometheus.GaugeVec{

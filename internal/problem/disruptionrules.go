@@ -21,6 +21,9 @@ func disruptionRules(pool *v1.NodePool) disrupt.Pool {
 		Usable: pool.DeletionTimestamp.IsZero() && condition.Status(pool, v1.ConditionTypeReady) == "True",
 		Policy: string(pool.Spec.Disruption.ConsolidationPolicy),
 	}
+	if nodes, limited := pool.Spec.Limits.Nodes(); limited && rules.Static {
+		rules.NoSpareNode = nodes <= *pool.Spec.Replicas
+	}
 	if after := pool.Spec.Disruption.ConsolidateAfter.Duration; after != nil {
 		rules.ConsolidateAfter = *after
 	} else {

@@ -46,6 +46,9 @@ func (r *reporter) started(cmd command) {
 	r.metrics.Disruption.Decisions.WithLabelValues(decision, reason, cmd.method.Type).Inc()
 	for _, pool := range cmd.plan.Pools() {
 		r.metrics.Disruption.DecisionsByNodePool.WithLabelValues(pool, decision, reason, cmd.method.Type).Inc()
+		if why := cmd.plan.TerminateFirst; why != "" {
+			r.metrics.Disruption.TerminateFirstDecisions.WithLabelValues(pool, reason, why).Inc()
+		}
 	}
 }
 

@@ -59,6 +59,8 @@ func runScenario(t *testing.T, s scenariofile.Scenario, reader *manifest.Reader,
 	}
 	w := newHarnessIn(t, c)
 	w.deps.Gates.SpotToSpotConsolidation = s.Options.SpotToSpot
+	w.deps.Gates.StaticCapacity = true
+	w.deps.Gates.TerminateFirstDrift, w.deps.Gates.TerminateFirstRepair = s.Options.TerminateFirst, s.Options.TerminateFirst
 	if s.Options.NodeRepair {
 		w.repairs(s.Options.UnlimitedRepair)
 	}

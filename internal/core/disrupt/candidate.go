@@ -26,6 +26,8 @@ type Pool struct {
 	ConsolidateAfter time.Duration
 	// Policy is the consolidation policy.
 	Policy string
+	// NoSpareNode is set for a static pool whose node limit does not exceed its replicas: no replacement can be launched beside them.
+	NoSpareNode bool
 	// Surplus is set while a static pool has more nodes than it should have.
 	Surplus bool
 	// HeadroomUnknown is set while it is not known which of its nodes reserve capacity for capacity buffers.

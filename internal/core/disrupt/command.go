@@ -15,6 +15,8 @@ const (
 	Delete = "delete"
 	// Replace is that of a command that launches replacements first.
 	Replace = "replace"
+	// terminateFirst is that of a command whose node is replaced only once it is gone.
+	terminateFirst = "terminate-first"
 	// reboot is that of a command that reboots its node.
 	reboot = "reboot"
 	// NoOp is that of a command without nodes.
@@ -32,6 +34,9 @@ type Command struct {
 	Static       bool
 	// Reboot is set when the node is rebooted in place: it is neither replaced nor deleted.
 	Reboot bool
+	// TerminateFirst is why the node is terminated although its pods, or its static pool, need another one, in the words of metrics; empty for
+	// other commands. Whoever launches nodes for pending pods, or for the pool, replaces it.
+	TerminateFirst string
 	// First are the UIDs of pods that the simulation tried before all others.
 	First map[string]bool
 	// Placements are the places of pods on existing nodes.
@@ -45,6 +50,8 @@ func (c Command) Decision() string {
 		return NoOp
 	case c.Reboot:
 		return reboot
+	case c.TerminateFirst != "":
+		return terminateFirst
 	case c.Launches() > 0:
 		return Replace
 	}

@@ -76,7 +76,8 @@ func decideDrift(s Session, fit []Candidate) Decision {
 }
 
 // staticDrift replaces drifted nodes of pools with a fixed number of nodes, one for one and without any simulation: NodeClaims
-// follow the pool's template. Session.Grant is how many more NodeClaims of a pool may be created.
+// follow the pool's template. Session.Grant is how many more NodeClaims of a pool may be created. With Session.TerminateFirstStatic, nodes of a
+// pool that may have none more are terminated, and the pool launches others.
 //
 // Source: disruption specification, static drift.
 func staticDrift() Method {
@@ -115,21 +116,31 @@ func decideStaticDrift(s Session, fit []Candidate) Decision {
 	slices.Sort(pools)
 	var d Decision
 	for _, pool := range pools {
-		wanted, granted := max(min(s.Budgets[pool], len(byPool[pool])), 0), 0
-		if wanted > 0 {
-			granted = max(min(s.Grant(pool, wanted), wanted), 0)
-		}
-		for i, c := range byPool[pool] {
-			switch {
-			case i < granted:
-				s.Budgets.Take(pool)
-				d.Commands = append(d.Commands, Command{Reason: Drifted, Candidates: []Candidate{c}, Static: true})
-			case i < wanted:
-				d.skip(NodeLimit, c)
-			default:
-				d.skip(NodePoolBudgetExhausted, c)
-			}
-		}
+		s.driftStaticPool(&d, pool, byPool[pool])
 	}
 	return d
+}
+
+// driftStaticPool replaces as many drifted nodes of one pool as its budget and its limit allow.
+func (s Session) driftStaticPool(d *Decision, pool string, list []Candidate) {
+	wanted, granted := max(min(s.Budgets[pool], len(list)), 0), 0
+	if wanted > 0 {
+		granted = max(min(s.Grant(pool, wanted), wanted), 0)
+	}
+	take := func(command Command) {
+		s.Budgets.Take(pool)
+		d.Commands = append(d.Commands, command)
+	}
+	for i, c := range list {
+		switch {
+		case i < granted:
+			take(Command{Reason: Drifted, Candidates: []Candidate{c}, Static: true})
+		case i >= wanted:
+			d.skip(NodePoolBudgetExhausted, c)
+		case granted == 0 && s.terminatesAtLimit(c.Pool):
+			take(Command{Reason: Drifted, Candidates: []Candidate{c}, TerminateFirst: staticAtLimit})
+		default:
+			d.skip(NodeLimit, c)
+		}
+	}
 }

@@ -120,24 +120,35 @@ func TestDrift(t *testing.T) {
 	})
 }
 
+// decideStatic is the decision of static drift about nodes in a session.
+func decideStatic(pools map[string]Pool, s Session, nodes ...*model.Node) Decision {
+	w := qualifyInput(nodes...)
+	w.Pools = pools
+	list, _ := Qualify(w)
+	m := staticDrift()
+	fit, _ := m.FilterNodes(list)
+	return m.Decide(s, fit)
+}
+
+// said are the commands of a decision.
+func said(d Decision) []string {
+	var out []string
+	for _, c := range d.Commands {
+		out = append(out, c.Decision()+" "+strings.Join(names(c.Candidates), "+"))
+	}
+	return out
+}
+
 func TestStaticDrift(t *testing.T) {
 	t.Attr("covers", "C364 C365 C366 C367 C369 C372")
 	staticNode := func(pool, name string) *model.Node {
 		return drifted(node(name, func(n *model.Node) { n.Pool = pool }), 1)
 	}
 	decide := func(pools map[string]Pool, budgets Budgets, free map[string]int, nodes ...*model.Node) []string {
-		w := qualifyInput(nodes...)
-		w.Pools = pools
-		list, _ := Qualify(w)
-		m := staticDrift()
-		fit, _ := m.FilterNodes(list)
-		var out []string
-		for _, c := range m.Decide(Session{
+		d := decideStatic(pools, Session{
 			Budgets: budgets, Grant: func(pool string, wanted int) int { return min(free[pool], wanted) },
-		}, fit).Commands {
-			out = append(out, c.Decision()+" "+strings.Join(names(c.Candidates), "+"))
-		}
-		return out
+		}, nodes...)
+		return said(d)
 	}
 	one := map[string]Pool{"p": {Name: "p", Static: true}}
 	three := []*model.Node{staticNode("p", "a"), staticNode("p", "b"), staticNode("p", "c")}

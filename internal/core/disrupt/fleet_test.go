@@ -26,6 +26,16 @@ type fleet struct {
 	prices map[string]float64
 	// slots is how many more NodeClaims a static pool may have, for repairs.
 	slots int
+	// change, if set, changes the session of each decision.
+	change func(*Session)
+}
+
+// changed is the session of a decision.
+func (f *fleet) changed(s Session) Session {
+	if f.change != nil {
+		f.change(&s)
+	}
+	return s
 }
 
 // price is what one core costs an hour, by capacity type.
@@ -166,7 +176,7 @@ func (f *fleet) decide(m Method, budget int) Decision {
 	}
 	sims := []*Simulator{f.input.Simulator(list, m.Simulates), f.input.Simulator(list, m.Simulates)}
 	fit, refused := m.FilterNodes(list)
-	d := m.Decide(Session{
+	d := m.Decide(f.changed(Session{
 		Input: &f.input, Budgets: budgets, Simulators: sims, Expired: func() bool { return false }, Grant: func(string, int) int { return 1 },
 		Each: func(n int, do func(*Simulator, int)) {
 			var group sync.WaitGroup
@@ -179,7 +189,7 @@ func (f *fleet) decide(m Method, budget int) Decision {
 			}
 			group.Wait()
 		},
-	}, fit)
+	}), fit)
 	d.Obstacles = append(d.Obstacles, refused...)
 	return d
 }

@@ -167,10 +167,12 @@ func (s Session) repairStatic(d *Decision, c Candidate) {
 		d.skip(Surplus, c)
 	case c.Pool.InBackoff:
 		d.Obstacles = append(d.Obstacles, Obstacle{Code: PoolInBackoff, Node: c.Node, Pool: c.Node.Pool})
-	case s.Grant(c.Node.Pool, 1) < 1:
-		d.skip(NodeLimit, c)
-	default:
+	case s.Grant(c.Node.Pool, 1) >= 1:
 		s.takeRepair(d, c, Command{Reason: Unhealthy, Candidates: []Candidate{c}, Static: true})
+	case s.terminatesAtLimit(c.Pool):
+		s.takeRepair(d, c, Command{Reason: Unhealthy, Candidates: []Candidate{c}, TerminateFirst: staticAtLimit})
+	default:
+		d.skip(NodeLimit, c)
 	}
 }
 

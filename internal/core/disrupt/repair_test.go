@@ -183,7 +183,8 @@ func (f *fleet) repairs(budget int) Decision {
 	m := Repair()
 	fit, refused := m.FilterNodes(list)
 	admitted, stopped := m.Admit(budgets, fit)
-	d := m.Decide(f.input.Serial(f.input.Simulator(admitted, m.Simulates), budgets, func(string, int) int { return f.slots }), admitted)
+	s := f.input.Serial(f.input.Simulator(admitted, m.Simulates), budgets, func(string, int) int { return f.slots })
+	d := m.Decide(f.changed(s), admitted)
 	for _, list := range [][]Obstacle{obstacles, refused, stopped} {
 		d.Obstacles = append(d.Obstacles, list...)
 	}

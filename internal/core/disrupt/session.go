@@ -16,6 +16,9 @@ type Session struct {
 	FirstPools map[string]bool
 	// Grant reserves the right to create up to wanted NodeClaims of a static pool and returns how many it got.
 	Grant func(pool string, wanted int) int
+	// TerminateFirst lets nodes be terminated before their replacements launch, where there is no capacity for both; TerminateFirstStatic
+	// those of static pools, which something has to keep at their size.
+	TerminateFirst, TerminateFirstStatic bool
 }
 
 // Serial is a session with one simulator, without a deadline. A nil simulator is for methods that do not simulate.

@@ -103,6 +103,9 @@ type Options struct {
 	SpotToSpot bool
 	// NodeRepair is "node-repair: true" or "node-repair: unlimited": repair policies have no termination grace period then.
 	NodeRepair, UnlimitedRepair bool
+	// TerminateFirst is "terminate-first: true": drifted and unhealthy nodes are terminated before their replacements launch, where there is
+	// no capacity for both.
+	TerminateFirst bool
 	// FailReplacements is "replacements: fail": replacement nodes never become ready.
 	FailReplacements bool
 }
@@ -274,6 +277,8 @@ func (o *Options) set(key, value string) (err error) {
 			return fmt.Errorf("%q: want true or unlimited", value)
 		}
 		o.NodeRepair, o.UnlimitedRepair = true, value == "unlimited"
+	case "terminate-first":
+		o.TerminateFirst, err = strconv.ParseBool(value)
 	case "replacements":
 		if value != "fail" {
 			return fmt.Errorf("%q: want fail", value)
@@ -291,7 +296,7 @@ func (o *Options) set(key, value string) (err error) {
 			return fmt.Errorf("%q: want a version such as 1.36", value)
 		}
 	default:
-		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, compare-tolerations, now, run, consolidate-after-scope, spot-to-spot, node-repair, replacements, only, kubernetes")
+		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, compare-tolerations, now, run, consolidate-after-scope, spot-to-spot, node-repair, terminate-first, replacements, only, kubernetes")
 	}
 	return err
 }
