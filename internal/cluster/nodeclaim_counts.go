@@ -33,7 +33,8 @@ type PoolNodeClaim struct {
 }
 
 // NodeClaimCounts is the number of NodeClaims of a pool by phase, and of those that holders of reservations may still create.
-type NodeClaimCounts struct{ Active, PendingDisruption, Deleting, Reserved int }
+// TerminatedFirst of those being deleted keep what their replacement needs, such as an instance of a capacity reservation, until they are gone.
+type NodeClaimCounts struct{ Active, PendingDisruption, Deleting, Reserved, TerminatedFirst int }
 
 // Exceeds reports whether the pool has more NodeClaims than replicas, those that are being deleted left out.
 func (c NodeClaimCounts) Exceeds(replicas int64) bool {
@@ -88,6 +89,9 @@ func (p *Pools) counts(pool string) NodeClaimCounts {
 			c.PendingDisruption++
 		case Deleting:
 			c.Deleting++
+			if p.store.entries[p.store.claimEntry[name]].terminatedFirst {
+				c.TerminatedFirst++
+			}
 		}
 	}
 	return c
@@ -135,8 +139,24 @@ func (p *Pools) notify(claim *v1.NodeClaim) {
 // meanwhile stay marked.
 func (p *Pools) BeginReplacement(ids ...string) { p.setReplaced(true, ids) }
 
-// EndReplacement reverts BeginReplacement.
-func (p *Pools) EndReplacement(ids ...string) { p.setReplaced(false, ids) }
+// EndReplacement reverts BeginReplacement and TerminateFirst.
+func (p *Pools) EndReplacement(ids ...string) {
+	p.setReplaced(false, ids)
+	p.setTerminatedFirst(false, ids)
+}
+
+// TerminateFirst records that the replacements of nodes can be launched only once the nodes are gone. EndReplacement reverts it.
+func (p *Pools) TerminateFirst(ids ...string) { p.setTerminatedFirst(true, ids) }
+
+func (p *Pools) setTerminatedFirst(first bool, ids []string) {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	for _, id := range ids {
+		if e, ok := p.store.entries[id]; ok {
+			e.terminatedFirst = first
+		}
+	}
+}
 
 func (p *Pools) setReplaced(replaced bool, ids []string) {
 	p.store.mu.Lock()

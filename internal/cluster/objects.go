@@ -61,7 +61,8 @@ func (s *Store) putClaim(claim *v1.NodeClaim) {
 		// The NodeClaim was launched: its state moves to the entry of the instance.
 		if from, ok := s.entries[before]; ok {
 			to := s.entry(id)
-			to.nominatedUntil, to.marked, to.replaced, to.headroom = from.nominatedUntil, from.marked, from.replaced, from.headroom
+			to.nominatedUntil, to.marked, to.headroom = from.nominatedUntil, from.marked, from.headroom
+			to.replaced, to.terminatedFirst = from.replaced, from.terminatedFirst
 		}
 		s.detachClaim(claim.Name)
 	}

@@ -78,6 +78,8 @@ type entry struct {
 	nominatedUntil time.Time
 	// replaced is set while a replacement is being launched.
 	replaced bool
+	// terminatedFirst is set while the node is terminated although its pool has no replacement for it yet.
+	terminatedFirst bool
 	// headroom is the number of virtual pods on the node, by capacity buffer.
 	headroom Headroom
 	health   nodeHealth

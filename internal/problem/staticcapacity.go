@@ -52,9 +52,18 @@ func (b Builder) leastAllocatable(ctx context.Context, pools []*v1.NodePool, nam
 	if i < 0 || pools[i].Spec.Replicas == nil || !b.Cloud.Manages(pools[i].Spec.Template.Spec.NodeClassRef) {
 		return nil
 	}
-	types, err := b.Cloud.Provider.InstanceTypes(ctx, pools[i])
+	pool, err := b.StaticPool(ctx, pools[i])
 	if err != nil {
 		return nil
 	}
-	return b.Translator.Pool(pools[i], b.Catalogs.Of(types)).MinAllocatable()
+	return pool.MinAllocatable()
+}
+
+// StaticPool is the template of a static pool, with the instance types that it may launch.
+func (b Builder) StaticPool(ctx context.Context, pool *v1.NodePool) (*model.Pool, error) {
+	types, err := b.Cloud.Provider.InstanceTypes(ctx, pool)
+	if err != nil {
+		return nil, fmt.Errorf("listing the instance types of nodepool %q: %w", pool.Name, err)
+	}
+	return b.Translator.Pool(pool, b.Catalogs.Of(types)), nil
 }

@@ -85,6 +85,9 @@ func (e *executor) carryOut(ctx context.Context, cmd command) {
 	if cmd.plan.Static {
 		e.Store.Pools.BeginReplacement(cmd.plan.IDs()...)
 	}
+	if cmd.plan.TerminateFirst != "" {
+		e.Store.Pools.TerminateFirst(cmd.plan.IDs()...)
+	}
 	var err error
 	if cmd.launched, err = e.launch(ctx, cmd); err != nil {
 		e.giveUp(ctx, cmd, cmd.plan.Candidates, err)

@@ -151,7 +151,7 @@ func (pl *planner) propose(ctx context.Context, p *pass, m disrupt.Method) bool 
 	switch {
 	case m.Simulates == disrupt.NoSimulation:
 		session := disrupt.Session{Budgets: budgets, Grant: p.granter(pl.Store.Pools)}
-		pl.letTerminateFirst(&session, m)
+		pl.letTerminateFirst(ctx, p.view, &session, m)
 		d = m.Decide(session, fit)
 	case len(fit) > 0:
 		var known bool
@@ -219,7 +219,7 @@ func (pl *planner) decide(ctx context.Context, p *pass, m disrupt.Method, fit []
 	}
 	session := (*sim).session(pl.Clock, m, budgets, pl.Clock.Now().Add(m.Timeout))
 	session.FirstPools, session.Grant = pl.unvisitedPools, p.granter(pl.Store.Pools)
-	pl.letTerminateFirst(&session, m)
+	pl.letTerminateFirst(ctx, p.view, &session, m)
 	d = m.Decide(session, fit)
 	if d.TimedOut && m.Type != "" {
 		pl.Metrics.Disruption.ConsolidationTimeouts.WithLabelValues(m.Type).Inc()

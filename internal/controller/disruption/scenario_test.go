@@ -57,6 +57,7 @@ func runScenario(t *testing.T, s scenariofile.Scenario, reader *manifest.Reader,
 	if !s.Options.Now.IsZero() {
 		time.Sleep(time.Until(s.Options.Now)) // of the bubble's clock: no real time passes
 	}
+	c = scenariorun.WithReservations(c, s.Options.Reservations)
 	w := newHarnessIn(t, c)
 	w.deps.Gates.SpotToSpotConsolidation = s.Options.SpotToSpot
 	w.deps.Gates.StaticCapacity = true

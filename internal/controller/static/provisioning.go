@@ -99,7 +99,7 @@ func (p *Provisioning) Reconcile(ctx context.Context, request reconcile.Request)
 		return requeue.After(unready), nil
 	}
 	have := p.Store.Pools.Counts(pool.Name)
-	missing := int(*pool.Spec.Replicas) - have.Active - have.PendingDisruption
+	missing := int(*pool.Spec.Replicas) - have.Active - have.PendingDisruption - have.TerminatedFirst
 	if missing <= 0 {
 		p.limits.forget(pool.Name)
 		return requeue.After(satisfied), nil

@@ -60,6 +60,34 @@ func TestProvisioningLeavesOtherPoolsAlone(t *testing.T) {
 	})
 }
 
+// TestProvisioningRefillsThePlaceOfATerminatedNode: the replacement of a node that is terminated first needs what the node holds.
+func TestProvisioningRefillsThePlaceOfATerminatedNode(t *testing.T) {
+	t.Attr("covers", "N131")
+	w := newHarness(t, pool(3))
+	w.launched("a", "b", "c")
+	id := ""
+	for _, c := range w.deps.Store.Pools.Claims("pool") {
+		if c.Claim.Name == "a" {
+			id = c.ID
+		}
+	}
+	w.deps.Store.Pools.TerminateFirst(id)
+	w.deps.Store.Mark(id)
+	result, err := w.up()
+	w.want(time.Minute, 3, result, err)
+	w.deps.Store.Pools.EndReplacement(id) // the termination is abandoned, but the node goes for another reason
+	result, err = w.up()
+	w.want(time.Minute, 4, result, err)
+	w.sync()
+	w.deps.Store.Unmark(id)
+	w.deps.Store.Pools.TerminateFirst(id)
+	w.deps.Store.Mark(id)
+	w.deps.Store.DeleteNodeClaim("a")
+	if got, want := w.deps.Store.Pools.Counts("pool"), (cluster.NodeClaimCounts{Active: 3}); got != want {
+		t.Errorf("once the node is gone, the pool has %+v, want %+v", got, want)
+	}
+}
+
 func TestProvisioningCreatesWhatIsMissing(t *testing.T) {
 	t.Attr("covers", "C513 C514 L352")
 	w := newHarness(t, pool(5))

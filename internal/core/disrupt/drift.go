@@ -121,22 +121,38 @@ func decideStaticDrift(s Session, fit []Candidate) Decision {
 	return d
 }
 
-// driftStaticPool replaces as many drifted nodes of one pool as its budget and its limit allow.
+// driftStaticPool replaces as many drifted nodes of one pool as its budget, its reservations and its limit allow.
 func (s Session) driftStaticPool(d *Decision, pool string, list []Candidate) {
-	wanted, granted := max(min(s.Budgets[pool], len(list)), 0), 0
+	wanted := max(min(s.Budgets[pool], len(list)), 0)
+	var st staging
 	if wanted > 0 {
-		granted = max(min(s.Grant(pool, wanted), wanted), 0)
+		var known bool
+		if st, known = s.staging(pool); !known {
+			d.skipAll(reservationsUnknown, list)
+			return
+		}
 	}
+	if st.full {
+		list = st.holdersFirst(list)
+	}
+	chosen, rest := list[:wanted], list[wanted:]
+	d.skipAll(NodePoolBudgetExhausted, rest)
 	take := func(command Command) {
 		s.Budgets.Take(pool)
 		d.Commands = append(d.Commands, command)
 	}
-	for i, c := range list {
+	granted := 0
+	if wanted > 0 && !st.full {
+		granted = max(min(s.Grant(pool, wanted), wanted), 0)
+	}
+	for i, c := range chosen {
 		switch {
+		case st.full && c.Pool.Usable && st.holds(c.Node):
+			take(Command{Reason: Drifted, Candidates: []Candidate{c}, TerminateFirst: noReservedCapacity})
+		case st.full:
+			d.skip(reservationsFull, c)
 		case i < granted:
 			take(Command{Reason: Drifted, Candidates: []Candidate{c}, Static: true})
-		case i >= wanted:
-			d.skip(NodePoolBudgetExhausted, c)
 		case granted == 0 && s.terminatesAtLimit(c.Pool):
 			take(Command{Reason: Drifted, Candidates: []Candidate{c}, TerminateFirst: staticAtLimit})
 		default:

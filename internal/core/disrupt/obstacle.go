@@ -131,6 +131,11 @@ const (
 	NotReached Code = "NotReached"
 	// NodeLimit means that the limit on nodes of a static pool does not allow a replacement.
 	NodeLimit Code = "NodeLimit"
+	// reservationsFull means that a static pool launches from capacity reservations only, which are full, and that the node holds none of
+	// their instances, or that nothing would launch its replacement.
+	reservationsFull Code = "ReservationsFull"
+	// reservationsUnknown means that the instance types of a static pool cannot be listed, and so its capacity reservations are not known.
+	reservationsUnknown Code = "ReservationsUnknown"
 )
 
 // The obstacles of repair.
@@ -211,6 +216,8 @@ func Rules() []Rule {
 		{NotTogether, NoEvent, false, "Of moves that do not work together the best ones come first.", "Wait until the other commands have ended."},
 		{NotReached, NoEvent, false, "A pass has a time limit, and ends early where the outcome of a command is not known yet.", "Wait for one of the next passes."},
 		{NodeLimit, DisruptionBlocked, false, "A static pool launches replacements within limits.nodes.", "Raise limits.nodes of the NodePool above its replicas."},
+		{reservationsFull, DisruptionBlocked, false, "A static pool that launches from capacity reservations only launches nothing while they are full.", "Reserve more instances, or let the NodePool launch other capacity. If the node holds an instance of a reservation, wait until the NodePool is ready."},
+		{reservationsUnknown, NoEvent, false, "Whether a static pool can launch a replacement depends on its instance types.", "Look in the log for why they cannot be listed."},
 		{UnknownType, Unconsolidatable, false, "What a node costs is known by its instance type.", "Let the cloud list the instance type of the node."},
 		{NoTypes, Unconsolidatable, false, "What a node costs is known by the instance types of its pool.", "Look in the log for why they cannot be listed."},
 		{NoCapacityType, Unconsolidatable, false, "What a node costs depends on its capacity type.", "Restore the label karpenter.sh/capacity-type of the node."},
@@ -254,7 +261,7 @@ func (c Code) Event() Event { return c.rule().Event }
 
 // Verbatim reports whether the text of the obstacle is published as it is, and not with an upper-case first letter.
 func (c Code) Verbatim() bool {
-	return c == noPoolForRepair || c == repairProtected || c == noGracePeriodForRepair || c == NodeLimit
+	return c == noPoolForRepair || c == repairProtected || c == noGracePeriodForRepair || c == NodeLimit || c == reservationsFull
 }
 
 // OfPool reports whether the event is a warning on the NodePool, too.
@@ -377,6 +384,10 @@ func (o Obstacle) simulated() string {
 		return "the pass did not reach the node"
 	case NodeLimit:
 		return "static NodePool is at its node limit and cannot stage a replacement"
+	case reservationsFull:
+		return "static NodePool's capacity reservations are full and cannot stage a replacement"
+	case reservationsUnknown:
+		return fmt.Sprintf("capacity reservations of NodePool %q are not known", o.Node.Pool)
 	case UnknownType:
 		return fmt.Sprintf("Instance Type %q not found", o.Node.Labels[instanceTypeKey])
 	case NoCapacityType:

@@ -165,15 +165,30 @@ func (s Session) repairStatic(d *Decision, c Candidate) {
 	switch {
 	case c.Pool.Surplus:
 		d.skip(Surplus, c)
+		return
 	case c.Pool.InBackoff:
 		d.Obstacles = append(d.Obstacles, Obstacle{Code: PoolInBackoff, Node: c.Node, Pool: c.Node.Pool})
+		return
+	}
+	command := Command{Reason: Unhealthy, Candidates: []Candidate{c}}
+	switch st, known := s.staging(c.Node.Pool); {
+	case !known:
+		d.skip(reservationsUnknown, c)
+		return
+	case st.full && c.Pool.Usable && st.holds(c.Node):
+		command.TerminateFirst = noReservedCapacity
+	case st.full:
+		d.skip(reservationsFull, c)
+		return
 	case s.Grant(c.Node.Pool, 1) >= 1:
-		s.takeRepair(d, c, Command{Reason: Unhealthy, Candidates: []Candidate{c}, Static: true})
+		command.Static = true
 	case s.terminatesAtLimit(c.Pool):
-		s.takeRepair(d, c, Command{Reason: Unhealthy, Candidates: []Candidate{c}, TerminateFirst: staticAtLimit})
+		command.TerminateFirst = staticAtLimit
 	default:
 		d.skip(NodeLimit, c)
+		return
 	}
+	s.takeRepair(d, c, command)
 }
 
 // repairDynamic replaces a node by whatever its pods need.

@@ -1,5 +1,7 @@
 package disrupt
 
+import "github.com/karpenter-anew/karpenter/internal/core/model"
+
 // Session is the input of one decision of a method.
 type Session struct {
 	Input *SimulationInput
@@ -19,6 +21,11 @@ type Session struct {
 	// TerminateFirst lets nodes be terminated before their replacements launch, where there is no capacity for both; TerminateFirstStatic
 	// those of static pools, which something has to keep at their size.
 	TerminateFirst, TerminateFirstStatic bool
+	// ReservationLabel is the label that names the capacity reservation of a node; empty where there are no reservations.
+	ReservationLabel string
+	// StaticPool returns the template of a static pool with its instance types; nil if these cannot be listed. It is called only with
+	// TerminateFirstStatic.
+	StaticPool func(name string) *model.Pool
 }
 
 // Serial is a session with one simulator, without a deadline. A nil simulator is for methods that do not simulate.
@@ -92,12 +99,17 @@ func (d *Decision) skip(code Code, c Candidate) {
 	d.Obstacles = append(d.Obstacles, Obstacle{Code: code, Node: c.Node})
 }
 
+// skipAll records why candidates are not disrupted.
+func (d *Decision) skipAll(code Code, list []Candidate) {
+	for _, c := range list {
+		d.skip(code, c)
+	}
+}
+
 // NotReachedObstacles are the obstacles of candidates that were not evaluated.
 func NotReachedObstacles(list []Candidate) []Obstacle {
 	var d Decision
-	for _, c := range list {
-		d.skip(NotReached, c)
-	}
+	d.skipAll(NotReached, list)
 	return d.Obstacles
 }
 

@@ -1,5 +1,11 @@
 package disrupt
 
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
 // Problem: where a node limit or a capacity reservation has no place for a node and its replacement at the same time, a node that has to
 // be replaced never would be. Approach: such a node is terminated, and what launches nodes anyway, for pending pods or for a static pool,
 // fills its place. Invariant: this is done only where nothing else is in the way of the replacement, so that no node is lost in vain.
@@ -10,6 +16,8 @@ package disrupt
 const (
 	// staticAtLimit is for nodes of a static pool that has as many nodes as its limit allows.
 	staticAtLimit = "static-at-limit"
+	// noReservedCapacity is for nodes that hold the instance of a full capacity reservation that their replacement needs.
+	noReservedCapacity = "no-reserved-capacity"
 )
 
 // terminatesAtLimit reports whether nodes of a static pool that is at its node limit are terminated first. A pool that is not ready, or that
@@ -17,4 +25,69 @@ const (
 // place for another one once they have taken over.
 func (s Session) terminatesAtLimit(pool Pool) bool {
 	return s.TerminateFirstStatic && pool.Usable && pool.NoSpareNode
+}
+
+// staging is what capacity reservations mean for replacements of the nodes of a static pool.
+type staging struct {
+	// full is set if nodes of the pool can be launched from reservations only, and none of these has an instance left.
+	full bool
+	// available are the IDs of the reservations that nodes of the pool could be launched from if these had instances left.
+	available []string
+	label     string
+}
+
+// staging looks at the capacity reservations of a static pool; not known if the instance types of the pool are not. It is not full where nodes
+// are not terminated first.
+func (s Session) staging(pool string) (st staging, known bool) {
+	if !s.TerminateFirstStatic || s.ReservationLabel == "" {
+		return staging{}, true
+	}
+	template := s.StaticPool(pool)
+	if template == nil {
+		return staging{}, false
+	}
+	return stagingOf(template, s.ReservationLabel), true
+}
+
+// stagingOf is staging for the template of a pool. An offering that is not reserved counts even if it is unavailable at the moment: the pool
+// can be launched without a reservation then.
+func stagingOf(template *model.Pool, label string) staging {
+	st := staging{full: true, label: label}
+	for _, it := range template.Catalog {
+		if !template.Requirements.Intersects(it.Requirements) {
+			continue
+		}
+		for i := range it.Offerings {
+			o := &it.Offerings[i]
+			switch id := o.Requirements.Get(label); {
+			case !template.Requirements.Intersects(o.Requirements):
+			case !o.Requirements.Get(capacityTypeKey).Has(reserved), o.Launchable():
+				st.full = false
+			case o.Available() && id.Len() == 1:
+				st.available = append(st.available, id.Values()[0])
+			}
+		}
+	}
+	return st
+}
+
+// holds reports whether a node holds an instance of one of the available reservations.
+func (st staging) holds(n *model.Node) bool {
+	id := n.Labels[st.label]
+	return id != "" && n.Labels[capacityTypeKey] == reserved && slices.Contains(st.available, id)
+}
+
+// holdersFirst orders candidates: those that hold an instance of a reservation come first.
+func (st staging) holdersFirst(list []Candidate) []Candidate {
+	out := slices.Clone(list)
+	slices.SortStableFunc(out, func(a, b Candidate) int {
+		switch before, after := st.holds(a.Node), st.holds(b.Node); {
+		case before == after:
+			return 0
+		case before:
+			return -1
+		}
+		return 1
+	})
+	return out
 }

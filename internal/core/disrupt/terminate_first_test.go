@@ -6,7 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
 const atNodeLimit = "static NodePool is at its node limit and cannot stage a replacement"
@@ -95,4 +97,153 @@ func TestTerminateFirstRepairAtTheNodeLimit(t *testing.T) {
 	f.change = func(s *Session) { s.TerminateFirst, s.TerminateFirstStatic = true, true }
 	f.input.Pools["default"] = Pool{Static: true, NoSpareNode: true}
 	f.wantObstacle(f.repairs(2), "a", NodeLimit, atNodeLimit)
+}
+
+const reservationsAreFull = "static NodePool's capacity reservations are full and cannot stage a replacement"
+
+// usedUp takes the instances out of the reservations of an instance type.
+func usedUp(it *catalog.InstanceType) *catalog.InstanceType {
+	for i := range it.Offerings {
+		it.Offerings[i].ReservationCapacity, it.Offerings[i].Full = 0, true
+	}
+	return it
+}
+
+// unavailable makes the offerings of an instance type unavailable.
+func unavailable(it *catalog.InstanceType) *catalog.InstanceType {
+	for i := range it.Offerings {
+		it.Offerings[i].Group, it.Offerings[i].Full = catalog.Unavailable, false
+	}
+	return it
+}
+
+// holding is a drifted node that holds an instance of a reservation.
+func holding(n *model.Node, reservation string) *model.Node {
+	n.Labels = map[string]string{capacityTypeKey: reserved, "test/reservation": reservation}
+	return n
+}
+
+func TestStagingOfAStaticPool(t *testing.T) {
+	t.Attr("covers", "N124")
+	for _, tt := range []struct {
+		name  string
+		types catalog.Catalog
+		full  bool
+		// holds says whether a node of the reservation r-1 holds an instance that its replacement could get.
+		holds bool
+	}{
+		{"all reservations are full", catalog.Catalog{usedUp(heldType("x1", 1, "r-1")), usedUp(heldType("x2", 2, "r-2"))}, true, true},
+		{"one has an instance left", catalog.Catalog{usedUp(heldType("x1", 1, "r-1")), heldType("x2", 2, "r-2")}, false, true},
+		{"another one is unavailable", catalog.Catalog{usedUp(heldType("x1", 1, "r-1")), unavailable(heldType("x2", 2, "r-2"))}, true, true},
+		{"that of the node is unavailable", catalog.Catalog{unavailable(heldType("x1", 1, "r-1")), usedUp(heldType("x2", 2, "r-2"))}, true, false},
+		{"on-demand capacity would do", catalog.Catalog{usedUp(heldType("x1", 1, "r-1")), typeOf("x2", 2, onDemand)}, false, true},
+		{"on-demand capacity would do, but is unavailable", catalog.Catalog{usedUp(heldType("x1", 1, "r-1")), unavailable(typeOf("x2", 2, onDemand))}, false, true},
+		{"no offering meets the template", catalog.Catalog{typeOf("x2", 2, spot)}, true, false},
+	} {
+		template := &model.Pool{Catalog: tt.types, Requirements: requirement.NewSet(requirement.New(capacityTypeKey, requirement.In, reserved, onDemand))}
+		st := stagingOf(template, "test/reservation")
+		if got := st.holds(holding(node("a"), "r-1")); st.full != tt.full || got != tt.holds {
+			t.Errorf("%s: full %t, holds %t; want %t, %t", tt.name, st.full, got, tt.full, tt.holds)
+		}
+		if st.holds(node("b")) {
+			t.Errorf("%s: a node without a reservation holds one", tt.name)
+		}
+	}
+}
+
+func TestTerminateFirstWithFullReservations(t *testing.T) {
+	t.Attr("covers", "N124 N125 N127 N129")
+	full := &model.Pool{Catalog: catalog.Catalog{usedUp(heldType("x1", 1, "r-1"))}}
+	of := func(pool string, n *model.Node, hours int) *model.Node {
+		n.Pool = pool
+		return drifted(n, hours)
+	}
+	pools := map[string]Pool{"p": {Static: true, Usable: true}, "q": {Static: true, Usable: true}}
+	decide := func(pools map[string]Pool, budget int, templates map[string]*model.Pool) (Decision, map[string]Code) {
+		d := decideStatic(pools, Session{
+			Budgets: Budgets{"p": budget, "q": budget}, TerminateFirst: true, TerminateFirstStatic: true, ReservationLabel: "test/reservation",
+			StaticPool: func(name string) *model.Pool { return templates[name] },
+			Grant: func(pool string, wanted int) int {
+				if pool == "p" {
+					t.Error("a place was reserved for a node that is not replaced")
+				}
+				return wanted
+			},
+		}, of("p", node("a"), 9), of("p", holding(node("b"), "r-1"), 1), of("p", holding(node("c"), "r-1"), 2), of("q", node("d"), 1))
+		obstacles := map[string]Code{}
+		for _, o := range d.Obstacles {
+			obstacles[o.Node.Name] = o.Code
+			if o.Code == reservationsFull && (o.String() != reservationsAreFull || o.Code.Event() != DisruptionBlocked || !o.Code.Verbatim()) {
+				t.Errorf("the event is %v %q", o.Code.Event(), o)
+			}
+		}
+		return d, obstacles
+	}
+	other := &model.Pool{Catalog: sizes(1, onDemand)}
+	for _, tt := range []struct {
+		name      string
+		pools     map[string]Pool
+		budget    int
+		templates map[string]*model.Pool
+		want      []string
+		obstacles map[string]Code
+	}{
+		{
+			"those that hold an instance go, before others", pools, 2, map[string]*model.Pool{"p": full, "q": other},
+			[]string{"terminate-first c", "terminate-first b", "replace d"}, map[string]Code{"a": NodePoolBudgetExhausted},
+		},
+		{
+			"one that holds none stays", pools, 3, map[string]*model.Pool{"p": full, "q": other},
+			[]string{"terminate-first c", "terminate-first b", "replace d"}, map[string]Code{"a": reservationsFull},
+		},
+		{
+			"all stay in a pool that launches no others", map[string]Pool{"p": {Static: true}, "q": {Static: true}}, 3, map[string]*model.Pool{"p": full, "q": other},
+			[]string{"replace d"}, map[string]Code{"a": reservationsFull, "b": reservationsFull, "c": reservationsFull},
+		},
+		{
+			"a pool whose instance types cannot be listed does not stop others", pools, 3, map[string]*model.Pool{"q": other},
+			[]string{"replace d"}, map[string]Code{"a": reservationsUnknown, "b": reservationsUnknown, "c": reservationsUnknown},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d, obstacles := decide(tt.pools, tt.budget, tt.templates)
+			if diff := cmp.Diff(tt.want, said(d)); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(tt.obstacles, obstacles); diff != "" {
+				t.Error(diff)
+			}
+			for _, c := range d.Commands {
+				if c.Decision() == terminateFirst && c.TerminateFirst != noReservedCapacity {
+					t.Errorf("the reason is %q", c.TerminateFirst)
+				}
+			}
+		})
+	}
+}
+
+func TestTerminateFirstRepairWithFullReservations(t *testing.T) {
+	t.Attr("covers", "N124 N127 N133")
+	f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.Static = true })
+	f.pool("other", sizes(1, onDemand), func(p *Pool) { p.Static = true })
+	unhealthy(t, f.node("a", onDemand, "x1", 400), "Hanging", time.Hour)
+	holding(unhealthy(t, f.node("b", onDemand, "x1", 500), "Hanging", time.Hour), "r-1")
+	unhealthy(t, f.nodeOf("other", "c", onDemand, "x1", 500, 100), "Hanging", time.Hour)
+	f.slots = 1
+	templates := map[string]*model.Pool{"default": {Catalog: catalog.Catalog{usedUp(heldType("x1", 1, "r-1"))}}, "other": {Catalog: sizes(1, onDemand)}}
+	f.change = func(s *Session) {
+		s.TerminateFirst, s.TerminateFirstStatic, s.ReservationLabel = true, true, "test/reservation"
+		s.StaticPool = func(name string) *model.Pool { return templates[name] }
+	}
+	d := f.repairs(3)
+	f.want(d, "terminate-first b")
+	f.wantObstacle(d, "a", reservationsFull, reservationsAreFull)
+	f.input.Pools["default"] = Pool{Static: true}
+	d = f.repairs(3)
+	f.want(d, "replace c")
+	f.wantObstacle(d, "b", reservationsFull, reservationsAreFull)
+	delete(templates, "default")
+	d = f.repairs(3)
+	f.want(d, "replace c")
+	f.wantObstacle(d, "a", reservationsUnknown, "")
 }

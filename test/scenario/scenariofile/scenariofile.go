@@ -106,8 +106,33 @@ type Options struct {
 	// TerminateFirst is "terminate-first: true": drifted and unhealthy nodes are terminated before their replacements launch, where there is
 	// no capacity for both.
 	TerminateFirst bool
+	// Reservations are those of the cloud: "reservation: cr-a c-4x-amd64-linux test-zone-a 0", in one line each, has the ID, the instance type,
+	// the zone and how many instances are left; "unavailable" after that makes it so.
+	Reservations []Reservation
 	// FailReplacements is "replacements: fail": replacement nodes never become ready.
 	FailReplacements bool
+}
+
+// Reservation is a capacity reservation.
+type Reservation struct {
+	ID, InstanceType, Zone string
+	// Left is how many instances can be launched from it.
+	Left int
+	// Unavailable is set if instances of the type cannot be launched from it, whatever is left.
+	Unavailable bool
+}
+
+func parseReservation(text string) (r Reservation, err error) {
+	words := strings.Fields(text)
+	if len(words) == 5 && words[4] == "unavailable" {
+		r.Unavailable, words = true, words[:4]
+	}
+	if len(words) != 4 {
+		return r, fmt.Errorf("%q: want an ID, an instance type, a zone, how many instances are left, and maybe unavailable", text)
+	}
+	r.ID, r.InstanceType, r.Zone = words[0], words[1], words[2]
+	r.Left, err = strconv.Atoi(words[3])
+	return r, err
 }
 
 // Load reads the scenarios of a directory that have a plan, sorted by name.
@@ -279,6 +304,10 @@ func (o *Options) set(key, value string) (err error) {
 		o.NodeRepair, o.UnlimitedRepair = true, value == "unlimited"
 	case "terminate-first":
 		o.TerminateFirst, err = strconv.ParseBool(value)
+	case "reservation":
+		var r Reservation
+		r, err = parseReservation(value)
+		o.Reservations = append(o.Reservations, r)
 	case "replacements":
 		if value != "fail" {
 			return fmt.Errorf("%q: want fail", value)
@@ -296,7 +325,7 @@ func (o *Options) set(key, value string) (err error) {
 			return fmt.Errorf("%q: want a version such as 1.36", value)
 		}
 	default:
-		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, compare-tolerations, now, run, consolidate-after-scope, spot-to-spot, node-repair, terminate-first, replacements, only, kubernetes")
+		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, compare-tolerations, now, run, consolidate-after-scope, spot-to-spot, node-repair, terminate-first, reservation, replacements, only, kubernetes")
 	}
 	return err
 }

@@ -36,6 +36,8 @@ type Node struct {
 	Name string
 	// Pool is the name of the NodePool, Type that of the instance type; empty in a later file for nodes that exist.
 	Pool, Type, Zone, CapacityType string
+	// Reservation is the ID of the capacity reservation of the node; empty for none.
+	Reservation string
 	// Quiet is how long ago the last pod event was.
 	Quiet time.Duration
 	// Drifted is set for nodes that their pool would launch differently today, DriftedFor since when they are.
@@ -74,7 +76,7 @@ type Pod struct {
 	PreferredAnti string
 }
 
-// ParseNodes reads a nodes file: one node a line, "name type=c-2x-amd64-linux pool=default zone=test-zone-a capacity=spot
+// ParseNodes reads a nodes file: one node a line, "name type=c-2x-amd64-linux pool=default zone=test-zone-a capacity=spot reservation=cr-a
 // quiet=10m drifted=1h grace=1h do-not-disrupt do-not-repair not-ready not-initialized unhealthy=KWOKUnhealthy/10m gone", and below it its pods, indented, "name cpu=100m
 // memory=64Mi app=web zone=test-zone-a near=db deletion-cost=-1 do-not-disrupt=true daemon". Only names are mandatory.
 func ParseNodes(text string) ([]Node, error) {
@@ -126,6 +128,8 @@ func (n *Node) set(word string) (err error) {
 		n.Zone = value
 	case "capacity":
 		n.CapacityType = value
+	case "reservation":
+		n.Reservation, n.CapacityType = value, v1.CapacityTypeReserved
 	case "quiet":
 		n.Quiet, err = time.ParseDuration(value)
 	case "grace":
@@ -199,13 +203,16 @@ func (n Node) Objects(pool *v1.NodePool, types []*cloud.InstanceType, now time.T
 		v1.NodePoolLabelKey: n.Pool, corev1.LabelInstanceTypeStable: n.Type, corev1.LabelTopologyZone: n.Zone,
 		v1.CapacityTypeLabelKey: n.CapacityType,
 	}
+	if n.Reservation != "" {
+		labels[reservationLabel] = n.Reservation
+	}
 	var capacity, allocatable corev1.ResourceList
 	for _, it := range types {
 		if it.Name != n.Type {
 			continue
 		}
 		for _, r := range it.Requirements {
-			if _, set := labels[r.Key]; !set && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1 {
+			if _, set := labels[r.Key]; !set && r.Key != reservationLabel && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1 {
 				labels[r.Key] = r.Values[0]
 			}
 		}
