@@ -9,7 +9,8 @@ import (
 // drift replaces nodes that differ from what their pool would launch today.
 //
 // All candidates without pods come first, then those that drifted first. Every candidate has its own command, so that no candidate
-// waits for the replacement of another.
+// waits for the replacement of another. With Session.TerminateFirst, at most one node in each pass is terminated before its replacement
+// launches, because this needs the instance of a capacity reservation that the node holds.
 //
 // Source: disruption specification, drift.
 func drift() Method {
@@ -59,6 +60,11 @@ func decideDrift(s Session, fit []Candidate) Decision {
 		}
 		t := sim.Simulate([]Candidate{c})
 		if len(t.Failed) > 0 {
+			if command, ok := s.terminatesFirst(Drifted, c, d.Commands); ok {
+				s.take(&d, c, command, to)
+				kept = false // the simulation without the node would count on places that exist only once it is gone
+				continue
+			}
 			d.Obstacles = append(d.Obstacles, Obstacle{Code: NoPlaceToDrift, Node: c.Node, Detail: describeUnplaced(t.Failed)})
 			continue
 		}

@@ -196,6 +196,10 @@ func (s Session) repairDynamic(d *Decision, c Candidate) {
 	sim := s.Simulators[0]
 	t := sim.Simulate([]Candidate{c})
 	if len(t.Failed) > 0 {
+		if command, ok := s.terminatesFirst(Unhealthy, c, d.Commands); ok {
+			s.takeRepair(d, c, command)
+			return
+		}
 		d.Obstacles = append(d.Obstacles, Obstacle{Code: noPlaceToRepair, Node: c.Node, Detail: describeUnplaced(t.Failed)})
 		return
 	}

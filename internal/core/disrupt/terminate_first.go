@@ -3,7 +3,9 @@ package disrupt
 import (
 	"slices"
 
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
 // Problem: where a node limit or a capacity reservation has no place for a node and its replacement at the same time, a node that has to
@@ -90,4 +92,66 @@ func (st staging) holdersFirst(list []Candidate) []Candidate {
 		return 1
 	})
 	return out
+}
+
+// terminatesFirst is the command that terminates a node before the NodeClaims exist that its pods need, because only the instance that the node
+// holds of its reservation is missing for these. It is false where nodes are not terminated first, or where more is missing. before are
+// the commands of the session: pods and capacity count as if they were carried out.
+func (s Session) terminatesFirst(reason Reason, c Candidate, before []Command) (Command, bool) {
+	id := c.Node.Labels[s.ReservationLabel]
+	if !s.TerminateFirst || s.ReservationLabel == "" || id == "" || c.Node.Labels[capacityTypeKey] != reserved {
+		return Command{}, false
+	}
+	input, available := s.Input.released(s.ReservationLabel, id)
+	if !available {
+		return Command{}, false
+	}
+	input.Underway = slices.Concat(input.Underway, before)
+	sim := input.Simulator([]Candidate{c}, ForReplacement)
+	t := sim.Simulate([]Candidate{c})
+	if len(t.Failed) > 0 || sim.poolInBackoff(t.Plan.NodeClaims) != nil {
+		return Command{}, false
+	}
+	return Command{Reason: reason, Candidates: []Candidate{c}, TerminateFirst: noReservedCapacity, Placements: sim.placements(t)}, true
+}
+
+// released is the input in which a reservation has one instance more, and in which pods that could use a reservation wait for one, as they do
+// when they are pending. It is false if no available offering draws on the reservation.
+func (s *SimulationInput) released(label, id string) (*SimulationInput, bool) {
+	out, available := *s, false
+	out.Problem.Options.Reserved = solve.ReservedStrict
+	out.Problem.Pools = slices.Clone(s.Problem.Pools)
+	copies := map[*catalog.InstanceType]*catalog.InstanceType{} // pools share instance types
+	for i, pool := range out.Problem.Pools {
+		next := *pool
+		next.Catalog = slices.Clone(pool.Catalog)
+		for j, it := range next.Catalog {
+			if copies[it] == nil {
+				copies[it] = withInstance(it, label, id)
+			}
+			next.Catalog[j] = copies[it]
+			available = available || copies[it] != it
+		}
+		out.Problem.Pools[i] = &next
+	}
+	return &out, available
+}
+
+// withInstance is an instance type whose available offerings of a reservation have one instance more; the same one if it has none.
+func withInstance(it *catalog.InstanceType, label, id string) *catalog.InstanceType {
+	draws := func(o catalog.Offering) bool {
+		named := o.Requirements.Get(label)
+		return o.Available() && named.Len() == 1 && named.Has(id) && o.Requirements.Get(capacityTypeKey).Has(reserved)
+	}
+	if !slices.ContainsFunc(it.Offerings, draws) {
+		return it
+	}
+	out := *it
+	out.Offerings = slices.Clone(it.Offerings)
+	for i := range out.Offerings {
+		if o := &out.Offerings[i]; draws(*o) {
+			o.ReservationCapacity, o.Full = o.ReservationCapacity+1, false
+		}
+	}
+	return &out
 }

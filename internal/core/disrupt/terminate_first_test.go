@@ -247,3 +247,75 @@ func TestTerminateFirstRepairWithFullReservations(t *testing.T) {
 	f.want(d, "replace c")
 	f.wantObstacle(d, "a", reservationsUnknown, "")
 }
+
+// onReservation is a fleet whose pool launches from the reservation r-1 only, which is full, or in another way that change sets up. Its node a,
+// which holds an instance, has drifted and is unhealthy.
+func onReservation(t *testing.T, types catalog.Catalog, cpus ...int64) *fleet {
+	f := newFleet(t, types)
+	f.reserve()
+	f.change = func(s *Session) { s.TerminateFirst, s.ReservationLabel = true, "test/reservation" }
+	a := drifted(f.node("a", reserved, "x1", cpus...), 1)
+	a.Labels["test/reservation"] = "r-1"
+	unhealthy(t, a, "Hanging", time.Hour)
+	return f
+}
+
+func TestTerminateFirstForTheInstanceOfANode(t *testing.T) {
+	t.Attr("covers", "N121 N122 N123 N129 N133")
+	full := func() catalog.Catalog { return catalog.Catalog{usedUp(heldType("x1", 1, "r-1"))} }
+	for _, tt := range []struct {
+		name   string
+		types  catalog.Catalog
+		cpus   []int64
+		change func(*fleet)
+		want   string
+	}{
+		{"the reservation has no other instance", full(), []int64{500}, nil, "terminate-first a"},
+		{"it has another one", catalog.Catalog{heldType("x1", 1, "r-1")}, []int64{500}, nil, "replace a -> x1 reserved"},
+		{"on-demand capacity would do", append(full(), sizes(1, onDemand)...), []int64{500}, nil, "replace a -> x1 on-demand"},
+		{"another node would do", full(), []int64{500}, func(f *fleet) { f.node("b", onDemand, "x2", 100) }, "delete a"},
+		{"the reservation is unavailable", catalog.Catalog{unavailable(heldType("x1", 1, "r-1"))}, []int64{500}, nil, ""},
+		{"the pool has no offering of the reservation", catalog.Catalog{usedUp(heldType("x1", 1, "r-2"))}, []int64{500}, nil, ""},
+		{"the pods need two instances", full(), []int64{600, 600}, nil, ""},
+		{"a pod that waits takes the instance", full(), []int64{500}, func(f *fleet) { f.wait("w", 900) }, ""},
+		{"the node holds no instance", full(), []int64{500}, func(f *fleet) { delete(f.nodes[0].Labels, "test/reservation") }, ""},
+		{"the node is not reserved", full(), []int64{500}, func(f *fleet) { f.nodes[0].Labels[capacityTypeKey] = onDemand }, ""},
+		{"the feature gate is off", full(), []int64{500}, func(f *fleet) { f.change = func(s *Session) { s.ReservationLabel = "test/reservation" } }, ""},
+		{"reservations are not used", full(), []int64{500}, func(f *fleet) { f.change = func(s *Session) { s.TerminateFirst = true } }, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := onReservation(t, tt.types, tt.cpus...)
+			if tt.change != nil {
+				tt.change(f)
+			}
+			for method, d := range map[string]Decision{"drift": f.decide(drift(), 1), "repair": f.repairs(1)} {
+				if got := say(d); got != tt.want {
+					t.Errorf("%s: %q, want %q; obstacles %v", method, got, tt.want, d.Obstacles)
+				}
+				for _, c := range d.Commands {
+					if c.Decision() == terminateFirst && (c.TerminateFirst != noReservedCapacity || c.Launches() != 0) {
+						t.Errorf("%s: the command is %+v", method, c)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestTerminateFirstOncePerPass: two nodes hold the instances of one reservation, and pods of the first one move to a third node.
+func TestTerminateFirstOncePerPass(t *testing.T) {
+	t.Attr("covers", "N129 N133")
+	f := onReservation(t, catalog.Catalog{usedUp(heldType("x1", 1, "r-1"))}, 900, 50)
+	b := drifted(f.node("b", reserved, "x1", 900), 2)
+	b.Labels["test/reservation"] = "r-1"
+	f.node("c", onDemand, "x1", 900)
+	d := f.decide(drift(), 2)
+	f.want(d, "terminate-first b")
+	f.wantObstacle(d, "a", NotReached, "")
+	b.Deleting = true
+	d = f.decide(drift(), 2)
+	f.want(d, "terminate-first a")
+	if at := d.Commands[0].Placements; len(at) != 1 || at[0].Node.Name != "c" || len(at[0].Pods) != 1 {
+		t.Errorf("placements %+v", at)
+	}
+}
