@@ -79,11 +79,7 @@ func TestSettingsPage(t *testing.T) {
 	}
 	page.WriteString("\n## Feature gates\n\n| Gate | Default | Feature |\n|---|---|---|\n")
 	for _, g := range options.DefaultFeatureGates().List() {
-		about := g.About
-		if g.Pending {
-			about += " No effect in this version: the controller logs a warning."
-		}
-		fmt.Fprintf(&page, "| `%s` | %v | %s |\n", g.Name, g.On, about)
+		fmt.Fprintf(&page, "| `%s` | %v | %s |\n", g.Name, g.On, g.About)
 	}
 	compareWithPage(t, "settings.md", page.String())
 }

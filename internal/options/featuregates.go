@@ -47,8 +47,6 @@ type gate struct {
 	field *bool
 	// about describes its effect when it is on.
 	about string
-	// pending says that this version knows the gate, but has nothing that it switches.
-	pending bool
 }
 
 // gates lists the fields of g in the order of documentation.
@@ -60,8 +58,8 @@ func (g *FeatureGates) gates() []gate {
 		{name: "NodeOverlay", field: &g.NodeOverlay, about: "NodeOverlays change prices and resources of instance types."},
 		{name: "StaticCapacity", field: &g.StaticCapacity, about: "NodePools with `replicas` are kept at that number of nodes."},
 		{name: "CapacityBuffer", field: &g.CapacityBuffer, about: "CapacityBuffers keep capacity for pods to come."},
-		{name: "TerminateFirstDrift", field: &g.TerminateFirstDrift, about: "Drifted nodes of full capacity reservations, and of static NodePools at their limit, are terminated before their replacements launch.", pending: true},
-		{name: "TerminateFirstRepair", field: &g.TerminateFirstRepair, about: "The same for unhealthy nodes.", pending: true},
+		{name: "TerminateFirstDrift", field: &g.TerminateFirstDrift, about: "Drifted nodes of full capacity reservations, and of static NodePools at their limit, are terminated before their replacements launch."},
+		{name: "TerminateFirstRepair", field: &g.TerminateFirstRepair, about: "The same for unhealthy nodes. It has no effect without `NodeRepair`."},
 		{name: "PodDeletionCostManagement", field: &g.PodDeletionCostManagement, about: "Pods are ranked by their nodes, so that ReplicaSets that shrink empty nodes."},
 		{name: "LegacyProvisioner", field: &g.LegacyProvisioner, about: "Provisioners (`karpenter.sh/v1alpha5`) and the node templates they refer to are served: a NodePool and a node class are maintained for them."},
 		{name: "TaintTolerationComparisonOperators", field: &g.TaintTolerationComparisonOperators, about: "Tolerations with the operators `Lt` and `Gt` tolerate taints. Set it if kube-scheduler has the feature gate of this name."},
@@ -75,26 +73,13 @@ type Gate struct {
 	On bool
 	// About describes its effect when it is on.
 	About string
-	// Pending says that it has no effect in this version.
-	Pending bool
 }
 
 // List returns all gates in the order of documentation.
 func (g FeatureGates) List() []Gate {
 	var out []Gate
 	for _, e := range g.gates() {
-		out = append(out, Gate{Name: e.name, On: *e.field, About: e.about, Pending: e.pending})
-	}
-	return out
-}
-
-// WithoutEffect returns the names of the gates that are on although this version has nothing that they switch.
-func (g FeatureGates) WithoutEffect() []string {
-	var out []string
-	for _, e := range g.gates() {
-		if e.pending && *e.field {
-			out = append(out, e.name)
-		}
+		out = append(out, Gate{Name: e.name, On: *e.field, About: e.about})
 	}
 	return out
 }

@@ -231,24 +231,6 @@ func TestFeatureGatesAloneAndTogether(t *testing.T) {
 	}
 }
 
-// TestGatesWithoutEffectAreNamed: a gate that this version knows without having what it switches is not accepted in silence.
-func TestGatesWithoutEffectAreNamed(t *testing.T) {
-	for _, tc := range []struct {
-		text string
-		want []string
-	}{
-		{"", nil},
-		{"NodeRepair=true,TerminateFirstDrift=false", nil},
-		{"TerminateFirstDrift=true,NodeRepair=true", []string{"TerminateFirstDrift"}},
-		{"PodDeletionCostManagement=true,TerminateFirstRepair=true", []string{"TerminateFirstRepair"}},
-	} {
-		gates, err := ParseFeatureGates(tc.text)
-		if diff := cmp.Diff(tc.want, Options{FeatureGates: gates}.GatesWithoutEffect()); diff != "" || err != nil {
-			t.Errorf("%s: %v (-want +got)\n%s", tc.text, err, diff)
-		}
-	}
-}
-
 func TestSchedulerConfig(t *testing.T) {
 	t.Attr("covers", "C552 C553 L260 N265")
 	const element = "{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}"

@@ -20,10 +20,9 @@ type ProviderGates interface {
 	GatesWithoutEffect() []string
 }
 
-// GatesWithoutEffect returns the names of the gates that are set although this version has nothing that they switch, those of the chosen
-// provider included.
+// GatesWithoutEffect returns the names of the gates of the chosen provider that are set although this version has nothing that they switch.
 func (o Options) GatesWithoutEffect() []string {
-	out := o.FeatureGates.WithoutEffect()
+	var out []string
 	for _, s := range o.Providers {
 		settings, _ := s.(ProviderSettings)
 		if gates, ok := s.(ProviderGates); ok && settings.Provider() == o.CloudProvider {

@@ -1,10 +1,10 @@
 package disruption
 
 import (
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
