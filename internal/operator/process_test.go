@@ -232,16 +232,19 @@ func TestTakenPortIsNamed(t *testing.T) {
 	}
 }
 
+// idleGates are the settings of a provider with feature gates that have no effect.
+type idleGates []string
+
+func (idleGates) Provider() options.CloudProvider   { return options.CloudProviderKWOK }
+func (idleGates) Validate(_ bool, _ options.Refuse) {}
+func (g idleGates) GatesWithoutEffect() []string    { return g }
+
 func TestGatesWithoutEffectAreLogged(t *testing.T) {
-	for text, want := range map[string]string{"TerminateFirstDrift=true": "TerminateFirstDrift", "NodeRepair=true": ""} {
-		gates, err := options.ParseFeatureGates(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for want, gates := range map[string]idleGates{"Future": {"Future"}, "": nil} {
 		var log bytes.Buffer
-		warnOfGates(options.Options{FeatureGates: gates}, slog.New(slog.NewTextHandler(&log, nil)))
+		warnOfGates(options.Options{CloudProvider: options.CloudProviderKWOK, Providers: []any{gates}}, slog.New(slog.NewTextHandler(&log, nil)))
 		if got := log.String(); (want == "") != (got == "") || !strings.Contains(got, want) {
-			t.Errorf("%s: logged %q", text, got)
+			t.Errorf("%v: logged %q", gates, got)
 		}
 	}
 }

@@ -35,7 +35,7 @@ type Command struct {
 	// Reboot is set when the node is rebooted in place: it is neither replaced nor deleted.
 	Reboot bool
 	// TerminateFirst is why the node is terminated although its pods, or its static pool, need another one, in the words of metrics; empty for
-	// other commands. Whoever launches nodes for pending pods, or for the pool, replaces it.
+	// other commands. The node is replaced as nodes for pending pods, or for the pool, are launched.
 	TerminateFirst string
 	// First are the UIDs of pods that the simulation tried before all others.
 	First map[string]bool

@@ -30,17 +30,22 @@ func TestTerminateFirstAtTheNodeLimit(t *testing.T) {
 		obstacles map[string]Code
 	}{
 		{
-			"nodes go without a replacement, as many as the budget allows", full, true, 2, 0, []string{"terminate-first a", "terminate-first b"},
+			"nodes go without a replacement, as many as the budget allows", full, true, 2, 0,
+			[]string{"terminate-first a", "terminate-first b"},
 			map[string]Code{"c": NodePoolBudgetExhausted},
 		},
 		{"without the feature gate they stay", full, false, 2, 0, nil, map[string]Code{"a": NodeLimit, "b": NodeLimit, "c": NodePoolBudgetExhausted}},
 		{"the others wait while one is replaced", full, true, 3, 1, []string{"replace a"}, map[string]Code{"b": NodeLimit, "c": NodeLimit}},
 		{
-			"they wait for other replacements if the limit leaves a place for one", Pool{Static: true, Usable: true}, true, 3, 0, nil,
+			"they wait for other replacements if the limit leaves a place for one",
+			Pool{Static: true, Usable: true},
+			true, 3, 0, nil,
 			map[string]Code{"a": NodeLimit, "b": NodeLimit, "c": NodeLimit},
 		},
 		{
-			"they stay in a pool that launches no others", Pool{Static: true, NoSpareNode: true}, true, 3, 0, nil,
+			"they stay in a pool that launches no others",
+			Pool{Static: true, NoSpareNode: true},
+			true, 3, 0, nil,
 			map[string]Code{"a": NodeLimit, "b": NodeLimit, "c": NodeLimit},
 		},
 		{
@@ -189,20 +194,30 @@ func TestTerminateFirstWithFullReservations(t *testing.T) {
 		obstacles map[string]Code
 	}{
 		{
-			"those that hold an instance go, before others", pools, 2, map[string]*model.Pool{"p": full, "q": other},
-			[]string{"terminate-first c", "terminate-first b", "replace d"}, map[string]Code{"a": NodePoolBudgetExhausted},
+			"those that hold an instance go, before others", pools, 2,
+			map[string]*model.Pool{"p": full, "q": other},
+			[]string{"terminate-first c", "terminate-first b", "replace d"},
+			map[string]Code{"a": NodePoolBudgetExhausted},
 		},
 		{
-			"one that holds none stays", pools, 3, map[string]*model.Pool{"p": full, "q": other},
-			[]string{"terminate-first c", "terminate-first b", "replace d"}, map[string]Code{"a": reservationsFull},
+			"one that holds none stays", pools, 3,
+			map[string]*model.Pool{"p": full, "q": other},
+			[]string{"terminate-first c", "terminate-first b", "replace d"},
+			map[string]Code{"a": reservationsFull},
 		},
 		{
-			"all stay in a pool that launches no others", map[string]Pool{"p": {Static: true}, "q": {Static: true}}, 3, map[string]*model.Pool{"p": full, "q": other},
-			[]string{"replace d"}, map[string]Code{"a": reservationsFull, "b": reservationsFull, "c": reservationsFull},
+			"all stay in a pool that launches no others",
+			map[string]Pool{"p": {Static: true}, "q": {Static: true}},
+			3,
+			map[string]*model.Pool{"p": full, "q": other},
+			[]string{"replace d"},
+			map[string]Code{"a": reservationsFull, "b": reservationsFull, "c": reservationsFull},
 		},
 		{
-			"a pool whose instance types cannot be listed does not stop others", pools, 3, map[string]*model.Pool{"q": other},
-			[]string{"replace d"}, map[string]Code{"a": reservationsUnknown, "b": reservationsUnknown, "c": reservationsUnknown},
+			"a pool whose instance types cannot be listed does not stop others", pools, 3,
+			map[string]*model.Pool{"q": other},
+			[]string{"replace d"},
+			map[string]Code{"a": reservationsUnknown, "b": reservationsUnknown, "c": reservationsUnknown},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
