@@ -115,7 +115,7 @@ func TestCommittingAReboot(t *testing.T) {
 			t.Fatal("the reboot is requested")
 		}
 		w.heal()
-		w.pass(3 * time.Minute)
+		w.pass(6 * time.Minute) // longer than the backoff after the failures
 		if !w.requested("a") {
 			t.Error("the reboot is not requested")
 		}
