@@ -25,7 +25,7 @@ import (
 )
 
 // schedulerFeatures are the features of the allocator that kube-scheduler 1.37 uses by default.
-var schedulerFeatures = structured.Features{ //nolint:gochecknoglobals // a constant
+var schedulerFeatures = structured.Features{
 	AdminAccess: true, ConsumableCapacity: true, DeviceBindingAndStatus: true, DeviceTaints: true, PartitionableDevices: true, PrioritizedList: true,
 }
 

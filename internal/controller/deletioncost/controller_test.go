@@ -3,7 +3,6 @@ package deletioncost
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"testing"
 	"time"
@@ -36,7 +35,7 @@ func newHarness(t *testing.T, pools ...*v1.NodePool) *harness {
 	w.store = cluster.NewStore(w.Cloud, translator)
 	w.c = New(Deps{
 		Shared: w.Shared, Store: w.store, Ready: func() bool { return true },
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Queue: NewQueue(w.Shared),
+		Log: slog.New(slog.DiscardHandler), Queue: NewQueue(w.Shared),
 	})
 	if len(pools) == 0 {
 		pools = []*v1.NodePool{unlimited(fakecluster.Pool())}
@@ -288,7 +287,7 @@ func TestAFailedPassIsRepeated(t *testing.T) {
 	for name, broken := range map[string]func(*harness){
 		"by the cloud": func(w *harness) { w.Provider.TypesErr = errors.New("no prices") },
 		"by the budgets": func(w *harness) {
-			w.Fail = func(op string, obj runtime.Object) error {
+			w.Fail = func(_ string, obj runtime.Object) error {
 				if _, budgets := obj.(*policyv1.PodDisruptionBudgetList); budgets {
 					return errors.New("no budgets")
 				}

@@ -269,19 +269,12 @@ func (o *Options) set(key, value string) (err error) {
 	case "catalog":
 		o.Catalog = value
 	case "preference-policy":
-		if value != "Respect" && value != "Economical" && value != "Ignore" {
-			return fmt.Errorf("%q: want Respect, Economical or Ignore", value)
-		}
-		o.PreferencePolicy = value
+		o.PreferencePolicy, err = oneOf(value, "Respect", "Economical", "Ignore")
 	case "min-values-policy":
-		if value != "BestEffort" && value != "Strict" {
-			return fmt.Errorf("%q: want Strict or BestEffort", value)
-		}
+		value, err = oneOf(value, "Strict", "BestEffort")
 		o.BestEffortMinValues = value == "BestEffort"
 	case "ignore-dra-requests":
-		if value != "true" && value != "false" {
-			return fmt.Errorf("%q: want true or false", value)
-		}
+		value, err = oneOf(value, "true", "false")
 		o.AllocateDevices = value == "false"
 	case "scheduler-config":
 		o.SchedulerConfig = value
@@ -298,9 +291,7 @@ func (o *Options) set(key, value string) (err error) {
 	case "spot-to-spot":
 		o.SpotToSpot, err = strconv.ParseBool(value)
 	case "node-repair":
-		if value != "true" && value != "unlimited" {
-			return fmt.Errorf("%q: want true or unlimited", value)
-		}
+		value, err = oneOf(value, "true", "unlimited")
 		o.NodeRepair, o.UnlimitedRepair = true, value == "unlimited"
 	case "terminate-first":
 		o.TerminateFirst, err = strconv.ParseBool(value)
@@ -309,9 +300,7 @@ func (o *Options) set(key, value string) (err error) {
 		r, err = parseReservation(value)
 		o.Reservations = append(o.Reservations, r)
 	case "replacements":
-		if value != "fail" {
-			return fmt.Errorf("%q: want fail", value)
-		}
+		_, err = oneOf(value, "fail")
 		o.FailReplacements = true
 	case "only":
 		reason, ok := strings.CutPrefix(value, "engine, because ")
@@ -328,6 +317,14 @@ func (o *Options) set(key, value string) (err error) {
 		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, compare-tolerations, now, run, consolidate-after-scope, spot-to-spot, node-repair, terminate-first, reservation, replacements, only, kubernetes")
 	}
 	return err
+}
+
+// oneOf returns the value, and an error unless it is one of those wanted.
+func oneOf(value string, want ...string) (string, error) {
+	if !slices.Contains(want, value) {
+		return "", fmt.Errorf("%q: want %s", value, strings.Join(want, " or "))
+	}
+	return value, nil
 }
 
 // WithPlan is the text of the scenario with another plan.
