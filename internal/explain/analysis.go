@@ -105,7 +105,11 @@ func (s *analysis) decide(m disrupt.Method, fit []disrupt.Candidate, budgets dis
 		sim = s.input.Simulator(s.candidates, m.Simulates)
 		s.simulators[m.Simulates] = sim
 	}
-	return m.Decide(s.input.Serial(sim, budgets, s.grant), fit)
+	session := s.input.Serial(sim, budgets, s.grant)
+	// What is left in capacity reservations is not known here, only how many nodes a static pool has.
+	session.TerminateFirstStatic = s.Options.TerminateFirstDrift && m.Reason == disrupt.Drifted
+	session.TerminateFirst = session.TerminateFirstStatic
+	return m.Decide(session, fit)
 }
 
 // assess returns what a method would do with one candidate alone, budgets aside: a command, or an obstacle. wanted is set for

@@ -45,8 +45,10 @@ type Verdict struct {
 
 // Plan is what would be done with a node.
 type Plan struct {
-	// Decision is delete or replace.
+	// Decision is delete, replace, or terminate-first.
 	Decision string `json:"decision"`
+	// TerminateFirst is why the node is terminated before its replacement launches: static-at-limit.
+	TerminateFirst string `json:"terminateFirst,omitempty"`
 	// Replacements are the cheapest instance types that would be launched first.
 	Replacements []string `json:"replacements,omitempty"`
 	// SavesPerHour is in dollars; null when the price of a node is not known.
@@ -153,7 +155,7 @@ func (s *analysis) includeTogether(v *Verdict, n *model.Node) {
 }
 
 func (s *analysis) planOf(c disrupt.Command, n *model.Node) *Plan {
-	p, savings := Plan{Decision: c.Decision()}, c.Savings()
+	p, savings := Plan{Decision: c.Decision(), TerminateFirst: c.TerminateFirst}, c.Savings()
 	if !slices.ContainsFunc(c.Candidates, func(c disrupt.Candidate) bool { return s.knownPrice(c.Node) == nil }) {
 		p.SavesPerHour = &savings
 	}
@@ -219,6 +221,9 @@ func (a Node) Text() string {
 // String describes the plan.
 func (p Plan) String() string {
 	text := "be deleted"
+	if p.TerminateFirst != "" {
+		return "be terminated before its replacement launches (" + p.TerminateFirst + "),"
+	}
 	if p.Decision == disrupt.Replace {
 		text = "be replaced"
 		if len(p.Replacements) > 0 {

@@ -230,3 +230,21 @@ func TestNoSuchNode(t *testing.T) {
 		t.Errorf("got %v, want that there is no such node", err)
 	}
 }
+
+// TestNodeThatIsTerminatedFirst: with the feature gate, a node of a static pool at its limit goes before its replacement launches.
+func TestNodeThatIsTerminatedFirst(t *testing.T) {
+	q := shop(t, quiet, static, drifted("web-2"))
+	q.Options.TerminateFirstDrift = true
+	got, err := AboutNode(t.Context(), q, "node-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "  Drifted: would be terminated before its replacement launches (static-at-limit), now\n"
+	if !strings.Contains(got.Text(), want) {
+		t.Errorf("got:\n%s\nwithout:\n%s", got.Text(), want)
+	}
+	plan := Plan{Decision: "terminate-first", TerminateFirst: "static-at-limit", SavesPerHour: new(float64)}
+	if diff := cmp.Diff(&plan, got.Verdicts[1].Plan); diff != "" {
+		t.Error(diff)
+	}
+}

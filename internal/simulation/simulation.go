@@ -61,6 +61,8 @@ type Options struct {
 	CompareTolerations bool
 	// SpotToSpot lets consolidation replace spot nodes by spot nodes.
 	SpotToSpot bool
+	// TerminateFirstDrift lets drifted nodes be terminated before their replacements launch, where there is no place for both.
+	TerminateFirstDrift bool
 	// OpensDestinations lets consolidation move pods to nodes that are within the consolidateAfter of their pool.
 	OpensDestinations bool
 	// IgnoreReservations ignores reserved offerings, as a controller does whose gate ReservedCapacity is off.

@@ -8,6 +8,8 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 const (
@@ -83,4 +85,26 @@ func TestTerminateFirstAtTheNodeLimit(t *testing.T) {
 		w.wantMetric(terminateFirstDecisions, 1, "nodepool=pool", "reason=unhealthy", "terminate_first_reason=static-at-limit")
 		w.wantMetric("karpenter_nodeclaims_unhealthy_disrupted_total", 1, "condition=disk_broken")
 	})
+}
+
+// TestTerminateFirstIsForTheReasonOfItsGate: each gate is for one reason, and there is none for others.
+func TestTerminateFirstIsForTheReasonOfItsGate(t *testing.T) {
+	t.Attr("covers", "N120")
+	for _, tt := range []struct {
+		gates options.FeatureGates
+		want  map[disrupt.Reason]bool
+	}{
+		{options.FeatureGates{StaticCapacity: true}, nil},
+		{options.FeatureGates{StaticCapacity: true, TerminateFirstDrift: true}, map[disrupt.Reason]bool{disrupt.Drifted: true}},
+		{options.FeatureGates{StaticCapacity: true, TerminateFirstRepair: true}, map[disrupt.Reason]bool{disrupt.Unhealthy: true}},
+	} {
+		pl := &planner{Deps: Deps{Gates: tt.gates}}
+		for _, m := range append(disrupt.Methods(), disrupt.Repair()) {
+			var s disrupt.Session
+			pl.letTerminateFirst(t.Context(), view{}, &s, m)
+			if want := tt.want[m.Reason]; s.TerminateFirst != want || s.TerminateFirstStatic != want {
+				t.Errorf("%s: %s: terminates first %t, in static pools %t, want %t", tt.gates, m.Name, s.TerminateFirst, s.TerminateFirstStatic, want)
+			}
+		}
+	}
 }

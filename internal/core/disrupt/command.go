@@ -84,9 +84,10 @@ func (c Command) disruptionCost() float64 {
 	return sum
 }
 
-// Savings are the savings of the command in dollars per hour, if every launch is as cheap as possible.
+// Savings are the savings of the command in dollars per hour, if every launch is as cheap as possible. A node that is terminated first is
+// replaced by one like it.
 func (c Command) Savings() float64 {
-	if c.Reboot {
+	if c.Reboot || c.TerminateFirst != "" {
 		return 0
 	}
 	sum := c.Cost()
