@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,8 +48,15 @@ func disruptionFlags(s scenariofile.Scenario) []string {
 	if s.Options.ConsolidateAfterScope != "" {
 		flags = append(flags, "--consolidate-after-scope="+s.Options.ConsolidateAfterScope)
 	}
+	var gates []string
 	if s.Options.SpotToSpot {
-		flags = append(flags, "--feature-gates=SpotToSpotConsolidation=true")
+		gates = append(gates, "SpotToSpotConsolidation=true")
+	}
+	if s.Options.TerminateFirst {
+		gates = append(gates, "StaticCapacity=true", "TerminateFirstDrift=true", "TerminateFirstRepair=true")
+	}
+	if len(gates) > 0 {
+		flags = append(flags, "--feature-gates="+strings.Join(gates, ","))
 	}
 	return flags
 }
