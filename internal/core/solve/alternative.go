@@ -11,7 +11,8 @@ import (
 // than another choice. Repacking itself fills one bin after the other, from what first fit left. Approach: small problems with such
 // constraints, or with pods of several shapes, are solved again with other strategies, and the cheapest plan counts.
 // The problem is compiled once: a strategy costs what placing and repacking cost. The first strategies prefer other open nodes, the next ones
-// put one run of pods before the others, and the rest permute the queue and the domains that are equally full.
+// put one run of pods before the others, and the rest permute the queue and the domains that are equally full. Where pods of DaemonSets concern
+// some of the pods, a part of the strategies places these beside the others instead of after them.
 // Invariant: no pod loses its place or a preference. Cost: a multiple of placing the pods of a small problem.
 
 const (
@@ -58,8 +59,9 @@ func (w *search) cheapest() Plan {
 	}
 	best := outcomeOf(first, unwelcome)
 	initial := best
+	mixes := place.Mixes(w.run)
 	for k := range w.tries {
-		w.last = variation(k)
+		w.last = variation(k, mixes)
 		s := place.NewPlacer(w.restart(), w.last)
 		if s.Stopped() {
 			break
@@ -94,16 +96,19 @@ func (w *search) replay() {
 	w.last = w.best
 }
 
-// variation is the k-th strategy after the first.
-func variation(k int) place.Strategy {
+// variation is the k-th strategy after the first. mixes is set where it matters that a strategy mixes pods.
+func variation(k int, mixes bool) place.Strategy {
 	first := []place.Strategy{{Fit: place.EmptiestFit}, {Domains: place.LastName}, {Fit: place.CheapestFit}, {Fit: place.OwnFit}, {Fit: place.FreeFit}}
+	if mixes {
+		first = append(first, place.Strategy{Mixed: true})
+	}
 	if k < len(first) {
 		return first[k]
 	}
 	if k -= len(first); k < maxFirst {
 		return place.Strategy{Order: k + 1, Fit: []place.Fit{place.FirstFit, place.CheapestFit}[k%2]}
 	}
-	return place.Strategy{Order: -k, Fit: place.Fit(k % place.Fits), Domains: place.Permuted + place.DomainOrder(k)}
+	return place.Strategy{Order: -k, Fit: place.Fit(k % place.Fits), Domains: place.Permuted + place.DomainOrder(k), Mixed: mixes && k%2 == 1}
 }
 
 // hasAlternatives reports whether the problem may have a cheaper plan. A plan with one NodeClaim at most is left alone: most what-ifs have such

@@ -60,7 +60,7 @@ func fill(s *place.Placer) {
 // placeAll places the pods of a run. It reports whether open nodes are final: where pods were placed beside those of DaemonSets. loosen is to be
 // called once the reasons for which pods fit nowhere are known.
 func placeAll(s *place.Placer) (final bool, loosen func()) {
-	queue, concerned := place.SplitConcerned(s.Queue())
+	queue, concerned := place.SplitConcerned(s, s.Queue())
 	s.PlaceAll(queue)
 	loosen = s.Tighten()
 	if len(concerned) > 0 {

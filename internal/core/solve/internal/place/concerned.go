@@ -7,12 +7,16 @@ import (
 )
 
 // Pods that are spread beside pods of DaemonSets, or that affinity binds to these or keeps away from them, depend on how many nodes other
-// pods need. They are placed last, and on nodes that are not repacked after that.
+// pods need. They are placed last, and on nodes that are not repacked after that. Small problems are also solved with all pods in one queue:
+// the others may choose domains in which they share nodes with these pods.
 
-// SplitConcerned separates the runs of such pods from those of others.
-func SplitConcerned(queue []PodRun) (others, concerned []PodRun) {
-	if !slices.ContainsFunc(queue, func(r PodRun) bool { return r.Class.Concerned() }) {
+// SplitConcerned separates the runs of such pods from those of others, unless the strategy mixes them.
+func SplitConcerned(s *Placer, queue []PodRun) (others, concerned []PodRun) {
+	switch {
+	case !slices.ContainsFunc(queue, func(r PodRun) bool { return r.Class.Concerned() }):
 		return queue, nil
+	case s.strategy.Mixed:
+		return nil, queue
 	}
 	for _, r := range queue {
 		if r.Class.Concerned() {
@@ -22,6 +26,17 @@ func SplitConcerned(queue []PodRun) (others, concerned []PodRun) {
 		}
 	}
 	return others, concerned
+}
+
+// Mixes reports whether it matters that a strategy mixes pods: pods of DaemonSets concern some of the pods, and others not.
+func Mixes(r *compile.Run) bool {
+	concerned := 0
+	for _, pod := range r.Problem.Pods {
+		if r.Classes.Of(pod).Concerned() {
+			concerned++
+		}
+	}
+	return concerned > 0 && concerned < len(r.Problem.Pods)
 }
 
 // PlaceConcerned places pods that pods of DaemonSets concern, after all others, and those that may depend on them. What fits nowhere is tried

@@ -14,6 +14,8 @@ type Strategy struct {
 	Domains DomainOrder
 	// Order is the order of the queue: 0 for that of trial, n for the same with the n-th run first, and negative numbers for permutations.
 	Order int
+	// Mixed places pods that pods of DaemonSets concern in their turn, instead of after all others, whose nodes are repacked before.
+	Mixed bool
 }
 
 // Fit is how a run chooses among open nodes that take a pod.
