@@ -54,7 +54,7 @@ func triesFor(p Problem) int {
 // same whenever and wherever it runs.
 func (w *search) cheapest() Plan {
 	first, unwelcome := solve(w.run, w.best, w.rejected)
-	if w.restart == nil || !mayHaveAlternatives(w.run.Problem) || !hasAlternatives(first) {
+	if w.restart == nil || !mayHaveAlternatives(w.run.Problem) || !w.hasAlternatives(first) {
 		return first
 	}
 	best := outcomeOf(first, unwelcome)
@@ -111,10 +111,14 @@ func variation(k int, mixes bool) place.Strategy {
 	return place.Strategy{Order: -k, Fit: place.Fit(k % place.Fits), Domains: place.Permuted + place.DomainOrder(k), Mixed: mixes && k%2 == 1}
 }
 
-// hasAlternatives reports whether the problem may have a cheaper plan. A plan with one NodeClaim at most is left alone: most what-ifs have such
-// plans.
-func hasAlternatives(plan Plan) bool {
-	return len(plan.NodeClaims) > 1 && len(plan.Undecided)+len(plan.Deferred) == 0
+// hasAlternatives reports whether the problem may have a cheaper plan. Plans with one NodeClaim, which most what-ifs have, are left alone unless
+// there is time for many strategies: then existing nodes, another zone, or two smaller nodes may still be cheaper.
+func (w *search) hasAlternatives(plan Plan) bool {
+	fewest := 1
+	if w.tries <= whatIfTries {
+		fewest = 2
+	}
+	return len(plan.NodeClaims) >= fewest && len(plan.Undecided)+len(plan.Deferred) == 0
 }
 
 // mayHaveAlternatives reports whether another strategy may lead to a cheaper plan that meets no fewer preferences.

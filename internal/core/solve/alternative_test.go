@@ -54,6 +54,21 @@ func TestAlternativesAreForSmallProblemsWithSeveralChoices(t *testing.T) {
 	}
 }
 
+// TestOneNodeClaimHasAlternativesUnlessTriesAreFew: what-ifs, which are many, mostly have one NodeClaim.
+func TestOneNodeClaimHasAlternativesUnlessTriesAreFew(t *testing.T) {
+	p := unshared()
+	p.Pods = p.Pods[:1]
+	for tries, want := range map[int]int{whatIfTries: 1, whatIfTries + 1: whatIfTries + 2} {
+		r := compile.NewRun(p)
+		r.Seed()
+		base, solved := compile.BaseOf(r), 1
+		w := &search{run: r, tries: tries, restart: func() *compile.Run { solved++; return base.Restart() }}
+		if w.cheapest(); solved != want {
+			t.Errorf("with %d tries, solved with %d strategies, want %d", tries, solved, want)
+		}
+	}
+}
+
 func TestAnAlternativeMustSaveAndPlaceTheSamePods(t *testing.T) {
 	p := unshared()
 	claims := func(prices ...float64) (out []NodeClaim) {

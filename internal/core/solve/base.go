@@ -14,7 +14,8 @@ import (
 // compiling a problem costs far more than solving it. Approach: what follows from labels is compiled for all pods that a
 // what-if may move, and all pods are counted where they are. A what-if starts from copies of what placing changes, and takes
 // the pods of its nodes out of the counts. Invariant: the plan is the one that Solve returns for the same problem, unless one of the
-// strategies that only Solve tries is cheaper. Cost: copying the nodes, and the counts that the what-if before has changed.
+// strategies that only Solve tries is cheaper: it tries more, and any for plans with one NodeClaim. Cost: copying the nodes, and the counts
+// that the what-if before has changed.
 //
 // A Base is not safe for concurrent use: compile one for each goroutine.
 type Base struct {

@@ -17,11 +17,14 @@ func Solve(p Problem) Plan {
 }
 
 // solveAlone places each pod as if it had no group.
-func solveAlone(p Problem) Plan {
+func solveAlone(p Problem) Plan { return solveWithin(p, triesFor(p)) }
+
+// solveWithin is solveAlone with at most so many strategies besides the first.
+func solveWithin(p Problem, tries int) Plan {
 	p, rejected := rejectDeviceless(p)
 	r := compile.NewRun(p)
 	r.Seed()
-	w := &search{run: r, tries: triesFor(p), rejected: rejected}
+	w := &search{run: r, tries: tries, rejected: rejected}
 	if mayHaveAlternatives(p) {
 		w.restart = compile.BaseOf(r).Restart
 	}
