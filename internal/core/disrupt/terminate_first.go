@@ -119,6 +119,10 @@ func (s Session) terminatesFirst(reason Reason, c Candidate, before []Command) (
 // when they are pending. It is false if no available offering draws on the reservation.
 func (s *SimulationInput) released(label, id string) (*SimulationInput, bool) {
 	out, available := *s, false
+	draws := func(o catalog.Offering) bool {
+		named := o.Requirements.Get(label)
+		return named.Len() == 1 && named.Has(id) && o.Requirements.Get(capacityTypeKey).Has(reserved)
+	}
 	out.Problem.Options.Reserved = solve.ReservedStrict
 	out.Problem.Pools = slices.Clone(s.Problem.Pools)
 	copies := map[*catalog.InstanceType]*catalog.InstanceType{} // pools share instance types
@@ -127,22 +131,19 @@ func (s *SimulationInput) released(label, id string) (*SimulationInput, bool) {
 		next.Catalog = slices.Clone(pool.Catalog)
 		for j, it := range next.Catalog {
 			if copies[it] == nil {
-				copies[it] = withInstance(it, label, id)
+				copies[it] = withInstance(it, draws)
+				available = available || slices.ContainsFunc(it.Offerings, func(o catalog.Offering) bool { return o.Available() && draws(o) })
 			}
 			next.Catalog[j] = copies[it]
-			available = available || copies[it] != it
 		}
 		out.Problem.Pools[i] = &next
 	}
 	return &out, available
 }
 
-// withInstance is an instance type whose available offerings of a reservation have one instance more; the same one if it has none.
-func withInstance(it *catalog.InstanceType, label, id string) *catalog.InstanceType {
-	draws := func(o catalog.Offering) bool {
-		named := o.Requirements.Get(label)
-		return o.Available() && named.Len() == 1 && named.Has(id) && o.Requirements.Get(capacityTypeKey).Has(reserved)
-	}
+// withInstance is an instance type whose offerings of a reservation have one instance more; the same one if it has none. Those that
+// are unavailable count the instance as well, and stay so: the solver takes the lowest number that it finds for a reservation.
+func withInstance(it *catalog.InstanceType, draws func(catalog.Offering) bool) *catalog.InstanceType {
 	if !slices.ContainsFunc(it.Offerings, draws) {
 		return it
 	}

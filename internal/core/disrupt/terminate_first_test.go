@@ -291,6 +291,12 @@ func TestTerminateFirstForTheInstanceOfANode(t *testing.T) {
 		{"another node would do", full(), []int64{500}, func(f *fleet) { f.node("b", onDemand, "x2", 100) }, "delete a"},
 		{"the reservation is unavailable", catalog.Catalog{unavailable(heldType("x1", 1, "r-1"))}, []int64{500}, nil, ""},
 		{"the pool has no offering of the reservation", catalog.Catalog{usedUp(heldType("x1", 1, "r-2"))}, []int64{500}, nil, ""},
+		{
+			"another offering of the reservation is unavailable", append(full(), unavailable(usedUp(heldType("x2", 2, "r-1")))),
+			[]int64{500},
+			nil,
+			"terminate-first a",
+		},
 		{"the pods need two instances", full(), []int64{600, 600}, nil, ""},
 		{"a pod that waits takes the instance", full(), []int64{500}, func(f *fleet) { f.wait("w", 900) }, ""},
 		{"the node holds no instance", full(), []int64{500}, func(f *fleet) { delete(f.nodes[0].Labels, "test/reservation") }, ""},
