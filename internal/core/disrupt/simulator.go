@@ -106,9 +106,12 @@ func (s *SimulationInput) podsToMove(c Candidate) []*model.Pod {
 // Source: disruption specification, scheduling simulation, destination protection.
 func (s *SimulationInput) closed(candidates []Candidate, kind Simulation) (nodes, exempt map[string]bool) {
 	nodes, exempt = map[string]bool{}, map[string]bool{}
-	evicted := s.Problem.Devices.EvictedClaims()
+	var evicted map[string]bool
+	if kind == ForConsolidation {
+		evicted = s.Problem.Devices.EvictedClaims()
+	}
 	for _, n := range s.Problem.Nodes {
-		if n.Maintenance || kind == ForConsolidation && (!s.OpensDestinations && s.unsettled(n) || n.UsesClaim(evicted)) {
+		if n.Maintenance || n.UsesClaim(evicted) || kind == ForConsolidation && !s.OpensDestinations && s.unsettled(n) {
 			nodes[n.ID] = true
 		}
 	}
