@@ -112,3 +112,23 @@ func (v Vectors) try(t *testing.T, c client.Client, kind, path string, fragment 
 
 // text shows a fragment on one line.
 func text(fragment any) string { return fmt.Sprintf("%v", fragment) }
+
+// Fragment parses one value in YAML. A text that cannot be parsed ends the test.
+func Fragment(t *testing.T, text string) any {
+	t.Helper()
+	var value any
+	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return value
+}
+
+// Fragments parses the values of lines.
+func Fragments(t *testing.T, lines string) []any {
+	t.Helper()
+	var out []any
+	for line := range strings.Lines(lines) {
+		out = append(out, Fragment(t, line))
+	}
+	return out
+}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +19,6 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/yaml"
 
 	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
@@ -64,34 +62,17 @@ func TestAWS(t *testing.T) {
 // vectors is the case in the form of the table of the other kinds.
 func (a awsCase) vectors(t *testing.T) crdtest.Vectors {
 	t.Helper()
-	fragments := func(lines string) []any {
-		var out []any
-		for line := range strings.Lines(lines) {
-			out = append(out, fragment(t, line))
-		}
-		return out
-	}
 	v := crdtest.Vectors{
-		Rule: a.name, At: map[string]string{"EC2NodeClass": a.at}, Accept: fragments(a.accept), Reject: fragments(a.reject), Because: a.because,
+		Rule: a.name, At: map[string]string{"EC2NodeClass": a.at}, Accept: crdtest.Fragments(t, a.accept), Reject: crdtest.Fragments(t, a.reject), Because: a.because,
 		Manifests: map[string]string{"EC2NodeClass": validNodeClass},
 	}
 	if a.from != "" {
-		v.From = fragment(t, a.from)
+		v.From = crdtest.Fragment(t, a.from)
 	}
 	if a.also != "" {
-		v.Also = map[string]any{"spec": fragment(t, a.also)}
+		v.Also = map[string]any{"spec": crdtest.Fragment(t, a.also)}
 	}
 	return v
-}
-
-// fragment parses one value.
-func fragment(t *testing.T, text string) any {
-	t.Helper()
-	var value any
-	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatalf("%q: %v", text, err)
-	}
-	return value
 }
 
 // checkAWSLabels tries every label of EC2 instances, and others of the domain, wherever labels are named.
@@ -149,7 +130,7 @@ func checkAWSDefaults(t *testing.T, c client.Client) {
 func checkKubeletPreserved(t *testing.T, c client.Client) {
 	const block = `{maxPods: "vcpus * 8", evictionHard: {memory.available: 5%}, nonsense: {deep: [1, {er: [true, "x"]}], empty: {}}, registerWithTaints: 3}`
 	object := crdtest.Object(t, "EC2NodeClass", validNodeClass)
-	want := crdtest.Integers(fragment(t, block))
+	want := crdtest.Integers(crdtest.Fragment(t, block))
 	crdtest.Put(t, object, "spec.kubelet", want)
 	crdtest.Create(t, c, object)
 	generation, kind := object.GetGeneration(), object.GroupVersionKind()

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/yaml"
 
 	azurecrds "github.com/karpenter-anew/karpenter/api/azure/crds"
 	"github.com/karpenter-anew/karpenter/api/azure/label"
@@ -72,31 +71,14 @@ func TestAPIServer(t *testing.T) {
 // vectors is the case in the form of the table of the other kinds.
 func (a azureCase) vectors(t *testing.T) crdtest.Vectors {
 	t.Helper()
-	fragments := func(lines string) []any {
-		var out []any
-		for line := range strings.Lines(lines) {
-			out = append(out, fragment(t, line))
-		}
-		return out
-	}
 	v := crdtest.Vectors{
-		Rule: a.name, At: map[string]string{"AKSNodeClass": a.at}, Accept: fragments(a.accept), Reject: fragments(a.reject), Because: a.because,
+		Rule: a.name, At: map[string]string{"AKSNodeClass": a.at}, Accept: crdtest.Fragments(t, a.accept), Reject: crdtest.Fragments(t, a.reject), Because: a.because,
 		Manifests: map[string]string{"AKSNodeClass": validNodeClass},
 	}
 	if a.also != "" {
-		v.Also = map[string]any{"spec": fragment(t, a.also)}
+		v.Also = map[string]any{"spec": crdtest.Fragment(t, a.also)}
 	}
 	return v
-}
-
-// fragment parses one value.
-func fragment(t *testing.T, text string) any {
-	t.Helper()
-	var value any
-	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatalf("%q: %v", text, err)
-	}
-	return value
 }
 
 // checkLabels tries every label that users may name, and others of the domains, wherever labels are named.
@@ -145,11 +127,11 @@ func checkDefaults(t *testing.T, c client.Client) {
 			security: {trustedLaunch: {}}, artifactStreaming: {}, linuxOSConfig: {sysctls: {}}}`,
 	} {
 		object := crdtest.Object(t, "AKSNodeClass", validNodeClass)
-		crdtest.Put(t, object, "spec", fragment(t, given))
+		crdtest.Put(t, object, "spec", crdtest.Fragment(t, given))
 		if err := c.Create(t.Context(), object, client.DryRunAll); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(crdtest.Integers(fragment(t, want)), object.Object["spec"]); diff != "" {
+		if diff := cmp.Diff(crdtest.Integers(crdtest.Fragment(t, want)), object.Object["spec"]); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", given, diff)
 		}
 	}
@@ -173,7 +155,7 @@ const everyField = `{vnetSubnetID: /subscriptions/s/resourceGroups/rg/providers/
 // checkGoType stores a class with every field, reads it through the Go type, writes it back with a status, and expects the same spec.
 func checkGoType(t *testing.T, c client.Client) {
 	object := crdtest.Object(t, "AKSNodeClass", validNodeClass)
-	want := crdtest.Integers(fragment(t, everyField))
+	want := crdtest.Integers(crdtest.Fragment(t, everyField))
 	crdtest.Put(t, object, "spec", want)
 	crdtest.Create(t, c, object)
 	generation, kind := object.GetGeneration(), object.GroupVersionKind()
@@ -239,7 +221,7 @@ func checkVersions(t *testing.T, config *rest.Config, c client.Client) {
 		t.Fatal(err)
 	}
 	object := crdtest.Object(t, "AKSNodeClass", strings.Replace(validNodeClass, "v1beta1", "v1alpha2", 1))
-	want := crdtest.Integers(fragment(t, everyField))
+	want := crdtest.Integers(crdtest.Fragment(t, everyField))
 	crdtest.Put(t, object, "spec", want)
 	crdtest.Create(t, old, object)
 	if diff := cmp.Diff([]string{"use v1beta1.AKSNodeClass instead"}, seen.texts); diff != "" {

@@ -17,6 +17,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/azure/unavailableofferings"
 )
 
+// A test that sleeps runs in a bubble of testing/synctest, where sleeping takes no time.
+
 // zones are those of all types here.
 var zones = []string{"southcentralus-1", "southcentralus-2", "southcentralus-3", "0"}
 
