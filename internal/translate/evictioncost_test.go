@@ -60,11 +60,12 @@ func TestEvictionCost(t *testing.T) {
 		{"the lowest deletion cost is none beside it either", false, "134217728", "-2147483648", 2},
 		{"without a disruption cost the deletion cost counts", false, "", "134217728", 2},
 		{"an invalid disruption cost leaves none", false, "a lot", "134217728", 1},
+		{"what ranking has left counts without it", false, "", "-134217728", 0},
 		{"ranked deletion costs do not count", true, "", "134217728", 1},
 		{"beside ranked deletion costs the disruption cost counts", true, "134217728", "-5", 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Attr("covers", "N150 N151 N163")
+			t.Attr("covers", "N150 N151 N163 N164")
 			p := &corev1.Pod{}
 			p.Annotations = map[string]string{}
 			if tt.own != "" {

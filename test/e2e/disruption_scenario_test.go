@@ -55,6 +55,9 @@ func disruptionFlags(s scenariofile.Scenario) []string {
 	if s.Options.TerminateFirst {
 		gates = append(gates, "StaticCapacity=true", "TerminateFirstDrift=true", "TerminateFirstRepair=true")
 	}
+	if s.Options.DeletionCostManagement {
+		gates = append(gates, "PodDeletionCostManagement=true")
+	}
 	if len(gates) > 0 {
 		flags = append(flags, "--feature-gates="+strings.Join(gates, ","))
 	}

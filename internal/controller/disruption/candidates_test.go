@@ -117,22 +117,30 @@ func TestObstacleMessages(t *testing.T) {
 
 func TestInvalidDeletionCost(t *testing.T) {
 	t.Attr("covers", "C303 N151")
-	inBubble(t, "is logged once and skipped", func(w *harness) {
-		l := w.live(ondemand(1, 8))
-		w.pool("pool", budget("0"), underutilized)
-		l.of("pool", "a", "x8")
-		w.pod("a", "web", asks(900), func(p *corev1.Pod) {
-			p.Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": "a lot"}
+	for annotation, message := range map[string]string{
+		"controller.kubernetes.io/pod-deletion-cost": "failed parsing pod deletion cost",
+		"karpenter.sh/disruption-cost":               "failed parsing disruption cost",
+	} {
+		inBubble(t, annotation+" is logged once and skipped", func(w *harness) {
+			l := w.live(ondemand(1, 8))
+			w.pool("pool", budget("0"), underutilized)
+			l.of("pool", "a", "x8")
+			w.pod("a", "web", asks(900), func(p *corev1.Pod) { p.Annotations = map[string]string{annotation: "a lot"} })
+			defer w.run()()
+			w.pass(5 * time.Minute)
+			if got := strings.Count(w.logs.String(), message); got != 1 {
+				w.Errorf("logged %q %d times, want once", message, got)
+			}
+			for _, field := range []string{"annotation=" + annotation, `value="a lot"`} {
+				if !strings.Contains(w.logs.String(), field) {
+					w.Errorf("not logged: %s", field)
+				}
+			}
+			w.replaceBudgets("pool", budget("1"))
+			w.pass(time.Minute)
+			l.wantInstanceTypes("x1")
 		})
-		defer w.run()()
-		w.pass(5 * time.Minute)
-		if got := strings.Count(w.logs.String(), "failed parsing pod deletion cost"); got != 1 {
-			w.Errorf("logged %d times, want once", got)
-		}
-		w.replaceBudgets("pool", budget("1"))
-		w.pass(time.Minute)
-		l.wantInstanceTypes("x1")
-	})
+	}
 }
 
 // TestAWindowWithoutAnyEvent: the budget blocked all nodes, and no event announces that its window opens.

@@ -97,13 +97,14 @@ func newHarness(t *testing.T) *harness {
 		GVK: kwok.SchemeGroupVersion.WithKind("KWOKNodeClass"),
 		New: func() cloud.NodeClassObject { return &kwok.KWOKNodeClass{} },
 	}
-	w := newHarnessIn(t, cloud.Cloud{Name: "test", Provider: p, NodeClasses: []cloud.NodeClass{class}, Labels: v1.CoreLabelRules()})
+	c := cloud.Cloud{Name: "test", Provider: p, NodeClasses: []cloud.NodeClass{class}, Labels: v1.CoreLabelRules()}
+	w := newHarnessIn(t, c, translate.New(c.Labels))
 	w.provider = p
 	return w
 }
 
 // newHarnessIn is a harness in a cloud.
-func newHarnessIn(t *testing.T, c cloud.Cloud) *harness {
+func newHarnessIn(t *testing.T, c cloud.Cloud, translator *translate.Translator) *harness {
 	w := &harness{
 		T: t, registry: prometheus.NewRegistry(), seen: map[string]client.Object{},
 		informers: &informertest.FakeInformers{Scheme: apiserver.Scheme()},
@@ -114,7 +115,6 @@ func newHarnessIn(t *testing.T, c cloud.Cloud) *harness {
 		b = b.WithIndex(index.Object, index.Field, index.Values)
 	}
 	w.client = b.Build()
-	translator := translate.New(c.Labels)
 	w.store = cluster.NewStore(c, translator)
 	w.feed = w.newFeed()
 	w.deps = Deps{

@@ -18,6 +18,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/served"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 	"github.com/karpenter-anew/karpenter/test/scenario/scenariofile"
 	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
 )
@@ -58,7 +60,9 @@ func runScenario(t *testing.T, s scenariofile.Scenario, reader *manifest.Reader,
 		time.Sleep(time.Until(s.Options.Now)) // of the bubble's clock: no real time passes
 	}
 	c = scenariorun.WithReservations(c, s.Options.Reservations)
-	w := newHarnessIn(t, c)
+	w := newHarnessIn(t, c, translate.NewWith(c.Labels, translate.Settings{
+		RankedDeletionCosts: s.Options.DeletionCostManagement, Minor: served.Newest,
+	}))
 	w.deps.Gates.SpotToSpotConsolidation = s.Options.SpotToSpot
 	w.deps.Gates.StaticCapacity = true
 	w.deps.Gates.TerminateFirstDrift, w.deps.Gates.TerminateFirstRepair = s.Options.TerminateFirst, s.Options.TerminateFirst

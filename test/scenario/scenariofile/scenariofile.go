@@ -106,6 +106,8 @@ type Options struct {
 	// TerminateFirst is "terminate-first: true": drifted and unhealthy nodes are terminated before their replacements launch, where there is
 	// no capacity for both.
 	TerminateFirst bool
+	// DeletionCostManagement is "deletion-cost-management: true".
+	DeletionCostManagement bool
 	// Reservations are those of the cloud: "reservation: cr-a c-4x-amd64-linux test-zone-a 0", in one line each, has the ID, the instance type,
 	// the zone and how many instances are left; "unavailable" after that makes it so.
 	Reservations []Reservation
@@ -295,6 +297,8 @@ func (o *Options) set(key, value string) (err error) {
 		o.NodeRepair, o.UnlimitedRepair = true, value == "unlimited"
 	case "terminate-first":
 		o.TerminateFirst, err = strconv.ParseBool(value)
+	case "deletion-cost-management":
+		o.DeletionCostManagement, err = strconv.ParseBool(value)
 	case "reservation":
 		var r Reservation
 		r, err = parseReservation(value)
@@ -314,7 +318,7 @@ func (o *Options) set(key, value string) (err error) {
 			return fmt.Errorf("%q: want a version such as 1.36", value)
 		}
 	default:
-		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, compare-tolerations, now, run, consolidate-after-scope, spot-to-spot, node-repair, terminate-first, reservation, replacements, only, kubernetes")
+		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, compare-tolerations, now, run, consolidate-after-scope, spot-to-spot, node-repair, terminate-first, deletion-cost-management, reservation, replacements, only, kubernetes")
 	}
 	return err
 }

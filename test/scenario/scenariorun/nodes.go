@@ -64,8 +64,9 @@ type Pod struct {
 	App string
 	// CPU and Memory are requests.
 	CPU, Memory string
-	// DoNotDisrupt is the value of the annotation karpenter.sh/do-not-disrupt, DeletionCost that of the deletion cost.
-	DoNotDisrupt, DeletionCost string
+	// DoNotDisrupt is the value of the annotation karpenter.sh/do-not-disrupt, DisruptionCost that of karpenter.sh/disruption-cost, DeletionCost
+	// that of the deletion cost.
+	DoNotDisrupt, DisruptionCost, DeletionCost string
 	// Daemon is set for pods of a DaemonSet.
 	Daemon bool
 	// Zone is the zone that the pod selects; empty for any.
@@ -78,7 +79,7 @@ type Pod struct {
 
 // ParseNodes reads a nodes file: one node a line, "name type=c-2x-amd64-linux pool=default zone=test-zone-a capacity=spot reservation=cr-a
 // quiet=10m drifted=1h grace=1h do-not-disrupt do-not-repair not-ready not-initialized unhealthy=KWOKUnhealthy/10m gone", and below it its pods, indented, "name cpu=100m
-// memory=64Mi app=web zone=test-zone-a near=db deletion-cost=-1 do-not-disrupt=true daemon". Only names are mandatory.
+// memory=64Mi app=web zone=test-zone-a near=db disruption-cost=5 deletion-cost=-1 do-not-disrupt=true daemon". Only names are mandatory.
 func ParseNodes(text string) ([]Node, error) {
 	var out []Node
 	for line := range strings.Lines(text) {
@@ -179,6 +180,8 @@ func (p *Pod) set(word string) error {
 		p.Near = value
 	case "preferred-anti":
 		p.PreferredAnti = value
+	case "disruption-cost":
+		p.DisruptionCost = value
 	case "deletion-cost":
 		p.DeletionCost = value
 		if _, err := strconv.Atoi(value); err != nil {
@@ -345,6 +348,9 @@ func (p Pod) Object(now time.Time) *corev1.Pod {
 	}
 	if p.DoNotDisrupt != "" {
 		pod.Annotations[v1.DoNotDisruptAnnotationKey] = p.DoNotDisrupt
+	}
+	if p.DisruptionCost != "" {
+		pod.Annotations[v1.DisruptionCostAnnotationKey] = p.DisruptionCost
 	}
 	if p.DeletionCost != "" {
 		pod.Annotations[corev1.PodDeletionCost] = p.DeletionCost
