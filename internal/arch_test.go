@@ -116,6 +116,7 @@ cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
 cloud/azure/size, cloud/azure/naming, cloud/azure/gpu <
 cloud/azure/zone, cloud/azure/unavailableofferings, cloud/azure/family, cloud/azure/resourcetags < API
 cloud/azure/sku < cloud/azure/gpu, cloud/azure/size, cloud/azure/zone
+cloud/azure/instancetype < API, cloud, cloud/azure/gpu, cloud/azure/sku, cloud/azure/zone
 cloud/azure/image < API, cloud, cloud/azure/family
 cloud/azure/drift < API, cloud, cloud/azure/image
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
