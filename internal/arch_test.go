@@ -113,7 +113,7 @@ cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/se
 cloud/aws/awstest/ebs < API, cloud/aws/awstest
 cloud/aws/awstest/firstboot <
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
-cloud/azure/size, cloud/azure/naming, cloud/azure/gpu <
+cloud/azure/size, cloud/azure/naming, cloud/azure/gpu, cloud/azure/price <
 cloud/azure/zone, cloud/azure/unavailableofferings, cloud/azure/family, cloud/azure/resourcetags < API
 cloud/azure/sku < cloud/azure/gpu, cloud/azure/size, cloud/azure/zone
 cloud/azure/instancetype < API, cloud, cloud/azure/gpu, cloud/azure/sku, cloud/azure/zone

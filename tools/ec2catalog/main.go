@@ -1,5 +1,5 @@
 // Command ec2catalog writes the instance catalogues of real EC2 regions that the kwok cloud embeds, and the tables of network
-// limits, of prices and of hardware that the provider for AWS embeds.
+// limits, of prices and of hardware that the provider for AWS embeds. The data set also has the prices of Azure.
 //
 // The source is a public data set that is published as a Go module and carries prices, spot prices, zones and network
 // limits of every type in every region, about 130 MB in all. This command condenses it to one small file a region, one
@@ -9,6 +9,7 @@
 //	go run . -limits ../../cloud/aws/instancetype/limits.txt
 //	go run . -prices ../../cloud/aws/price/table.txt
 //	go run . -hardware ../../cloud/aws/offline/hardware.txt
+//	go run . -azure-prices ../../cloud/azure/price/table.txt
 //
 // The prices are those of the day the data set was taken. Use the catalogues to simulate, not to budget.
 package main
@@ -25,8 +26,9 @@ func main() {
 	limits := flag.String("limits", "", "file to write the network limits of all types to, instead of catalogues")
 	prices := flag.String("prices", "", "file to write the prices of all types in all regions to, instead of catalogues")
 	hardware := flag.String("hardware", "", "file to write the hardware of all types to, instead of catalogues")
+	azurePrices := flag.String("azure-prices", "", "file to write the prices of all sizes of Azure in all locations to, instead of catalogues")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: ec2catalog [-out folder] region... | -limits file | -prices file | -hardware file")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: ec2catalog [-out folder] region... | -limits file | -prices file | -hardware file | -azure-prices file")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -42,6 +44,9 @@ func main() {
 	}
 	if *hardware != "" {
 		jobs = append(jobs, func() error { return writeHardware(*hardware) })
+	}
+	if *azurePrices != "" {
+		jobs = append(jobs, func() error { return writeAzurePrices(*azurePrices) })
 	}
 	if len(jobs) != 1 {
 		flag.Usage()

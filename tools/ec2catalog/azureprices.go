@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// azureInstance is what we use of one entry of the data set of Azure.
+type azureInstance struct {
+	Type string `json:"instance_type"`
+	// Name is the name of the size with blanks instead of underscores, with or without the tier: "Standard D4s v3", "D2as v6".
+	Name    string `json:"pretty_name_azure"`
+	Pricing map[string]struct {
+		Linux *struct {
+			OnDemand float64 `json:"ondemand"`
+		} `json:"linux"`
+	} `json:"pricing"`
+}
+
+// azureLocations are the names that Azure has for the locations of the data set.
+var azureLocations = map[string]string{
+	"asia-pacific-east": "eastasia", "asia-pacific-southeast": "southeastasia", "australia-central": "australiacentral", "australia-central-2": "australiacentral2",
+	"australia-east": "australiaeast", "australia-southeast": "australiasoutheast", "brazil-south": "brazilsouth", "brazil-southeast": "brazilsoutheast",
+	"canada-central": "canadacentral", "canada-east": "canadaeast", "central-india": "centralindia", "europe-north": "northeurope", "europe-west": "westeurope",
+	"france-central": "francecentral", "france-south": "francesouth", "germany-north": "germanynorth", "germany-west-central": "germanywestcentral",
+	"japan-east": "japaneast", "japan-west": "japanwest", "korea-central": "koreacentral", "korea-south": "koreasouth", "norway-east": "norwayeast",
+	"norway-west": "norwaywest", "qatar-central": "qatarcentral", "south-africa-north": "southafricanorth", "south-africa-west": "southafricawest",
+	"south-india": "southindia", "sweden-central": "swedencentral", "sweden-south": "swedensouth", "switzerland-north": "switzerlandnorth",
+	"switzerland-west": "switzerlandwest", "uae-central": "uaecentral", "uae-north": "uaenorth", "united-kingdom-south": "uksouth", "united-kingdom-west": "ukwest",
+	"us-central": "centralus", "us-east": "eastus", "us-east-2": "eastus2", "us-north-central": "northcentralus", "us-south-central": "southcentralus",
+	"us-west": "westus", "us-west-2": "westus2", "us-west-3": "westus3", "us-west-central": "westcentralus", "usgov-arizona": "usgovarizona",
+	"usgov-texas": "usgovtexas", "usgov-virginia": "usgovvirginia", "west-india": "westindia",
+}
+
+// writeAzurePrices writes the on-demand prices of all sizes of Azure in all locations.
+func writeAzurePrices(path string) error {
+	src, err := openSource()
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(filepath.Join(src.dir, "data", "azure-instances.json"))
+	if err != nil {
+		return fmt.Errorf("reading the data set: %w", err)
+	}
+	var instances []azureInstance
+	if err := json.Unmarshal(data, &instances); err != nil {
+		return fmt.Errorf("decoding the data set: %w", err)
+	}
+	table, err := encodeAzurePrices(src, instances)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, table, 0o644)
+}
+
+// azureName is the name of a size without its tier; empty for sizes that are not used for nodes: those of another tier, and those with
+// disabled vCPUs, several of which share one entry of the data set.
+func azureName(in azureInstance) string {
+	name := strings.TrimPrefix(in.Name, "Standard ")
+	if strings.HasPrefix(name, "Basic ") || strings.Contains(name, "-") || strings.Contains(name, ",") {
+		return ""
+	}
+	return strings.ReplaceAll(name, " ", "_")
+}
+
+// encodeAzurePrices writes a header with the origin of the data, the locations, then one size per line, sorted by name: for each location
+// a price, or nothing if the size is not offered.
+func encodeAzurePrices(src source, instances []azureInstance) ([]byte, error) {
+	prices := map[string]map[string]float64{} // by name, by location
+	for _, in := range instances {
+		name := azureName(in)
+		if name == "" {
+			continue
+		}
+		of := map[string]float64{}
+		for region, p := range in.Pricing {
+			location, ok := azureLocations[region]
+			if !ok {
+				return nil, fmt.Errorf("size %q has a price in %q, which is no known location", name, region)
+			}
+			if p.Linux != nil && p.Linux.OnDemand > 0 {
+				of[location] = p.Linux.OnDemand
+			}
+		}
+		if len(of) == 0 {
+			continue
+		}
+		if prices[name] != nil {
+			return nil, fmt.Errorf("size %q appears twice", name)
+		}
+		prices[name] = of
+	}
+	if len(prices) == 0 {
+		return nil, fmt.Errorf("no size has a price")
+	}
+	locations := slices.Sorted(maps.Values(azureLocations))
+	var b bytes.Buffer
+	b.WriteString("# Written by tools/ec2catalog -azure-prices. DO NOT EDIT.\n# On-demand prices of Linux in USD an hour; nothing between two commas where a size is not offered.\n")
+	fmt.Fprintf(&b, "source,%s %s\ndate,%s\nlocations,%s\n", src.path, src.version, src.date, strings.Join(locations, ","))
+	for _, name := range slices.Sorted(maps.Keys(prices)) {
+		cells := []string{name}
+		for _, location := range locations {
+			cell := ""
+			if price := prices[name][location]; price > 0 {
+				cell = strconv.FormatFloat(price, 'f', -1, 64)
+			}
+			cells = append(cells, cell)
+		}
+		b.WriteString(strings.TrimRight(strings.Join(cells, ","), ",") + "\n")
+	}
+	return b.Bytes(), nil
+}
