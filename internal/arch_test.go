@@ -117,6 +117,7 @@ cloud/azure/size, cloud/azure/naming, cloud/azure/gpu, cloud/azure/price <
 cloud/azure/zone, cloud/azure/unavailableofferings, cloud/azure/family, cloud/azure/resourcetags < API
 cloud/azure/sku < cloud/azure/gpu, cloud/azure/size, cloud/azure/zone
 cloud/azure/instancetype < API, cloud, cloud/azure/gpu, cloud/azure/sku, cloud/azure/zone
+cloud/azure/retail < cloud/azure/price
 cloud/azure/image < API, cloud, cloud/azure/family
 cloud/azure/drift < API, cloud, cloud/azure/image
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
