@@ -118,6 +118,7 @@ cloud/azure/zone, cloud/azure/unavailableofferings, cloud/azure/family, cloud/az
 cloud/azure/sku < cloud/azure/gpu, cloud/azure/size, cloud/azure/zone
 cloud/azure/instancetype < API, cloud, cloud/azure/gpu, cloud/azure/sku, cloud/azure/zone
 cloud/azure/retail < cloud/azure/price
+cloud/azure/inventory < cloud/azure/price, cloud/azure/sku, internal/observe, internal/observe/logfield
 cloud/azure/image < API, cloud, cloud/azure/family
 cloud/azure/drift < API, cloud, cloud/azure/image
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
