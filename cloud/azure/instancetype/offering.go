@@ -70,7 +70,7 @@ func (in *Input) price(capacityType string) float64 {
 	return price
 }
 
-// available reports whether an offering can be launched. Spot instances have a quota of their own, which only launches show.
+// available reports whether an offering can be launched. Spot instances have a separate quota, which only launches show.
 func (in *Input) available(capacityType, zone string) bool {
 	if in.Market.Unavailable != nil && in.Market.Unavailable(capacityType, zone) {
 		return false
