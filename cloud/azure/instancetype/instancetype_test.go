@@ -100,12 +100,16 @@ func TestLabelsOfOtherTypes(t *testing.T) {
 			in.SKU.GPU, _ = gpu.Of("Standard_NC16as_T4_v3")
 			in.SKU.GPUs, in.SKU.Size = 1, size.Size{Family: "N", Subfamily: "C", Features: "as", Accelerator: "T4", Version: "3"}
 		}, map[string]string{label.SKUGPUCount: "1", label.SKUGPUName: "T4", label.SKUGPUManufacturer: "nvidia", label.SKUSeries: "NCas_v3"}},
-		{"no version and no local disk", func(in *instancetype.Input) { in.SKU.Size.Version, in.SKU.Disk = "", sku.EphemeralDisk{} },
-			map[string]string{label.SKUVersion: "1", label.SKUEphemeralOSDiskMax: "-"}},
-		{"no features", func(in *instancetype.Input) {
-			in.SKU.PremiumStorage, in.SKU.AcceleratedNetworking, in.SKU.UltraSSD = false, false, false
+		{
+			"no version and no local disk", func(in *instancetype.Input) { in.SKU.Size.Version, in.SKU.Disk = "", sku.EphemeralDisk{} },
+			map[string]string{label.SKUVersion: "1", label.SKUEphemeralOSDiskMax: "-"},
 		},
-			map[string]string{label.SKUPremiumStorage: "false", label.SKUAcceleratedNetwork: "false", label.SKUUltraSSD: "false"}},
+		{
+			"no features", func(in *instancetype.Input) {
+				in.SKU.PremiumStorage, in.SKU.AcceleratedNetworking, in.SKU.UltraSSD = false, false, false
+			},
+			map[string]string{label.SKUPremiumStorage: "false", label.SKUAcceleratedNetwork: "false", label.SKUUltraSSD: "false"},
+		},
 		{"FIPS", func(in *instancetype.Input) { in.Class.FIPS = true }, map[string]string{label.AKSFIPSEnabled: "true"}},
 		{"Azure Linux", func(in *instancetype.Input) { in.Class.ImageFamily = "AzureLinux" }, map[string]string{label.AKSOSSKU: "AzureLinux"}},
 		{"a release of Ubuntu", func(in *instancetype.Input) { in.Class.ImageFamily = "Ubuntu2404" }, map[string]string{label.AKSOSSKU: "Ubuntu"}},

@@ -81,8 +81,11 @@ func TestUnavailableOfferings(t *testing.T) {
 		{"everything", instancetype.Market{}, []string{"on-demand 0", "on-demand southcentralus-1", "spot 0", "spot southcentralus-1"}},
 		{"no quota", instancetype.Market{QuotaExceeded: true}, []string{"spot 0", "spot southcentralus-1"}},
 		{"a zone", instancetype.Market{Unavailable: func(_, zone string) bool { return zone == "southcentralus-1" }}, []string{"on-demand 0", "spot 0"}},
-		{"a capacity type in a zone", instancetype.Market{Unavailable: func(capacityType, zone string) bool { return capacityType == "spot" && zone == "0" }},
-			[]string{"on-demand 0", "on-demand southcentralus-1", "spot southcentralus-1"}},
+		{
+			"a capacity type in a zone",
+			instancetype.Market{Unavailable: func(capacityType, zone string) bool { return capacityType == "spot" && zone == "0" }},
+			[]string{"on-demand 0", "on-demand southcentralus-1", "spot southcentralus-1"},
+		},
 	} {
 		in := input()
 		in.SKU.Zones, in.Market = in.SKU.Zones[:1], test.market

@@ -160,8 +160,10 @@ func TestZones(t *testing.T) {
 		{"all zones restricted", func(r *sku.Report) {
 			r.Restrictions = []sku.Restriction{restricted(here, "1", "2"), restricted([]string{"eastus", "South Central US"}, "3")}
 		}, []sku.Zone{}},
-		{"zones of another location restricted", func(r *sku.Report) { r.Restrictions = []sku.Restriction{restricted([]string{"eastus"}, "1", "2", "3")} },
-			[]sku.Zone{{Name: "southcentralus-1"}, {Name: "southcentralus-2"}, {Name: "southcentralus-3"}}},
+		{
+			"zones of another location restricted", func(r *sku.Report) { r.Restrictions = []sku.Restriction{restricted([]string{"eastus"}, "1", "2", "3")} },
+			[]sku.Zone{{Name: "southcentralus-1"}, {Name: "southcentralus-2"}, {Name: "southcentralus-3"}},
+		},
 		{"no zones", func(r *sku.Report) { r.Locations = []sku.Location{{Name: location}} }, []sku.Zone{}},
 		{"no location", func(r *sku.Report) { r.Locations = nil }, []sku.Zone{}},
 		{"another location", func(r *sku.Report) { r.Locations = []sku.Location{{Name: "eastus", Zones: []string{"1"}}} }, []sku.Zone{}},
