@@ -117,7 +117,7 @@ type parsed struct {
 }
 
 // tables parses the embedded tables once.
-var tables = sync.OnceValue(func() parsed {
+var tables = sync.OnceValue(func() parsed { //nolint:gochecknoglobals // a constant, but for its type
 	var out parsed
 	var err error
 	if out.sizes, err = parseSizes(sizesText); err == nil {

@@ -93,7 +93,7 @@ func (c *Client) page(ctx context.Context, link string) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	response, err := c.pipeline.Do(request)
+	response, err := c.pipeline.Do(request) //nolint:bodyclose // Drain closes it
 	if err != nil {
 		return page{}, err
 	}
