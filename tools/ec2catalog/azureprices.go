@@ -24,19 +24,21 @@ type azureInstance struct {
 	} `json:"pricing"`
 }
 
-// azureLocations are the names that Azure has for the locations of the data set.
-var azureLocations = map[string]string{
-	"asia-pacific-east": "eastasia", "asia-pacific-southeast": "southeastasia", "australia-central": "australiacentral", "australia-central-2": "australiacentral2",
-	"australia-east": "australiaeast", "australia-southeast": "australiasoutheast", "brazil-south": "brazilsouth", "brazil-southeast": "brazilsoutheast",
-	"canada-central": "canadacentral", "canada-east": "canadaeast", "central-india": "centralindia", "europe-north": "northeurope", "europe-west": "westeurope",
-	"france-central": "francecentral", "france-south": "francesouth", "germany-north": "germanynorth", "germany-west-central": "germanywestcentral",
-	"japan-east": "japaneast", "japan-west": "japanwest", "korea-central": "koreacentral", "korea-south": "koreasouth", "norway-east": "norwayeast",
-	"norway-west": "norwaywest", "qatar-central": "qatarcentral", "south-africa-north": "southafricanorth", "south-africa-west": "southafricawest",
-	"south-india": "southindia", "sweden-central": "swedencentral", "sweden-south": "swedensouth", "switzerland-north": "switzerlandnorth",
-	"switzerland-west": "switzerlandwest", "uae-central": "uaecentral", "uae-north": "uaenorth", "united-kingdom-south": "uksouth", "united-kingdom-west": "ukwest",
-	"us-central": "centralus", "us-east": "eastus", "us-east-2": "eastus2", "us-north-central": "northcentralus", "us-south-central": "southcentralus",
-	"us-west": "westus", "us-west-2": "westus2", "us-west-3": "westus3", "us-west-central": "westcentralus", "usgov-arizona": "usgovarizona",
-	"usgov-texas": "usgovtexas", "usgov-virginia": "usgovvirginia", "west-india": "westindia",
+// azureLocations returns the names that Azure has for the locations of the data set.
+func azureLocations() map[string]string {
+	return map[string]string{
+		"asia-pacific-east": "eastasia", "asia-pacific-southeast": "southeastasia", "australia-central": "australiacentral", "australia-central-2": "australiacentral2",
+		"australia-east": "australiaeast", "australia-southeast": "australiasoutheast", "brazil-south": "brazilsouth", "brazil-southeast": "brazilsoutheast",
+		"canada-central": "canadacentral", "canada-east": "canadaeast", "central-india": "centralindia", "europe-north": "northeurope", "europe-west": "westeurope",
+		"france-central": "francecentral", "france-south": "francesouth", "germany-north": "germanynorth", "germany-west-central": "germanywestcentral",
+		"japan-east": "japaneast", "japan-west": "japanwest", "korea-central": "koreacentral", "korea-south": "koreasouth", "norway-east": "norwayeast",
+		"norway-west": "norwaywest", "qatar-central": "qatarcentral", "south-africa-north": "southafricanorth", "south-africa-west": "southafricawest",
+		"south-india": "southindia", "sweden-central": "swedencentral", "sweden-south": "swedensouth", "switzerland-north": "switzerlandnorth",
+		"switzerland-west": "switzerlandwest", "uae-central": "uaecentral", "uae-north": "uaenorth", "united-kingdom-south": "uksouth", "united-kingdom-west": "ukwest",
+		"us-central": "centralus", "us-east": "eastus", "us-east-2": "eastus2", "us-north-central": "northcentralus", "us-south-central": "southcentralus",
+		"us-west": "westus", "us-west-2": "westus2", "us-west-3": "westus3", "us-west-central": "westcentralus", "usgov-arizona": "usgovarizona",
+		"usgov-texas": "usgovtexas", "usgov-virginia": "usgovvirginia", "west-india": "westindia",
+	}
 }
 
 // writeAzurePrices writes the on-demand prices of all sizes of Azure in all locations.
@@ -73,6 +75,7 @@ func azureName(in azureInstance) string {
 // encodeAzurePrices writes a header with the origin of the data, the locations, then one size per line, sorted by name: for each location
 // a price, or nothing if the size is not offered.
 func encodeAzurePrices(src source, instances []azureInstance) ([]byte, error) {
+	names := azureLocations()
 	prices := map[string]map[string]float64{} // by name, by location
 	for _, in := range instances {
 		name := azureName(in)
@@ -81,7 +84,7 @@ func encodeAzurePrices(src source, instances []azureInstance) ([]byte, error) {
 		}
 		of := map[string]float64{}
 		for region, p := range in.Pricing {
-			location, ok := azureLocations[region]
+			location, ok := names[region]
 			if !ok {
 				return nil, fmt.Errorf("size %q has a price in %q, which is no known location", name, region)
 			}
@@ -100,7 +103,7 @@ func encodeAzurePrices(src source, instances []azureInstance) ([]byte, error) {
 	if len(prices) == 0 {
 		return nil, fmt.Errorf("no size has a price")
 	}
-	locations := slices.Sorted(maps.Values(azureLocations))
+	locations := slices.Sorted(maps.Values(names))
 	var b bytes.Buffer
 	b.WriteString("# Written by tools/ec2catalog -azure-prices. DO NOT EDIT.\n# On-demand prices of Linux in USD an hour; nothing between two commas where a size is not offered.\n")
 	fmt.Fprintf(&b, "source,%s %s\ndate,%s\nlocations,%s\n", src.path, src.version, src.date, strings.Join(locations, ","))
