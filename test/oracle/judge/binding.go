@@ -43,6 +43,8 @@ type launch struct {
 	names map[string]string
 	// anywhere lets pods run on other nodes, too, where they cannot run on those of the plan.
 	anywhere bool
+	// closed are nodes that take no other pods than those of the plan.
+	closed map[string]bool
 }
 
 // bindings launches the plan and binds its pods, several times. It leaves the last launch in the scheduler and returns it.
@@ -293,9 +295,11 @@ func (j *Judge) bindAsPlanned(list []arrival) (left []arrival, whys []string, er
 
 // bindElsewhere binds one of the pods to any node, and moves it to the front of the list. It reports whether there was one.
 func (j *Judge) bindElsewhere(l launch, list []arrival) (bool, error) {
-	names := make([]string, len(l.nodes))
-	for i, node := range l.nodes {
-		names[i] = node.Name
+	var names []string
+	for _, node := range l.nodes {
+		if !l.closed[node.Name] {
+			names = append(names, node.Name)
+		}
 	}
 	for at, a := range list {
 		if found := slices.Index(j.scheduler.Refusals(a.pod, names), ""); found >= 0 {

@@ -20,13 +20,10 @@ import (
 // pods that another one moves. It leaves the last try in the scheduler and returns it.
 func (j *Judge) moves(q *question, decisions []decision) (launch, *Failure) {
 	random := q.random()
-	removed := map[string]bool{}
+	removed := candidatesOf(decisions)
 	var claims []*v1.NodeClaim
 	var candidates [][]check.Candidate
 	for _, d := range decisions {
-		for _, c := range d.Candidates {
-			removed[c.Node.NodeName] = true
-		}
 		for _, claim := range d.claims {
 			claims, candidates = append(claims, claim), append(candidates, q.launchable(claim))
 		}
@@ -73,16 +70,14 @@ func (l *launch) open(claim *v1.NodeClaim, node *corev1.Node) {
 		claim.Labels[v1.NodePoolLabelKey], node.Labels[corev1.LabelTopologyZone])
 }
 
-// inTurn carries out one command after the other. It leaves the result in the scheduler and returns it.
+// inTurn carries out one command after the other. The nodes of later commands take no pods anymore: all commands are decided before the
+// first is carried out. It leaves the result in the scheduler and returns it.
 func (j *Judge) inTurn(q *question, decisions []decision, candidates [][]check.Candidate, random *rand.Rand) (launch, *Failure) {
 	bound, opened := q.bound, 0
 	defer func() { q.bound = bound }()
-	l := launch{nodes: q.nodes, names: map[string]string{}, anywhere: true}
+	l := launch{nodes: q.nodes, names: map[string]string{}, anywhere: true, closed: candidatesOf(decisions)}
 	for _, d := range decisions {
-		gone := map[string]bool{}
-		for _, c := range d.Candidates {
-			gone[c.Node.NodeName] = true
-		}
+		gone := candidatesOf([]decision{d})
 		l.nodes = drained(l.nodes, gone, q.forced([]decision{d}))
 		for _, claim := range d.claims {
 			list := candidates[opened]
@@ -100,6 +95,17 @@ func (j *Judge) inTurn(q *question, decisions []decision, candidates [][]check.C
 		q.bound = j.scheduler.Pods()
 	}
 	return l, nil
+}
+
+// candidatesOf are the names of the nodes that commands remove.
+func candidatesOf(decisions []decision) map[string]bool {
+	out := map[string]bool{}
+	for _, d := range decisions {
+		for _, c := range d.Candidates {
+			out[c.Node.NodeName] = true
+		}
+	}
+	return out
 }
 
 func newName(round, i int) string { return fmt.Sprintf("new-%d-%d", round, i+1) }

@@ -144,8 +144,8 @@ func (q *question) options(pod *corev1.Pod) []option {
 		}
 		for _, key := range slices.Sorted(maps.Keys(groups)) {
 			list := groups[key]
-			if !q.Problem.BestEffort && tooFew(pool, list) {
-				continue
+			if !q.Problem.BestEffort {
+				list = enough(pod, pool, list)
 			}
 			for i := 0; i < len(list); i += max(1, len(list)/perGroup) {
 				out = append(out, option{
@@ -215,6 +215,29 @@ func limited(list corev1.ResourceList, limits v1.Limits) corev1.ResourceList {
 		out[name] = list[name]
 	}
 	return out
+}
+
+// enough are the candidates that a NodeClaim with minValues of the pool may list for the pod. Requirements of a NodeClaim are a conjunction:
+// it follows one term of the pod's node affinity.
+func enough(pod *corev1.Pod, pool *v1.NodePool, list []check.Candidate) []check.Candidate {
+	affinity := pod.Spec.Affinity
+	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return unlessFew(pool, list)
+	}
+	var out []check.Candidate
+	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		of := pod.DeepCopy()
+		of.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms = []corev1.NodeSelectorTerm{term}
+		out = append(out, unlessFew(pool, slices.DeleteFunc(slices.Clone(list), func(c check.Candidate) bool { return !matches(of, c.Node) }))...)
+	}
+	return out
+}
+
+func unlessFew(pool *v1.NodePool, list []check.Candidate) []check.Candidate {
+	if tooFew(pool, list) {
+		return nil
+	}
+	return list
 }
 
 // tooFew reports whether candidates have fewer values than minValues of the pool. Values of instance types count, and no instance type has a

@@ -101,14 +101,18 @@ func (q *question) weight(pool string) int32 {
 	return 0
 }
 
-// holdsInAnyOrder reports whether kube-scheduler binds the pods of the plan in each of the orders that are tried.
+// holdsInAnyOrder reports whether kube-scheduler binds the pods of the plan in each of the orders that are tried, on the nodes by whose prices
+// plans are compared and on others.
 func (j *Judge) holdsInAnyOrder(q *question) bool {
 	random, candidates := q.random(), q.allLaunchable()
 	if slices.ContainsFunc(candidates, func(list []check.Candidate) bool { return len(list) == 0 }) {
 		return false
 	}
+	launched := []launch{q.launch(cheapest(candidates), "", random)}
 	for _, zone := range append(zonesOf(candidates), "") {
-		l := q.launch(candidates, zone, random)
+		launched = append(launched, q.launch(candidates, zone, random))
+	}
+	for _, l := range launched {
 		for range anyOrders {
 			random.Shuffle(len(l.arrivals), func(a, b int) { l.arrivals[a], l.arrivals[b] = l.arrivals[b], l.arrivals[a] })
 			if _, failure := j.bindInOrder(q, l, slices.Clone(l.arrivals)); failure != nil {
