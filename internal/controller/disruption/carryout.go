@@ -71,7 +71,7 @@ func (e *executor) carryOut(ctx context.Context, cmd command) {
 	}
 	e.reports.starting(cmd)
 	cmd = e.closeNodes(ctx, cmd)
-	if marked := len(cmd.plan.Candidates); marked == 0 || marked < len(planned) && cmd.plan.Launches() > 0 || ctx.Err() != nil {
+	if marked := len(cmd.plan.Candidates); marked == 0 || marked < len(planned) && (cmd.plan.Whole || cmd.plan.Launches() > 0) || ctx.Err() != nil {
 		e.backOff(planned)
 		return
 	}

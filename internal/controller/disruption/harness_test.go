@@ -116,6 +116,7 @@ func newHarnessIn(t *testing.T, c cloud.Cloud, translator *translate.Translator)
 	}
 	w.client = b.Build()
 	w.store = cluster.NewStore(c, translator)
+	w.store.PodGroups.Track()
 	w.feed = w.newFeed()
 	w.deps = Deps{
 		Shared: deps.Shared{
@@ -141,6 +142,7 @@ func (w *harness) newFeed() *cluster.Watcher {
 func (w *harness) restart() (stop func()) {
 	w.Helper()
 	w.store = cluster.NewStore(w.deps.Cloud, w.deps.Translator)
+	w.store.PodGroups.Track()
 	w.feed = w.newFeed()
 	w.deps.Store, w.deps.Feed = w.store, w.feed
 	stop = w.launch(w.feed.Start)

@@ -79,6 +79,8 @@ type Candidate struct {
 	TypeKnown bool
 	// SplitsGroup is set when the node has pods of a PodGroup that is disrupted as a whole, and other nodes have pods of it too.
 	SplitsGroup bool
+	// unit is the nodes that are joined to this one by such groups; nil where SplitsGroup is not set.
+	unit *unit
 	// InBackoff is set while the node is left alone because a command for it failed recently, InGroupBackoff while it is
 	// considered only by itself because a command for it and others was rejected.
 	InBackoff, InGroupBackoff bool
@@ -100,15 +102,22 @@ func (c Candidate) SavingsRatio() float64 { return c.Price / c.DisruptionCost }
 func Qualify(w QualifyInput) ([]Candidate, []Obstacle) {
 	var candidates []Candidate
 	var obstacles []Obstacle
-	spread := spreadGroups(w.Snapshot)
+	joined := units(w.Snapshot)
 	for _, n := range w.Snapshot.Nodes.Sorted() {
 		if code := w.disqualifies(n); code != "" {
-			obstacles = append(obstacles, Obstacle{Code: code, Node: n})
+			o := Obstacle{Code: code, Node: n}
+			if u := joined[n.ID]; u != nil {
+				u.excluded[n.ID] = o
+			}
+			obstacles = append(obstacles, o)
 			continue
 		}
 		c := newCandidate(n, w.Pools[n.Pool])
 		c.InBackoff, c.InGroupBackoff = w.Backoff[n.ClaimName], w.GroupBackoff[n.ClaimName]
-		c.SplitsGroup = splitsGroup(c.PodsToMove, spread)
+		if c.unit = joined[n.ID]; c.unit != nil {
+			c.SplitsGroup = true
+			c.unit.drifted = c.unit.drifted || n.Disruption.Drifted && !c.Pool.Static
+		}
 		candidates = append(candidates, c)
 	}
 	return candidates, obstacles

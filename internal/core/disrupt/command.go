@@ -32,6 +32,8 @@ type Command struct {
 	// Replacements are launched first. Static is set when one NodeClaim from the template of a static pool is.
 	Replacements []solve.NodeClaim
 	Static       bool
+	// Whole is set when either all nodes are disrupted or none, because PodGroups join them.
+	Whole bool
 	// Reboot is set when the node is rebooted in place: it is neither replaced nor deleted.
 	Reboot bool
 	// TerminateFirst is why the node is terminated although its pods, or its static pool, need another one, in the words of metrics; empty for

@@ -45,7 +45,7 @@ func decideDispensable(s Session, fit []Candidate) Decision {
 			d.skip(NotEmpty, c)
 			continue
 		}
-		s.take(&d, c, Command{Reason: Empty, Type: "empty", Candidates: []Candidate{c}, Placements: sim.placements(t)}, to)
+		s.take(&d, Command{Reason: Empty, Type: "empty", Candidates: []Candidate{c}, Placements: sim.placements(t)}, to)
 		kept = sim.Keep()
 	}
 	return d

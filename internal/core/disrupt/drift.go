@@ -12,11 +12,14 @@ import (
 // waits for the replacement of another. With Session.TerminateFirst, at most one node in each pass is terminated before its replacement
 // launches, because this needs the instance of a capacity reservation that the node holds.
 //
+// Nodes that are joined by PodGroups which are disrupted as a whole have one command, which also takes those that have not drifted, in the
+// place of the first one that has.
+//
 // Source: disruption specification, drift.
 func drift() Method {
 	return Method{
 		Name: "drift", Reason: Drifted, Class: Eventual, Simulates: ForReplacement, Search: InOrder, Timeout: searchTimeout,
-		ReportsEvaluation: true, Filter: filterDrift, Decide: decideDrift,
+		ReportsEvaluation: true, movesUnits: true, Filter: filterDrift, Decide: decideDrift,
 	}
 }
 
@@ -24,12 +27,10 @@ func filterDrift(c Candidate) Code {
 	switch {
 	case c.Pool.Static:
 		return Static
-	case !c.Node.Disruption.Drifted:
+	case !c.Node.Disruption.Drifted && (c.unit == nil || !c.unit.drifted):
 		return NotDrifted
 	case c.InBackoff:
 		return NodeInBackoff
-	case c.SplitsGroup:
-		return SplitsPodGroup
 	}
 	return ""
 }
@@ -48,33 +49,40 @@ func byDrift(list []Candidate) []Candidate {
 func decideDrift(s Session, fit []Candidate) Decision {
 	var d Decision
 	sim, kept, to := s.Simulators[0], true, s.destinations()
+	done := map[*unit]bool{}
 	for _, c := range byDrift(fit) {
-		if code := s.skipCode(c, to); code != "" {
+		if c.unit != nil && (done[c.unit] || !c.Node.Disruption.Drifted) {
+			continue
+		}
+		set := c.Together(fit)
+		if c.unit != nil {
+			done[c.unit] = true
+		}
+		if o := s.obstacleTo(set, to); o != nil {
 			d.Incomplete = true
-			d.skip(code, c)
+			d.skipSet(*o, set)
 			continue
 		}
 		if d.TimedOut = d.TimedOut || s.Expired(); d.TimedOut || !kept {
-			d.skip(NotReached, c)
+			d.skipAll(NotReached, set)
 			continue
 		}
-		t := sim.Simulate([]Candidate{c})
+		t := sim.Simulate(set)
 		if len(t.Failed) > 0 {
 			if command, ok := s.terminatesFirst(Drifted, c, d.Commands); ok {
-				s.take(&d, c, command, to)
+				s.take(&d, command, to)
 				kept = false // the simulation without the node would count on places that exist only once it is gone
 				continue
 			}
-			d.Obstacles = append(d.Obstacles, Obstacle{Code: NoPlaceToDrift, Node: c.Node, Detail: describeUnplaced(t.Failed)})
+			d.skipSet(Obstacle{Code: NoPlaceToDrift, Detail: describeUnplaced(t.Failed)}, set)
 			continue
 		}
 		if o := sim.poolInBackoff(t.Plan.NodeClaims); o != nil {
-			o.Node = c.Node
-			d.Obstacles = append(d.Obstacles, *o)
+			d.skipSet(*o, set)
 			continue
 		}
-		s.take(&d, c, Command{
-			Reason: Drifted, Candidates: []Candidate{c}, Replacements: sim.replacements(t), Placements: sim.placements(t),
+		s.take(&d, Command{
+			Reason: Drifted, Candidates: set, Whole: c.unit != nil, Replacements: sim.replacements(t), Placements: sim.placements(t),
 		}, to)
 		kept = sim.Keep()
 	}

@@ -96,6 +96,8 @@ type Method struct {
 	Memoized bool
 	// ReportsEvaluation is set for the method whose candidates and durations the metrics of its Reason and Type show.
 	ReportsEvaluation bool
+	// movesUnits is set when nodes that are joined by PodGroups are disrupted by one command; other methods leave them alone.
+	movesUnits bool
 	// Filter is why the method does not take a candidate, regardless of its pods; empty when it takes it.
 	Filter func(Candidate) Code
 	// Admit returns the candidates to simulate, in their order, and the obstacles of the others; nil to simulate all.
@@ -133,15 +135,15 @@ func (m Method) Repairs() bool { return m.Class == repairing }
 
 // FilterNodes keeps the candidates that the method takes, and returns the obstacles of the others.
 func (m Method) FilterNodes(candidates []Candidate) ([]Candidate, []Obstacle) {
-	return partition(candidates, func(c Candidate) (Obstacle, bool) {
+	return m.wholeUnits(partition(candidates, func(c Candidate) (Obstacle, bool) {
 		code := m.Filter(c)
 		return Obstacle{Code: code, Node: c.Node, Pool: c.Node.Pool}, code == ""
-	})
+	}))
 }
 
 // FilterPods keeps the candidates whose pods may be evicted. blocks are the obstacles of pods, by node ID.
 func (m Method) FilterPods(candidates []Candidate, blocks map[string]Obstacle) ([]Candidate, []Obstacle) {
-	return partition(candidates, func(c Candidate) (Obstacle, bool) {
+	return m.wholeUnits(partition(candidates, func(c Candidate) (Obstacle, bool) {
 		o, blocked := blocks[c.Node.ID]
 		limited := c.Node.Disruption.GracePeriod != nil
 		switch {
@@ -153,7 +155,7 @@ func (m Method) FilterPods(candidates []Candidate, blocks map[string]Obstacle) (
 			return Obstacle{Code: noGracePeriodForRepair, Node: c.Node}, limited || c.Repair.GracePeriod != nil
 		}
 		return o, limited
-	})
+	}))
 }
 
 func partition(candidates []Candidate, keep func(Candidate) (Obstacle, bool)) (kept []Candidate, obstacles []Obstacle) {

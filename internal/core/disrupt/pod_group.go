@@ -1,11 +1,85 @@
 package disrupt
 
-import "github.com/karpenter-anew/karpenter/internal/core/model"
+import (
+	"fmt"
+	"slices"
+	"strings"
 
-// spreadGroups are the groups whose pods are disrupted together or not at all and run on several nodes, by ID.
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// Problem: pods of a PodGroup that is disrupted as a whole have to leave their nodes together, and a node may have pods of several such groups.
+// Approach: union-find joins nodes that have pods of the same group to units. A method that moves units keeps the candidates of a unit only if
+// it keeps all of them, and disrupts them by one command, or none. Invariant: such a command has all nodes of each unit that it touches.
+// Cost: linear in the bound pods, almost.
 //
-// Source: specification of version 1.15, groups.
-func spreadGroups(snapshot *model.Snapshot) map[string]bool {
+// Source: specification of version 1.15, groups; union-find: Tarjan 1975, Efficiency of a good but not linear set union algorithm.
+
+// unit is several nodes that are disrupted together or not at all.
+type unit struct {
+	// nodes are sorted by ID; groups are the IDs of the groups that join them, sorted.
+	nodes  []*model.Node
+	groups []string
+	// drifted is set when a candidate of the unit has drifted; those of static pools do not count.
+	drifted bool
+	// excluded are the obstacles of nodes that are no candidates, by node ID.
+	excluded map[string]Obstacle
+}
+
+// String names the groups as messages do.
+func (u *unit) String() string {
+	if len(u.groups) == 1 {
+		return "PodGroup " + u.groups[0]
+	}
+	return "PodGroups " + strings.Join(u.groups, ", ")
+}
+
+// units are the units of several nodes, by the ID of each of their nodes.
+func units(snapshot *model.Snapshot) map[string]*unit {
+	together := groupsDisruptedTogether(snapshot)
+	if len(together) == 0 {
+		return nil
+	}
+	joined, first := disjointNodes{}, map[string]*model.Node{}
+	for _, n := range snapshot.Nodes.All() { // the order does not matter
+		for _, pod := range n.Pods {
+			if pod.Membership == nil || pod.Terminating || !together[pod.Membership.Group] {
+				continue
+			}
+			if group := pod.Membership.Group; first[group] == nil {
+				first[group] = n
+			}
+			joined.join(n, first[pod.Membership.Group])
+		}
+	}
+	byRoot := map[*model.Node]*unit{}
+	for n := range joined {
+		root := joined.root(n)
+		if byRoot[root] == nil {
+			byRoot[root] = &unit{excluded: map[string]Obstacle{}}
+		}
+		byRoot[root].nodes = append(byRoot[root].nodes, n)
+	}
+	for group, n := range first {
+		u := byRoot[joined.root(n)]
+		u.groups = append(u.groups, group)
+	}
+	out := map[string]*unit{}
+	for _, u := range byRoot {
+		if len(u.nodes) < 2 {
+			continue
+		}
+		slices.Sort(u.groups)
+		slices.SortFunc(u.nodes, func(a, b *model.Node) int { return strings.Compare(a.ID, b.ID) })
+		for _, n := range u.nodes {
+			out[n.ID] = u
+		}
+	}
+	return out
+}
+
+// groupsDisruptedTogether are the groups whose pods are disrupted together or not at all, by ID.
+func groupsDisruptedTogether(snapshot *model.Snapshot) map[string]bool {
 	if snapshot.PodGroups == nil || snapshot.PodGroups.Len() == 0 {
 		return nil
 	}
@@ -15,31 +89,87 @@ func spreadGroups(snapshot *model.Snapshot) map[string]bool {
 			together[id] = true
 		}
 	}
-	if len(together) == 0 {
-		return nil
-	}
-	on, spread := map[string]*model.Node{}, map[string]bool{}
-	for _, n := range snapshot.Nodes.All() { // the order does not matter
-		for _, pod := range n.Pods {
-			if pod.Membership == nil || pod.Terminating || !together[pod.Membership.Group] {
-				continue
-			}
-			group := pod.Membership.Group
-			if on[group] == nil {
-				on[group] = n
-			}
-			spread[group] = spread[group] || on[group] != n
-		}
-	}
-	return spread
+	return together
 }
 
-// splitsGroup reports whether some pod to move belongs to one of the groups.
-func splitsGroup(pods []*model.Pod, spread map[string]bool) bool {
-	for _, pod := range pods {
-		if pod.Membership != nil && spread[pod.Membership.Group] {
-			return true
+// disjointNodes are disjoint sets of nodes: a node points to another one of its set, the root of a set to itself.
+type disjointNodes map[*model.Node]*model.Node
+
+func (d disjointNodes) root(n *model.Node) *model.Node {
+	if d[n] == nil {
+		d[n] = n
+	}
+	for d[n] != n {
+		d[n] = d[d[n]] // path halving
+		n = d[n]
+	}
+	return n
+}
+
+func (d disjointNodes) join(a, b *model.Node) { d[d.root(a)] = d.root(b) }
+
+// Together returns those of the candidates that methods which replace nodes disrupt only together with c, c included.
+func (c Candidate) Together(candidates []Candidate) []Candidate {
+	if c.unit == nil {
+		return []Candidate{c}
+	}
+	return slices.DeleteFunc(slices.Clone(candidates), func(other Candidate) bool { return other.unit != c.unit })
+}
+
+// wholeUnits keeps the candidates of units of which all nodes are kept, and those of no unit. The others get the obstacle of a node of their
+// unit that is not kept; obstacles are those found so far.
+func (m Method) wholeUnits(kept []Candidate, obstacles []Obstacle) ([]Candidate, []Obstacle) {
+	if !m.movesUnits || !slices.ContainsFunc(kept, func(c Candidate) bool { return c.unit != nil }) {
+		return kept, obstacles
+	}
+	keeps, why := map[string]bool{}, map[string]Obstacle{}
+	for _, c := range kept {
+		keeps[c.Node.ID] = true
+	}
+	for _, o := range obstacles {
+		why[o.Node.ID] = o
+	}
+	whole, split := partition(kept, func(c Candidate) (Obstacle, bool) {
+		if c.unit == nil {
+			return Obstacle{}, true
+		}
+		i := slices.IndexFunc(c.unit.nodes, func(n *model.Node) bool { return !keeps[n.ID] })
+		if i < 0 {
+			return Obstacle{}, true
+		}
+		n := c.unit.nodes[i]
+		o, known := why[n.ID]
+		if !known {
+			o, known = c.unit.excluded[n.ID]
+		}
+		detail := "it is left alone"
+		if known {
+			detail = o.String()
+		}
+		return Obstacle{
+			Code: podGroupBlocked, Node: c.Node, Pod: o.Pod, PDBs: o.PDBs, Detail: fmt.Sprintf("%s also runs on node %s: %s", c.unit, n.Name, detail),
+		}, false
+	})
+	return whole, append(obstacles, split...)
+}
+
+// OverBudget is the obstacle that budgets do not allow all nodes of a unit at once; nil if they do. set is the unit, or one candidate of none.
+func (b Budgets) OverBudget(set []Candidate) *Obstacle {
+	need := map[string]int{}
+	for _, c := range set {
+		need[c.Node.Pool]++
+	}
+	for _, c := range set {
+		switch pool := c.Node.Pool; {
+		case b[pool] >= need[pool]:
+		case len(set) == 1:
+			return &Obstacle{Code: NodePoolBudgetExhausted, Node: c.Node}
+		default:
+			return &Obstacle{
+				Code: podGroupOverBudget, Node: c.Node, Pool: pool, Count: need[pool],
+				Detail: c.unit.String(),
+			}
 		}
 	}
-	return false
+	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// TestGroupsThatAreDisruptedAsAWhole: no method takes one of several nodes with pods of such a group. A node with all of its pods is a
-// candidate like any other, and so are those of groups whose pods are disrupted one by one.
+// TestGroupsThatAreDisruptedAsAWhole: consolidation, and drift of static pools, take none of several nodes with pods of such a group. A node
+// with all of its pods is a candidate like any other, and so are those of groups whose pods are disrupted one by one.
 func TestGroupsThatAreDisruptedAsAWhole(t *testing.T) {
 	t.Attr("covers", "N471")
 	holding := func(groups ...string) func(*model.Node) {
@@ -35,15 +35,13 @@ func TestGroupsThatAreDisruptedAsAWhole(t *testing.T) {
 	for i := range candidates {
 		candidates[i].TypeKnown = true
 	}
-	for name, filter := range map[string]func(Candidate) Code{"drift": filterDrift, "consolidation": filterConsolidation} {
-		got := map[string]Code{}
-		for _, c := range candidates {
-			got[c.Node.Name] = filter(c)
-		}
-		want := map[string]Code{"one": SplitsPodGroup, "two": SplitsPodGroup, "whole": "", "single": ""}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", name, diff)
-		}
+	got := map[string]Code{}
+	for _, c := range candidates {
+		got[c.Node.Name] = filterConsolidation(c)
+	}
+	want := map[string]Code{"one": SplitsPodGroup, "two": SplitsPodGroup, "whole": "", "single": ""}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("consolidation (-want +got)\n%s", diff)
 	}
 	if got := staticDrift().Filter(Candidate{Node: candidates[0].Node, Pool: Pool{Static: true}, SplitsGroup: true}); got != SplitsPodGroup {
 		t.Errorf("drift of a static pool: %q, want SplitsPodGroup", got)

@@ -73,9 +73,24 @@ func (s Session) skipCode(c Candidate, to destinations) Code {
 	return ""
 }
 
-// take adds a command for one candidate to the decision.
-func (s Session) take(d *Decision, c Candidate, command Command, to destinations) {
-	s.Budgets.Take(c.Node.Pool)
+// obstacleTo is why the candidates of a unit, or one of none, are not evaluated; nil when they are.
+func (s Session) obstacleTo(set []Candidate, to destinations) *Obstacle {
+	if o := s.Budgets.OverBudget(set); o != nil {
+		return o
+	}
+	for _, c := range set {
+		if to[c.Node.ID] {
+			return &Obstacle{Code: IsDestination, Node: c.Node}
+		}
+	}
+	return nil
+}
+
+// take adds a command to the decision.
+func (s Session) take(d *Decision, command Command, to destinations) {
+	for _, c := range command.Candidates {
+		s.Budgets.Take(c.Node.Pool)
+	}
 	to.add(command)
 	d.Commands = append(d.Commands, command)
 }
@@ -97,6 +112,14 @@ type Decision struct {
 // skip records why a candidate is not disrupted.
 func (d *Decision) skip(code Code, c Candidate) {
 	d.Obstacles = append(d.Obstacles, Obstacle{Code: code, Node: c.Node})
+}
+
+// skipSet records the same obstacle for all candidates of a set.
+func (d *Decision) skipSet(o Obstacle, set []Candidate) {
+	for _, c := range set {
+		o.Node = c.Node
+		d.Obstacles = append(d.Obstacles, o)
+	}
 }
 
 // skipAll records why candidates are not disrupted.

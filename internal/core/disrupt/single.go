@@ -61,7 +61,7 @@ func decideSingle(s Session, fit []Candidate) Decision {
 				d.skip(code, c)
 				continue
 			}
-			s.take(&d, c, v.command, to)
+			s.take(&d, v.command, to)
 		}
 		if len(v.scoring.Scores) > 0 {
 			d.Scored = append(d.Scored, ScoredCommand{v.command, v.scoring})

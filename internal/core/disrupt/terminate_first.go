@@ -95,11 +95,11 @@ func (st staging) holdersFirst(list []Candidate) []Candidate {
 }
 
 // terminatesFirst is the command that terminates a node before the NodeClaims exist that its pods need, because only the instance that the node
-// holds of its reservation is missing for these. It is false where nodes are not terminated first, or where more is missing. before are
+// holds of its reservation is missing for these. It is false where nodes are not terminated first, for units, or where more is missing. before are
 // the commands of the session: pods and capacity count as if they were carried out.
 func (s Session) terminatesFirst(reason Reason, c Candidate, before []Command) (Command, bool) {
 	id := c.Node.Labels[s.ReservationLabel]
-	if !s.TerminateFirst || s.ReservationLabel == "" || id == "" || c.Node.Labels[capacityTypeKey] != reserved {
+	if c.unit != nil || !s.TerminateFirst || s.ReservationLabel == "" || id == "" || c.Node.Labels[capacityTypeKey] != reserved {
 		return Command{}, false
 	}
 	input, available := s.Input.released(s.ReservationLabel, id)

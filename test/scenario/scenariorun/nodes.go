@@ -75,11 +75,13 @@ type Pod struct {
 	Near string
 	// PreferredAnti is the value of the label app of the pods whose nodes the pod prefers to avoid; empty for none.
 	PreferredAnti string
+	// Group is the name of the pod's PodGroup; empty for none.
+	Group string
 }
 
 // ParseNodes reads a nodes file: one node a line, "name type=c-2x-amd64-linux pool=default zone=test-zone-a capacity=spot reservation=cr-a
 // quiet=10m drifted=1h grace=1h do-not-disrupt do-not-repair not-ready not-initialized unhealthy=KWOKUnhealthy/10m gone", and below it its pods, indented, "name cpu=100m
-// memory=64Mi app=web zone=test-zone-a near=db disruption-cost=5 deletion-cost=-1 do-not-disrupt=true daemon". Only names are mandatory.
+// memory=64Mi app=web zone=test-zone-a near=db group=train disruption-cost=5 deletion-cost=-1 do-not-disrupt=true daemon". Only names are mandatory.
 func ParseNodes(text string) ([]Node, error) {
 	var out []Node
 	for line := range strings.Lines(text) {
@@ -180,6 +182,8 @@ func (p *Pod) set(word string) error {
 		p.Near = value
 	case "preferred-anti":
 		p.PreferredAnti = value
+	case "group":
+		p.Group = value
 	case "disruption-cost":
 		p.DisruptionCost = value
 	case "deletion-cost":
@@ -371,6 +375,9 @@ func (p Pod) Object(now time.Time) *corev1.Pod {
 				TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": p.PreferredAnti}},
 			}}},
 		}}
+	}
+	if p.Group != "" {
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &p.Group}
 	}
 	if p.Daemon {
 		yes := true
