@@ -112,26 +112,37 @@ func (s *analysis) decide(m disrupt.Method, fit []disrupt.Candidate, budgets dis
 	return m.Decide(session, fit)
 }
 
-// assess returns what a method would do with one candidate alone, budgets aside: a command, or an obstacle. wanted is set for
-// nodes that the reason applies to.
+// assess returns what a method would do with one candidate alone, or with those that it disrupts only together with it, budgets aside: a
+// command, or an obstacle. wanted is set for nodes that the reason applies to.
 func (s *analysis) assess(reason disrupt.Reason, c disrupt.Candidate) (command disrupt.Command, o disrupt.Obstacle, wanted bool) {
 	m := disrupt.MethodFor(reason, c)
-	if _, refused := m.FilterNodes([]disrupt.Candidate{c}); len(refused) > 0 {
-		return disrupt.Command{}, refused[0], false
+	taken, refused := m.FilterNodes(m.Together(c, s.candidates))
+	if o, ok := obstacleOf(c, refused); ok {
+		return disrupt.Command{}, o, m.Filter(c) == ""
 	}
-	fit, blocked := m.FilterPods([]disrupt.Candidate{c}, s.podObstacles)
-	if len(blocked) > 0 {
-		return disrupt.Command{}, blocked[0], true
+	fit, blocked := m.FilterPods(taken, s.podObstacles)
+	if o, ok := obstacleOf(c, blocked); ok {
+		return disrupt.Command{}, o, true
 	}
 	d := s.decide(m, fit, s.unlimited())
 	switch {
 	case len(d.Commands) > 0:
 		return d.Commands[0], disrupt.Obstacle{}, true
 	case len(d.Obstacles) > 0:
-		return disrupt.Command{}, d.Obstacles[0], true
+		o, _ := obstacleOf(c, d.Obstacles)
+		return disrupt.Command{}, o, true
 	default:
 		return disrupt.Command{}, disrupt.Obstacle{Code: disrupt.NotEmpty, Node: c.Node}, true
 	}
+}
+
+// obstacleOf is the obstacle of a candidate, if it has one.
+func obstacleOf(c disrupt.Candidate, list []disrupt.Obstacle) (disrupt.Obstacle, bool) {
+	i := slices.IndexFunc(list, func(o disrupt.Obstacle) bool { return o.Node.ID == c.Node.ID })
+	if i < 0 {
+		return disrupt.Obstacle{}, false
+	}
+	return list[i], true
 }
 
 // consolidatedTogether is the command for several nodes at once, within the budgets; false for none.

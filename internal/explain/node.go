@@ -115,17 +115,22 @@ func (s *analysis) verdict(reason disrupt.Reason, c disrupt.Candidate) Verdict {
 		return v
 	}
 	v.Plan = s.planOf(command, c.Node)
-	allowance := s.allowance(c.Node.Pool, reason)
-	if v.Now = allowance.Remaining > 0; !v.Now {
-		shown := s.budgetObstacle(c.Node, reason, allowance)
+	budgets := disrupt.Budgets{}
+	for _, pool := range command.Pools() {
+		budgets[pool] = s.allowance(pool, reason).Remaining
+	}
+	over := budgets.OverBudget(command.Candidates)
+	if v.Now = over == nil; !v.Now {
+		shown := s.budgetObstacle(*over, reason)
 		v.Obstacle = &shown
 	}
 	return v
 }
 
-// budgetObstacle is the obstacle of budgets that allow no more, with the tightest budget and the nodes that count against it.
-func (s *analysis) budgetObstacle(n *model.Node, reason disrupt.Reason, allowance Allowance) Obstacle {
-	shown := s.obstacle(disrupt.Obstacle{Code: disrupt.NodePoolBudgetExhausted, Node: n})
+// budgetObstacle is the obstacle of budgets that do not allow enough, with the tightest budget and the nodes that count against it.
+func (s *analysis) budgetObstacle(o disrupt.Obstacle, reason disrupt.Reason) Obstacle {
+	n := o.Node
+	shown, allowance := s.obstacle(o), s.allowance(n.Pool, reason)
 	shown.Detail = allowance.text()
 	if b, ok := s.tightest(s.view.Pools[n.Pool], reason); ok && allowance.Error == "" {
 		shown.Until, b.Changes = b.Changes, nil

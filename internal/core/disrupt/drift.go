@@ -49,12 +49,12 @@ func byDrift(list []Candidate) []Candidate {
 func decideDrift(s Session, fit []Candidate) Decision {
 	var d Decision
 	sim, kept, to := s.Simulators[0], true, s.destinations()
-	done := map[*unit]bool{}
+	m, done := drift(), map[*unit]bool{}
 	for _, c := range byDrift(fit) {
 		if c.unit != nil && (done[c.unit] || !c.Node.Disruption.Drifted) {
 			continue
 		}
-		set := c.Together(fit)
+		set := m.Together(c, fit)
 		if c.unit != nil {
 			done[c.unit] = true
 		}

@@ -108,9 +108,9 @@ func (d disjointNodes) root(n *model.Node) *model.Node {
 
 func (d disjointNodes) join(a, b *model.Node) { d[d.root(a)] = d.root(b) }
 
-// Together returns those of the candidates that methods which replace nodes disrupt only together with c, c included.
-func (c Candidate) Together(candidates []Candidate) []Candidate {
-	if c.unit == nil {
+// Together returns those of the candidates that the method disrupts only together with c, c included.
+func (m Method) Together(c Candidate, candidates []Candidate) []Candidate {
+	if c.unit == nil || !m.movesUnits {
 		return []Candidate{c}
 	}
 	return slices.DeleteFunc(slices.Clone(candidates), func(other Candidate) bool { return other.unit != c.unit })
