@@ -22,6 +22,8 @@ type analysis struct {
 	excluded     map[string]disrupt.Obstacle
 	podObstacles map[string]disrupt.Obstacle
 	input        *disrupt.SimulationInput
+	// qualification is what candidates were chosen from.
+	qualification disrupt.QualifyInput
 	// simulators by what they are compiled for; made when first needed.
 	simulators map[disrupt.Simulation]*disrupt.Simulator
 }
@@ -38,6 +40,7 @@ func newAnalysis(ctx context.Context, q Question) (*analysis, error) {
 	now := q.Options.Now
 	qualification := problem.Qualification(fleet.Snapshot, now, fleet.Pools, fleet.Surplus, nil)
 	var barred []disrupt.Obstacle
+	s.qualification = qualification
 	s.candidates, barred = disrupt.Qualify(qualification)
 	for _, o := range barred {
 		s.excluded[o.Node.ID] = o
@@ -185,7 +188,7 @@ type Allowance struct {
 }
 
 func (s *analysis) allowance(pool string, reason disrupt.Reason) Allowance {
-	usage := disrupt.Usages(s.view.Snapshot, nil, "")[pool]
+	usage := disrupt.Usages(s.view.Snapshot, nil, reason)[pool]
 	allowed, err := s.view.Pools[pool].AllowedDisruptions(s.Options.Now, usage.Nodes, v1.DisruptionReason(reason))
 	a := Allowance{Reason: string(reason), Disrupting: usage.Disrupting, Remaining: min(usage.Remaining(allowed), usage.Nodes)}
 	if err != nil {

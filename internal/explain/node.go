@@ -24,7 +24,8 @@ type Node struct {
 	PodsToMove int `json:"podsToMove"`
 	// Obstacle prevents disruption for every reason; null when that depends on the reason.
 	Obstacle *Obstacle `json:"obstacle"`
-	// Verdicts are one for each reason, in the order in which methods run; none where Obstacle is set.
+	// Verdicts are one for each reason, in the order in which methods run; where Obstacle is set, only that of repair. Repair comes first, and
+	// only for unhealthy nodes, if the controller repairs nodes.
 	Verdicts []Verdict `json:"verdicts"`
 	// Expected are pending pods that are nominated to the node.
 	Expected []string `json:"expected,omitempty"`
@@ -41,11 +42,13 @@ type Verdict struct {
 	Plan *Plan `json:"plan,omitempty"`
 	// Obstacle prevents the disruption; null when nothing does.
 	Obstacle *Obstacle `json:"obstacle,omitempty"`
+	// Conditions are those that call for a repair, with what repair policies say about them; only with the reason Unhealthy.
+	Conditions []string `json:"conditions,omitempty"`
 }
 
 // Plan is what would be done with a node.
 type Plan struct {
-	// Decision is delete, replace, or terminate-first.
+	// Decision is delete, replace, terminate-first, or reboot.
 	Decision string `json:"decision"`
 	// TerminateFirst is why the node is terminated before its replacement launches: static-at-limit.
 	TerminateFirst string `json:"terminateFirst,omitempty"`
@@ -75,6 +78,13 @@ func AboutNode(ctx context.Context, q Question, name string) (Node, error) {
 		if p.Reschedulable {
 			a.PodsToMove++
 		}
+	}
+	repaired, err := s.repairVerdict(ctx, n)
+	if err != nil {
+		return Node{}, err
+	}
+	if repaired != nil {
+		a.Verdicts = append(a.Verdicts, *repaired)
 	}
 	if o, barred := s.excluded[n.ID]; barred {
 		shown := s.obstacle(o)
@@ -200,10 +210,18 @@ func (a Node) Text() string {
 	}
 	fmt.Fprintf(&b, " has %s to move\n", counted(a.PodsToMove, "pod"))
 	if a.Obstacle != nil {
-		b.WriteString(a.Obstacle.text("  ", "not disrupted: "))
+		label := "not disrupted: "
+		if len(a.Verdicts) > 0 {
+			label = "not disrupted but for repair: "
+		}
+		b.WriteString(a.Obstacle.text("  ", label))
 	}
 	for _, v := range a.Verdicts {
 		label := v.Reason + ": "
+		for _, condition := range v.Conditions {
+			b.WriteString("  " + label + condition + "\n")
+			label = "  "
+		}
 		if v.Plan != nil {
 			when := " now"
 			if !v.Now {
@@ -223,9 +241,15 @@ func (a Node) Text() string {
 	return b.String()
 }
 
+// rebootDecision is the decision of a plan to reboot the node.
+const rebootDecision = "reboot"
+
 // String describes the plan.
 func (p Plan) String() string {
 	text := "be deleted"
+	if p.Decision == rebootDecision {
+		return "be rebooted"
+	}
 	if p.TerminateFirst != "" {
 		return "be terminated before its replacement launches (" + p.TerminateFirst + "),"
 	}

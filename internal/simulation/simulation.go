@@ -12,6 +12,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -63,6 +64,8 @@ type Options struct {
 	SpotToSpot bool
 	// TerminateFirstDrift lets drifted nodes be terminated before their replacements launch, where there is no place for both.
 	TerminateFirstDrift bool
+	// NodeRepair evaluates the repair policies of the cloud; TerminateFirstRepair is TerminateFirstDrift for unhealthy nodes.
+	NodeRepair, TerminateFirstRepair bool
 	// OpensDestinations lets consolidation move pods to nodes that are within the consolidateAfter of their pool.
 	OpensDestinations bool
 	// IgnoreReservations ignores reserved offerings, as a controller does whose gate ReservedCapacity is off.
@@ -184,6 +187,14 @@ type clusterObjects struct {
 	podsOn map[string][]*corev1.Pod
 }
 
+// useRepairPolicies compares nodes with the repair policies of the cloud. Without valid ones, which keep a controller from starting, no node
+// counts as unhealthy.
+func useRepairPolicies(store *cluster.Store, c cloud.Cloud) {
+	if policies, err := translate.RepairPolicies(c.RepairPolicies); err == nil {
+		store.Health.Use(policies, slog.New(slog.DiscardHandler))
+	}
+}
+
 func gather(objects []client.Object, c cloud.Cloud, opts Options) *clusterObjects {
 	t := translate.NewWith(c.Labels, translate.Settings{
 		IgnorePreferences: opts.Preferences == model.IgnorePreferences, Minor: served.Newest, CompareTolerations: opts.CompareTolerations,
@@ -195,6 +206,9 @@ func gather(objects []client.Object, c cloud.Cloud, opts Options) *clusterObject
 		store.PodGroups.Track()
 	}
 	store.DefaultSpread.Set(opts.DefaultSpread)
+	if opts.NodeRepair {
+		useRepairPolicies(store, c)
+	}
 	w := &clusterObjects{
 		cloud:       c,
 		translator:  t,
