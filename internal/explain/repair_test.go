@@ -42,12 +42,14 @@ func TestUnhealthyNode(t *testing.T) {
 			broken + "    would be replaced by c-4x-amd64-linux, saving $0.0000/h, now\n"},
 		{"without a budget", changes{unhealthy("node-1", "KWOKUnhealthy", time.Minute), budgets(v1.Budget{Nodes: "0"})}, broken +
 			"    blocked: budgets of NodePool \"web\" allow no further disruption\n    0 allowed at a time, 0 disrupting; the tightest budget is 0: 0 at a time\n"},
+		{"of a static pool at its limit", changes{static, unhealthy("node-1", "KWOKUnhealthy", time.Minute)}, broken +
+			"    would be terminated before its replacement launches (static-at-limit), now\n"},
 		{"many are unhealthy", changes{unhealthy("node-1", "KWOKUnhealthy", time.Minute), unhealthy("node-2", "KWOKUnhealthy", time.Minute)}, broken +
 			"    blocked: more than 20% of nodes in nodepool \"web\" are unhealthy\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			q := shop(t, append(changes{quiet}, c.changes...)...)
-			q.Options.NodeRepair = true
+			q.Options.NodeRepair, q.Options.TerminateFirstRepair = true, true
 			got, err := AboutNode(t.Context(), q, "node-1")
 			if err != nil {
 				t.Fatal(err)

@@ -1,9 +1,12 @@
 package disrupt
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
@@ -46,4 +49,48 @@ func TestGroupsThatAreDisruptedAsAWhole(t *testing.T) {
 	if got := staticDrift().Filter(Candidate{Node: candidates[0].Node, Pool: Pool{Static: true}, SplitsGroup: true}); got != SplitsPodGroup {
 		t.Errorf("drift of a static pool: %q, want SplitsPodGroup", got)
 	}
+}
+
+// TestUnitsAreTheConnectedNodes compares units with a search through all pairs of nodes that share a group, for random groups.
+func TestUnitsAreTheConnectedNodes(t *testing.T) {
+	t.Attr("covers", "N471")
+	rapid.Check(t, func(t *rapid.T) {
+		var nodes []*model.Node
+		on := rapid.SliceOfN(rapid.SliceOfN(rapid.IntRange(0, 5), 0, 3), 1, 8).Draw(t, "groups of nodes")
+		for i, groups := range on {
+			nodes = append(nodes, node(fmt.Sprint("n", i), func(n *model.Node) {
+				for _, g := range groups {
+					n.Pods = append(n.Pods, &model.Pod{Reschedulable: true, Membership: &model.Membership{Group: fmt.Sprint(g)}})
+				}
+			}))
+		}
+		var e model.Editor[*model.PodGroup]
+		for g := range 5 { // the last group does not exist
+			e.Put(fmt.Sprint(g), &model.PodGroup{Name: fmt.Sprint(g), DisruptedTogether: g < 4})
+		}
+		all, groups := snapshot(nodes...), e.Publish()
+		all.PodGroups = &groups
+		got := units(all)
+		for i, start := range nodes {
+			want := map[int]bool{i: true}
+			for range nodes {
+				for a := range want {
+					for b := range nodes {
+						if slices.ContainsFunc(on[a], func(g int) bool { return g < 4 && slices.Contains(on[b], g) }) {
+							want[b] = true
+						}
+					}
+				}
+			}
+			u := got[start.ID]
+			if (u != nil) != (len(want) > 1) {
+				t.Fatalf("node %s is in a unit: %v, and connected to %d nodes", start.ID, u != nil, len(want)-1)
+			}
+			for b, n := range nodes {
+				if u != nil && slices.Contains(u.nodes, n) != want[b] {
+					t.Fatalf("the unit of node %s has %s: %v", start.ID, n.ID, !want[b])
+				}
+			}
+		}
+	})
 }
