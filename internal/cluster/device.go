@@ -31,8 +31,9 @@ type Devices struct {
 	usages model.Editor[*device.Usage]
 	rules  model.Editor[*device.TaintRule]
 
-	// taintRules is set when DeviceTaintRules are watched.
-	taintRules bool
+	// taintRules is set when DeviceTaintRules are watched, extendedResources when device classes serve extended resources.
+	taintRules, extendedResources bool
+	extended                      map[string]model.ExtendedClass
 }
 
 // Track adds devices to the cluster state. It has to be called before any event is applied.
@@ -55,7 +56,7 @@ func (d *Devices) publish() *model.Devices {
 	if !d.tracked {
 		return nil
 	}
-	return &model.Devices{Slices: d.slices.Publish(), Claims: d.claims.Publish(), Usages: d.usages.Publish(), TaintRules: d.rules.Publish()}
+	return &model.Devices{Slices: d.slices.Publish(), Claims: d.claims.Publish(), Usages: d.usages.Publish(), TaintRules: d.rules.Publish(), Extended: d.extended}
 }
 
 // change applies f to the devices, if they are tracked.
@@ -96,6 +97,9 @@ func (d *Devices) setClass(name string, class *resourcev1.DeviceClass) {
 			if asksFor(claim, name) {
 				d.claims.Put(id, d.store.translator.DeviceClaim(claim, d.class))
 			}
+		}
+		if d.extendedResources {
+			d.extended = d.store.translator.ExtendedClasses(d.classes)
 		}
 	})
 }
@@ -165,6 +169,9 @@ func (d *Devices) publishUsage(id device.ID) {
 	slices.SortFunc(usage.Shares, func(a, b device.Share) int { return strings.Compare(a.Claim, b.Claim) })
 	d.usages.Put(id.String(), usage)
 }
+
+// TrackExtendedResources makes device classes serve extended resources. Call it before the first event.
+func (d *Devices) TrackExtendedResources() { d.extendedResources = true }
 
 // TrackTaintRules watches DeviceTaintRules as well. Call it before the first event.
 func (d *Devices) TrackTaintRules() { d.taintRules = true }

@@ -208,3 +208,28 @@ func TestDeviceTaintRulesAreReadWhereTheyAreServed(t *testing.T) {
 		}
 	}
 }
+
+func TestClassesServeExtendedResources(t *testing.T) {
+	t.Attr("covers", "N440")
+	class := func(resource string) *resourcev1.DeviceClass {
+		return &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}, Spec: resourcev1.DeviceClassSpec{ExtendedResourceName: &resource}}
+	}
+	for _, track := range []bool{true, false} {
+		s := newStore()
+		s.Devices.Track()
+		if track {
+			s.Devices.TrackExtendedResources()
+		}
+		served := func(resource string) bool { return s.Snapshot().Devices.Extended[resource].Name == "gpu" }
+		s.Devices.UpdateDeviceClass(class("example.org/gpu"))
+		if served("example.org/gpu") != track || served("deviceclass.resource.kubernetes.io/gpu") != track {
+			t.Errorf("tracked %v: %v", track, s.Snapshot().Devices.Extended)
+		}
+		if s.Devices.UpdateDeviceClass(class("example.org/other")); served("example.org/other") != track || served("example.org/gpu") {
+			t.Errorf("after a change, tracked %v: %v", track, s.Snapshot().Devices.Extended)
+		}
+		if s.Devices.DeleteDeviceClass("gpu"); len(s.Snapshot().Devices.Extended) > 0 {
+			t.Errorf("after the class is gone: %v", s.Snapshot().Devices.Extended)
+		}
+	}
+}

@@ -165,6 +165,9 @@ func newStore(p Parts, translator *translate.Translator) *cluster.Store {
 	}
 	if !p.Options.Scheduling.IgnoreDRARequests {
 		store.Devices.Track()
+		if p.Served.Minor >= served.ExtendedResourcesMinor {
+			store.Devices.TrackExtendedResources()
+		}
 		if p.Served.Has(served.DeviceTaintRules) {
 			store.Devices.TrackTaintRules()
 		}

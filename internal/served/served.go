@@ -16,6 +16,10 @@ import (
 // Newest is the newest minor version of Kubernetes 1 whose kube-scheduler is followed.
 const Newest = 37
 
+// ExtendedResourcesMinor is the minor version from which kube-scheduler serves extended resources by dynamic resource allocation, whatever its
+// feature gates. Source: KEP-5004.
+const ExtendedResourcesMinor = 37
+
 // API is what an API server offers. The zero value is an unknown version without optional resources.
 type API struct {
 	// Minor is the minor version of Kubernetes 1; 0 when it is unknown.

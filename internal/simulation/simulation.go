@@ -202,6 +202,7 @@ func gather(objects []client.Object, c cloud.Cloud, opts Options) *clusterObject
 	})
 	store := cluster.NewStore(c, t)
 	store.Devices.Track()
+	store.Devices.TrackExtendedResources()
 	if !opts.IgnorePodGroups {
 		store.PodGroups.Track()
 	}

@@ -29,6 +29,7 @@ const (
 	address    mark = "address"
 	attributes mark = "attributes"
 	className  mark = "class"
+	resources  mark = "resources"
 )
 
 // field is a field of snapshots, with those below it.
@@ -130,7 +131,7 @@ func (f *Format) parseField(words []string, groups map[string]*field) (*field, e
 	}
 	m := mark(words[1])
 	switch m {
-	case literal, presence, blank, labels, values, providerID, path, address, attributes, className:
+	case literal, presence, blank, labels, values, providerID, path, address, attributes, className, resources:
 		return &field{mark: m}, nil
 	default:
 		if f.redactors[m] != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
@@ -160,6 +161,8 @@ func (r *redaction) walk(f *field, value any, key string, rename func(string) st
 			return r.labels(v, rename)
 		case attributes:
 			return r.attributes(v, rename)
+		case resources:
+			return resourcesOf(v, rename)
 		case name:
 		default:
 			return r.provided(f.mark, v, rename)
@@ -225,6 +228,19 @@ func (r *redaction) labels(all map[string]any, rename func(string) string) map[s
 		if out[key] = all[key]; isText {
 			out[key] = r.value(key, value, rename)
 		}
+	}
+	return out
+}
+
+// resourcesOf replaces names of device classes in implicit names of extended resources.
+func resourcesOf(all map[string]any, rename func(string) string) map[string]any {
+	out := map[string]any{}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		renamed := key
+		if class, ok := strings.CutPrefix(key, resourcev1.ResourceDeviceClassPrefix); ok {
+			renamed = resourcev1.ResourceDeviceClassPrefix + rename(class)
+		}
+		out[renamed] = all[key]
 	}
 	return out
 }

@@ -70,6 +70,7 @@ func (x *podSpecs) shape(pod *corev1.Pod) (*model.Shape, notes) {
 	s := &model.Shape{
 		Requests:    asked.vector,
 		Unoffered:   asked.unoffered,
+		Extended:    extendedRequests(&pod.Spec),
 		Selector:    x.labels.selector(pod.Spec.NodeSelector),
 		Tolerations: tolerations(pod.Spec.Tolerations, x.compareTolerations),
 		HostPorts:   hostPorts(&pod.Spec),

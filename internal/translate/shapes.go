@@ -48,6 +48,13 @@ func appendShape(b []byte, s *model.Shape) []byte {
 	for _, r := range s.Unoffered {
 		b = binary.AppendVarint(appendString(b, r.Name), r.Amount)
 	}
+	b = binary.AppendUvarint(b, uint64(len(s.Extended)))
+	for _, r := range s.Extended {
+		b = binary.AppendUvarint(appendString(b, r.Name), uint64(len(r.Counts)))
+		for _, count := range r.Counts {
+			b = binary.AppendVarint(b, int64(count))
+		}
+	}
 	b = appendSet(b, s.Selector)
 	b = binary.AppendUvarint(b, uint64(len(s.Required)))
 	for _, set := range s.Required {

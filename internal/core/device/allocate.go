@@ -38,6 +38,15 @@ type Proposal struct {
 	held     map[*Template]*holding
 }
 
+// Grants are the devices of a proposal if the candidate becomes of a template.
+func (p *Proposal) Grants(kind *Template) []Grant {
+	var out []Grant
+	for _, o := range p.outcomes[kind] {
+		out = append(out, o.Grants...)
+	}
+	return out
+}
+
 // Failure is why a candidate cannot provide the devices of claims.
 type Failure struct {
 	// Text is the message.

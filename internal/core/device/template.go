@@ -88,3 +88,21 @@ func (t *Template) list() []*pool {
 	}
 	return t.pools
 }
+
+// Selected are the devices that a selection matches, taints aside. A selector that fails on a device does not match it.
+func (t *Template) Selected(by *Selection) map[ID]bool {
+	out := map[ID]bool{}
+	for _, p := range t.list() {
+		for _, e := range p.entries {
+			matches := true
+			for _, s := range by.Selectors {
+				ok, err := s.Matches(e.Device)
+				matches = matches && ok && err == nil
+			}
+			if matches {
+				out[e.id] = true
+			}
+		}
+	}
+	return out
+}

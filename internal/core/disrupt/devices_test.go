@@ -7,6 +7,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
 const gpuDriver = "gpu.example.com"
@@ -186,4 +187,47 @@ func TestPendingPodsGoToNodesWhosePodsDeviceTaintsEvict(t *testing.T) {
 	slice.Devices[0].Taints = []device.Taint{{Key: "broken", Effect: device.NoExecute}}
 	f.devices([]*device.Slice{slice}, []*model.DeviceClaim{claim}, usage)
 	f.want(f.decide(singleNode(), 1), "delete a")
+}
+
+// TestPodsWithExtendedResourcesMoveToDevices moves a pod from a node that offers an extended resource to one where a device serves it.
+func TestPodsWithExtendedResourcesMoveToDevices(t *testing.T) {
+	t.Attr("covers", "N440 N443 N444")
+	const gpu = "example.org/gpu"
+	class := model.ExtendedClass{Name: "gpu", Selection: &device.Selection{Selectors: []device.Selector{anything{}}}}
+	for name, c := range map[string]struct {
+		devices int  // on node b
+		offered bool // whether b offers the resource itself, all of which its pod uses
+		want    string
+	}{
+		"a device is free":                         {2, false, "delete a"},
+		"the device is that of the pod there":      {1, false, ""},
+		"devices of a node that offers the others": {2, true, ""},
+	} {
+		f := newFleet(t, sizes(1, onDemand))
+		table := resource.NewTable()
+		at := table.Index(gpu)
+		f.input.Problem.Resources = table.Names()
+		asks := func(p *model.Pod) {
+			p.Shape.Requests = p.Shape.Requests.Set(at, 1)
+			p.Shape.Extended = []model.ExtendedRequest{{Name: gpu, Counts: []int{1}}}
+		}
+		a, b := f.node("a", onDemand, "x1"), f.node("b", onDemand, "x4")
+		b.Disruption.Consolidatable = false
+		a.Allocatable = a.Allocatable.Clone().Set(at, 1)
+		if c.offered {
+			b.Allocatable = b.Allocatable.Clone().Set(at, 1)
+		}
+		f.run(a, "a-0", 500, asks)
+		f.run(b, "b-0", 500, asks)
+		var claims []*model.DeviceClaim
+		var usages []*device.Usage
+		if !c.offered {
+			id := device.ID{Driver: gpuDriver, Pool: "b", Name: "b-0"}
+			claims = append(claims, &model.DeviceClaim{Claim: &device.Claim{Name: "default/generated", Allocation: &device.Allocation{}}, Pods: []string{"b-0"}, PodsOnly: true})
+			usages = append(usages, &device.Usage{Device: id, Shares: []device.Share{{Claim: "default/generated", Pods: []string{"b-0"}, PodsOnly: true}}})
+		}
+		f.devices([]*device.Slice{f.gpusOf("b", c.devices)}, claims, usages...)
+		f.input.Problem.Devices.Extended = map[string]model.ExtendedClass{gpu: class}
+		t.Run(name, func(*testing.T) { f.want(f.decide(singleNode(), 1), c.want) })
+	}
 }

@@ -120,6 +120,8 @@ type Shape struct {
 	// Unoffered are the requests for resources that nothing offered when the shape was made, sorted by name. Requests has their
 	// number at resource.Unoffered, so that the pod fits nowhere.
 	Unoffered []resource.Request
+	// Extended are the requests for extended resources, by name, in which Requests and Unoffered include them; nil for most pods.
+	Extended []ExtendedRequest
 	// Selector is the conjunction that holds in every alternative (the node selector).
 	Selector requirement.Set
 	// Required are the alternatives of required node affinity in order of trial. Empty means one alternative: Selector.

@@ -44,6 +44,8 @@ type Devices struct {
 	Usages Index[*device.Usage]
 	// TaintRules taint devices, by name.
 	TaintRules Index[*device.TaintRule]
+	// Extended are the device classes of extended resources, by the name of the resource. The map is never changed.
+	Extended map[string]ExtendedClass
 }
 
 // DeviceClaim is a resource claim with the pods it is reserved for.

@@ -138,7 +138,7 @@ func (b *marketBuilder) itemType(pod *model.Pod) int {
 		i = len(b.keys)
 		b.itemTypes[key] = i
 		b.keys = append(b.keys, key)
-		b.market.ItemTypes = append(b.market.ItemTypes, ItemType{Requests: pod.Shape.Requests, ConstraintSet: b.constraintSet(pod.Shape)})
+		b.market.ItemTypes = append(b.market.ItemTypes, ItemType{Requests: b.Classes.LeastRequests(pod.Shape), ConstraintSet: b.constraintSet(pod.Shape)})
 	}
 	return i
 }

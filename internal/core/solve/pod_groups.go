@@ -357,7 +357,7 @@ func (p Plan) Without(gone func(*model.Pod) bool) Plan {
 	for _, claim := range p.NodeClaims {
 		for _, pod := range claim.Pods {
 			if gone(pod) {
-				claim.Requests = claim.Requests.Sub(pod.Shape.Requests)
+				claim.Requests = claim.Requests.Sub(pod.Shape.Requests).Floor(0) // devices may serve some of them
 			}
 		}
 		if claim.Pods = withoutPods(claim.Pods, gone); len(claim.Pods) > 0 {

@@ -41,7 +41,7 @@ func (j *judge) claim(name string, c Claim) {
 	if math.Abs(best-c.Price) > 1e-9 || math.Abs(low[c.Cheapest]-best) > 1e-9 {
 		j.fail("%s names %s for $%v; the cheapest choice costs $%v", name, c.Cheapest, c.Price, best)
 	}
-	if what, ok := short(sum(j.podsOf(c.Pods)), c.Object.Spec.Resources.Requests); ok {
+	if what, ok := short(j.beyondDevices(sum(j.podsOf(c.Pods)), c.Object.Spec.Resources.Requests), c.Object.Spec.Resources.Requests); ok {
 		j.fail("%s requests less than its pods: %s", name, what)
 	}
 }
@@ -118,7 +118,7 @@ func (j *judge) launched(name string, c Claim, t *cloud.InstanceType) (price flo
 		if !Allowed(c.Object.Spec.Requirements, m.Node.Labels) {
 			continue
 		}
-		if what, over := short(sum(append(j.daemonsOn(m.Node, m.Allocatable), pods...)), m.Allocatable); over {
+		if what, over := short(j.beyondDevices(sum(append(j.daemonsOn(m.Node, m.Allocatable), pods...)), m.Allocatable), m.Allocatable); over {
 			tooSmall = "too small: " + what
 			continue
 		}

@@ -64,7 +64,7 @@ func (j *judge) placement(p Placement) {
 	}
 	j.features(node, claim, pods)
 	j.attachments(p.Node, j.boundPods(p.Node), pods)
-	asked := sum(pods)
+	asked := j.beyondDevices(sum(pods), stands.Status.Allocatable)
 	together := slices.Concat(j.boundPods(p.Node), j.missingDaemons(p.Node, stands), pods)
 	if what, clash := samePort(together); clash {
 		j.fail("on %s %s", name, what)

@@ -12,10 +12,17 @@ type Batch struct {
 	Level *Level
 	Form  *Conjunction
 	Pods  []*model.Pod
+	// served is the class as devices serve it on the node; nil for the class of the level.
+	served *Class
 }
 
 // Class is the class of the pods.
-func (f Batch) Class() *Class { return f.Level.Class }
+func (f Batch) Class() *Class {
+	if f.served != nil {
+		return f.served
+	}
+	return f.Level.Class
+}
 
 // PrefersAntiAffinity reports whether the level keeps pods of the class off hosts with pods of the same class because of a
 // preference.
@@ -33,7 +40,7 @@ func (f Batch) Relaxed(will func(*Level) bool) (lower Batch, ok bool) {
 	}
 	for _, st := range f.Class().Levels[slices.Index(f.Class().Levels, f.Level):] {
 		if st.Plain() && st.Beside == f.Level.Beside && st.Strict == f.Level.Strict && st.Tolerant == f.Level.Tolerant && will(st) {
-			return Batch{st, st.Conjunction, f.Pods}, true
+			return Batch{st, st.Conjunction, f.Pods, f.served}, true
 		}
 	}
 	return Batch{}, false

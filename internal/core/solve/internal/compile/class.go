@@ -49,6 +49,10 @@ type Class struct {
 	Pinned bool
 	// decisions are the ways to make certain which DaemonSets that its spreads count run on a node.
 	decisions [][]requirement.Set
+	// Extended are the requests that devices may serve; nil for most classes. Needs is without them then.
+	Extended *ExtendedNeeds
+	// served is how devices serve a class that ServedBy made; nil for others.
+	served *servedBy
 	// concerned is set when pods of DaemonSets elsewhere decide where the pods may go.
 	concerned bool
 }
@@ -68,6 +72,8 @@ type podSpecifics struct {
 	// daemon is the number of a DaemonSet's class, in order; closed are the domains that its pods are kept away from.
 	daemon int
 	closed []closedDomains
+	// extends is the pod that may get devices for extended resources; nil for most classes.
+	extends *model.Pod
 }
 
 // Need is the amount of one resource that a pod of a class requests, in the unit of the vectors.
@@ -153,6 +159,9 @@ type Classes struct {
 	options Options
 	// Devices are the ResourceClaims that pods may use, by name; nil when no pod uses any.
 	Devices DeviceClaims
+	// extendedClasses are the device classes of extended resources by name; resources names the entries of vectors.
+	extendedClasses map[string]model.ExtendedClass
+	resources       []string
 	// softTaints is set when some taint in the problem is PreferNoSchedule: only then is there a last level.
 	softTaints bool
 	// exempt and destinations are those of the problem.
@@ -176,8 +185,8 @@ func newClasses(u *index.Universe, p Problem, templates int) *Classes {
 		options:     p.Options,
 		softTaints:  anySoftTaint(p),
 		Templates:   templates,
-		Devices:     deviceClaimsOf(p),
-		exempt:      p.CordonExempt, destinations: p.Destinations,
+		Devices:     deviceClaimsOf(p), resources: p.Resources, extendedClasses: p.extendedClasses(),
+		exempt: p.CordonExempt, destinations: p.Destinations,
 	}
 }
 
@@ -197,6 +206,7 @@ func (cs *Classes) Of(p *model.Pod) *Class {
 	c := cs.bare(p.Shape)
 	c.podSpecifics, c.membership, c.Owns = key.specifics, key.membership, cs.groups.of(p.Shape)
 	c.bindLate(c.late)
+	cs.extend(c)
 	c.Pinned = len(c.Avoid) > 0
 	c.findConcerned()
 	c.Pinned = c.Pinned || c.concerned
@@ -235,13 +245,20 @@ func unselectiveKeys(shape *model.Shape) requirement.Set {
 func (cs *Classes) specificsOf(p *model.Pod) *podSpecifics {
 	exempt, late := cs.exempt[p.UID], cs.groups.lateOf(p)
 	to, bound := cs.destinations[p.UID]
-	if len(p.DeviceClaims())+len(late) == 0 && !exempt && !bound {
+	extends := cs.extends(p.Shape)
+	if len(p.DeviceClaims())+len(late) == 0 && !exempt && !bound && !extends {
 		return cs.noSpecifics
 	}
 	id := fmt.Sprint(exempt, p.DeviceClaims(), identityOf(late), bound, to)
+	if extends {
+		id += p.UID
+	}
 	known, ok := cs.specifics[id]
 	if !ok {
 		known = &podSpecifics{DeviceClaims: cs.Devices.Of(p), exempt: exempt, late: late}
+		if extends {
+			known.extends = p
+		}
 		if bound {
 			known.destination = &to
 		}
@@ -252,7 +269,7 @@ func (cs *Classes) specificsOf(p *model.Pod) *podSpecifics {
 
 // SameClass reports whether two pods are of one class, by a fast comparison that may miss some.
 func (cs *Classes) SameClass(a, b *model.Pod) bool {
-	return a.Shape == b.Shape && a.Labels == b.Labels && a.Labels != nil && len(a.DeviceClaims())+len(b.DeviceClaims())+len(cs.exempt)+len(cs.destinations) == 0 &&
+	return a.Shape == b.Shape && a.Labels == b.Labels && a.Labels != nil && len(a.DeviceClaims())+len(b.DeviceClaims())+len(cs.exempt)+len(cs.destinations) == 0 && !cs.extends(a.Shape) &&
 		(len(cs.groups.late) == 0 || slices.Equal(a.LateVolumes(), b.LateVolumes()))
 }
 
@@ -334,6 +351,9 @@ func (cs *Classes) wanted() []int {
 	for _, c := range cs.ByKey {
 		for _, need := range c.Needs {
 			seen[need.Resource] = true
+		}
+		for _, r := range c.Extended.resources() {
+			seen[r] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(seen))

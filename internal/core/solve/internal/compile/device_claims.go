@@ -31,7 +31,9 @@ func deviceClaimsOf(p Problem) DeviceClaims {
 
 // UsesDevices reports whether devices have to be allocated for some pod.
 func (p Problem) UsesDevices() bool {
-	return p.Devices != nil && slices.ContainsFunc(p.Pods, func(pod *model.Pod) bool { return len(pod.DeviceClaims()) > 0 })
+	return p.Devices != nil && slices.ContainsFunc(p.Pods, func(pod *model.Pod) bool {
+		return len(pod.DeviceClaims()) > 0 || len(extendedBy(pod.Shape, p.Devices.Extended)) > 0
+	})
 }
 
 // Moving are the pods that run on a node and are placed anew, by UID.

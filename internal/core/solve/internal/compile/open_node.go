@@ -97,6 +97,8 @@ type Offer struct {
 	// Deferred is set when nothing is offered because other open nodes hold the reservations that this one could be launched
 	// from.
 	Deferred bool
+	// Served is the class as devices serve it on the bin; nil for the class that the offer is for.
+	Served *Class
 }
 
 // Reset makes the offer empty and keeps its memory.
@@ -219,7 +221,7 @@ func (on *OpenNode) Put(c *Class, lv *Level, o *Offer, pods []*model.Pod) {
 	if last := len(on.Batches) - 1; last >= 0 && on.Batches[last].Level == lv && on.Batches[last].Form == o.form {
 		on.Batches[last].Pods = slices.Concat(on.Batches[last].Pods, pods)
 	} else {
-		on.Batches = append(on.Batches, Batch{lv, o.form, pods})
+		on.Batches = append(on.Batches, Batch{lv, o.form, pods, servedClass(c)})
 	}
 	on.ports = append(on.ports, c.Shape.HostPorts...)
 	if on.Template.Attaches(c) {

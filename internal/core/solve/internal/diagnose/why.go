@@ -95,6 +95,8 @@ func (s diagnosis) whyNot(v *poolFilter, st *compile.Level) unschedulable.Reason
 	if r, ok := s.whyDevices(v, st); ok {
 		return r
 	}
+	v.c = compile.Plain(c) // no device serves it: the resources have to be offered
+	c = v.c
 	if r, ok := s.whyTopology(t, c, st); ok {
 		return r
 	}

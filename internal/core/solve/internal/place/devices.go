@@ -130,7 +130,11 @@ func (s *Placer) expectDevices() {
 			}
 		}
 		for _, pod := range t.Node.Pods {
-			if claims := d.held(t.Node, pod); len(claims) > 0 {
+			claims := d.held(t.Node, pod)
+			if made := s.Classes.ExtendedClaim(t.Node, pod); made != nil {
+				claims = append(claims, made)
+			}
+			if len(claims) > 0 {
 				if a, ok := d.propose(t, claims, s.deviceTimeout()); ok {
 					d.commit(t.Node.ID, claims, a)
 				}
@@ -270,6 +274,7 @@ func (s *Placer) commitDevices(b compile.Bin, o *compile.Offer) {
 
 // recordFailure keeps the first failure of a class at a template.
 func (d *Devices) recordFailure(c *compile.Class, t *compile.Template, why unschedulable.Reason) {
+	c = compile.Asked(c)
 	if d.Failures[c] == nil {
 		d.Failures[c] = map[*compile.Template]unschedulable.Reason{}
 	}

@@ -109,6 +109,7 @@ func cutLate(s *Placer, o *compile.Offer, b compile.Bin, lv *compile.Level) {
 
 func (s *Placer) fitTarget(o *compile.Offer, t *compile.Target, c *compile.Class, lv *compile.Level, pods []*model.Pod) {
 	o.Reset()
+	c = compile.ServedOn(c, t.Node)
 	n := c.Count(t.Free, nil, c.MaxPerNode(len(pods)))
 	if n == 0 || !t.Accepts(c, lv) {
 		return
@@ -123,17 +124,29 @@ func (s *Placer) fitTarget(o *compile.Offer, t *compile.Target, c *compile.Class
 		}
 		o.Devices = devices
 	}
-	o.Pods = n
+	o.Pods, o.Served = n, c
 }
 
 // FitOpen makes o the offer of an open node for up to n pods of a class: that of the first of the forms that the node accepts.
 func (s *Placer) FitOpen(o *compile.Offer, b compile.Bin, c *compile.Class, forms []*compile.Conjunction, n int) {
+	if c.Extended != nil {
+		fitExtended(s, o, b, c, forms, n)
+		return
+	}
+	if serving, restricted := compile.ServingColumns(c, b.Open.Template.Columns); restricted {
+		trial := *b.Open
+		trial.Mask = b.Open.Mask.And(serving)
+		b.Open = &trial
+		defer func() { o.Served = c }()
+	}
 	if len(c.DeviceClaims) == 0 {
 		b.Open.ConsiderAny(o, c, forms, n)
+		countOnce(s, o, b.Open, c)
 		return
 	}
 	for _, form := range forms {
-		if s.fitDevices(o, b, c, form, n); o.Pods > 0 {
+		s.fitDevices(o, b, c, form, n)
+		if countOnce(s, o, b.Open, c); o.Pods > 0 {
 			return
 		}
 	}
@@ -142,6 +155,9 @@ func (s *Placer) FitOpen(o *compile.Offer, b compile.Bin, c *compile.Class, form
 // Take accepts an offer of fit: the bin takes the pods and their devices, and they are counted. What an open node takes of
 // limits and reservations is settled with it; bins of trials take none.
 func (s *Placer) Take(o *compile.Offer, b compile.Bin, c *compile.Class, lv *compile.Level, pods []*model.Pod) {
+	if o.Served != nil {
+		c = o.Served
+	}
 	daemons := s.Daemons.Active() && b.Host != compile.Uncounted && (b.Open == nil || !b.Open.Trial)
 	var first []*compile.Group // affinity that the pods may be the first of
 	if daemons {
