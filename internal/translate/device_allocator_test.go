@@ -82,7 +82,7 @@ func (c *deviceCluster) Get(name string) (*resourcev1.DeviceClass, error) {
 }
 
 // schedulerAllocates are the allocations of kube-scheduler, nil for none.
-func (c *deviceCluster) schedulerAllocates(t *rapid.T, claims []*resourcev1.ResourceClaim) []resourcev1.AllocationResult {
+func (c *deviceCluster) schedulerAllocates(t rapid.TB, claims []*resourcev1.ResourceClaim) []resourcev1.AllocationResult {
 	state := structured.AllocatedState{
 		AllocatedDevices: sets.New[structured.DeviceID](), AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
 		AggregatedCapacity: structured.NewConsumedCapacityCollection(),
@@ -170,8 +170,9 @@ func (c *deviceCluster) allocates(claims []*resourcev1.ResourceClaim) (bool, str
 	return true, fmt.Sprint(ledger.Outcomes(c.node.Name, nil))
 }
 
-func drawDeviceCluster(t *rapid.T) *deviceCluster {
-	c := &deviceCluster{
+// namedCluster has a node and device classes, and no devices.
+func namedCluster() *deviceCluster {
+	return &deviceCluster{
 		node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "here", Labels: map[string]string{"zone": "a"}}},
 		classes: map[string]*resourcev1.DeviceClass{
 			"any":   {ObjectMeta: metav1.ObjectMeta{Name: "any"}},
@@ -179,6 +180,10 @@ func drawDeviceCluster(t *rapid.T) *deviceCluster {
 			"odd":   {ObjectMeta: metav1.ObjectMeta{Name: "odd"}, Spec: resourcev1.DeviceClassSpec{Selectors: selecting(`device.attributes["a.example"].missing == "x"`)}},
 		},
 	}
+}
+
+func drawDeviceCluster(t *rapid.T) *deviceCluster {
+	c := namedCluster()
 	for pool := range rapid.IntRange(1, 3).Draw(t, "pools") {
 		c.slices = append(c.slices, drawPool(t, fmt.Sprintf("pool-%d", pool))...)
 	}
@@ -240,7 +245,8 @@ func drawPool(t *rapid.T, name string) []*resourcev1.ResourceSlice {
 		s := add()
 		drawAccess(t, &s.Spec)
 		s.Spec.SharedCounters = []resourcev1.CounterSet{{Name: "set", Counters: map[string]resourcev1.Counter{
-			"memory": {Value: *apiresource.NewQuantity(rapid.Int64Range(1, 6).Draw(t, "counter"), apiresource.DecimalSI)},
+			"memory":  {Value: *apiresource.NewQuantity(rapid.Int64Range(1, 6).Draw(t, "counter"), apiresource.DecimalSI)},
+			"engines": {Value: *apiresource.NewQuantity(rapid.Int64Range(1, 4).Draw(t, "engines"), apiresource.DecimalSI)},
 		}}}
 	}
 	missing := int64(0)
@@ -304,7 +310,9 @@ func drawDevice(t *rapid.T, name string, counters bool) resourcev1.Device {
 	}
 	if counters && rapid.Bool().Draw(t, "consumes") {
 		d.ConsumesCounters = []resourcev1.DeviceCounterConsumption{{CounterSet: "set", Counters: map[string]resourcev1.Counter{
-			"memory": {Value: *apiresource.NewQuantity(rapid.Int64Range(0, 4).Draw(t, "consumed"), apiresource.DecimalSI)},
+			rapid.SampledFrom([]string{"memory", "memory", "engines"}).Draw(t, "consumed counter"): {
+				Value: *apiresource.NewQuantity(rapid.Int64Range(0, 4).Draw(t, "consumed"), apiresource.DecimalSI),
+			},
 		}}}
 	}
 	if rarely(t, "taint") {

@@ -18,6 +18,8 @@ type Ledger struct {
 	taken     Allocated
 	// counterUsage is what the cluster's claims draw from counters.
 	counterUsage map[counter]int64
+	// overdrawn are the pools with a counter that the cluster's claims draw more from than there is.
+	overdrawn map[*pool]bool
 	// The owners that hold a device of the cluster, a part of its capacity, or consume a counter.
 	exclusiveOwner map[*entry]string
 	capacityOwners map[*entry]map[string]bool
@@ -64,23 +66,31 @@ type matchResult struct {
 func NewLedger(v *Inventory, taken Allocated) *Ledger {
 	l := &Ledger{
 		inventory: v, taken: taken,
-		counterUsage: map[counter]int64{}, exclusiveOwner: map[*entry]string{}, capacityOwners: map[*entry]map[string]bool{},
+		counterUsage: map[counter]int64{}, overdrawn: map[*pool]bool{}, exclusiveOwner: map[*entry]string{}, capacityOwners: map[*entry]map[string]bool{},
 		counterOwners: map[counter]map[string]bool{}, owners: map[string]holdings{}, provisional: map[string]*provisional{}, matches: map[matchKey]matchResult{},
 		taints: map[*entry][]Taint{},
 	}
 	for _, p := range v.pools {
-		drawing := map[ID]bool{}
-		for _, e := range p.entries {
-			if len(e.ConsumesCounters) == 0 || drawing[e.id] || !taken.inUse(e.id) {
-				continue
-			}
-			drawing[e.id] = true
-			for _, d := range e.ConsumesCounters {
-				l.counterUsage[counter{p, d.Set, d.Counter}] += d.Amount
+		l.countUsage(p)
+	}
+	return l
+}
+
+// countUsage sums up what allocated devices draw from the counters of a pool. An allocation names a device by its name, so that all
+// devices of that name draw, on whichever node each of them is, as in kube-scheduler.
+func (l *Ledger) countUsage(p *pool) {
+	for _, e := range p.entries {
+		if len(e.ConsumesCounters) == 0 || !l.taken.inUse(e.id) {
+			continue
+		}
+		for _, d := range e.ConsumesCounters {
+			c := counter{p, d.Set, d.Counter}
+			l.counterUsage[c] = resource.AddSaturated(l.counterUsage[c], d.Amount)
+			if l.counterUsage[c] > p.counters[c] {
+				l.overdrawn[p] = true
 			}
 		}
 	}
-	return l
 }
 
 // matching reports whether the selectors match a device.

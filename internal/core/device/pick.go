@@ -99,10 +99,14 @@ func (s *search) capacityLeft(e *entry, consumed []Amount) bool {
 	return true
 }
 
-// countersLeft reports whether the counters that e consumes are available for the current template.
+// countersLeft reports whether the counters that e consumes are available for the current template. While any counter of a pool is
+// overdrawn, kube-scheduler allocates no device that consumes counters, whichever it consumes.
 func (s *search) countersLeft(e *entry) bool {
-	if s.countersConsumed(e) {
+	if s.countersConsumed(e) || len(e.ConsumesCounters) == 0 {
 		return true
+	}
+	if !e.template && s.ledger.overdrawn[e.pool] {
+		return false
 	}
 	for _, d := range e.ConsumesCounters {
 		c := counter{e.pool, d.Set, d.Counter}
