@@ -25,8 +25,10 @@ type Ledger struct {
 	capacityOwners map[*entry]map[string]bool
 	counterOwners  map[counter]map[string]bool
 	owners         map[string]holdings
-	provisional    map[string]*provisional
-	matches        map[matchKey]matchResult
+	// provisional are the allocations of this run by claim, claims the names of those that an owner holds.
+	provisional map[string]*provisional
+	claims      map[string]map[string]bool
+	matches     map[matchKey]matchResult
 	// taints are those that rules add to devices.
 	taints map[*entry][]Taint
 }
@@ -67,7 +69,7 @@ func NewLedger(v *Inventory, taken Allocated) *Ledger {
 	l := &Ledger{
 		inventory: v, taken: taken,
 		counterUsage: map[counter]int64{}, overdrawn: map[*pool]bool{}, exclusiveOwner: map[*entry]string{}, capacityOwners: map[*entry]map[string]bool{},
-		counterOwners: map[counter]map[string]bool{}, owners: map[string]holdings{}, provisional: map[string]*provisional{}, matches: map[matchKey]matchResult{},
+		counterOwners: map[counter]map[string]bool{}, owners: map[string]holdings{}, provisional: map[string]*provisional{}, claims: map[string]map[string]bool{}, matches: map[matchKey]matchResult{},
 		taints: map[*entry][]Taint{},
 	}
 	for _, p := range v.pools {
@@ -169,9 +171,18 @@ func (l *Ledger) Commit(owner string, a Proposal) {
 		for _, kind := range a.Templates {
 			le.outcomes[kind] = a.outcomes[kind][i]
 		}
-		l.provisional[name] = le
+		l.hold(name, le)
 	}
 	l.Keep(owner, a.Templates)
+}
+
+// hold records the allocation of a claim.
+func (l *Ledger) hold(claim string, le *provisional) {
+	if earlier := l.provisional[claim]; earlier != nil {
+		delete(l.claims[earlier.owner], claim)
+	}
+	l.provisional[claim] = le
+	l.claims[le.owner] = with(l.claims[le.owner], claim)
 }
 
 func (l *Ledger) index(owner string, h *holding) {
@@ -214,10 +225,8 @@ func (l *Ledger) Keep(owner string, kinds []*Template) {
 			}
 		}
 	}
-	for claim, le := range l.provisional {
-		if le.owner != owner {
-			continue
-		}
+	for claim := range l.claims[owner] {
+		le := l.provisional[claim]
 		for kind := range le.outcomes {
 			if !slices.Contains(kinds, kind) {
 				delete(le.outcomes, kind)
@@ -225,6 +234,7 @@ func (l *Ledger) Keep(owner string, kinds []*Template) {
 		}
 		if len(le.outcomes) == 0 {
 			delete(l.provisional, claim)
+			delete(l.claims[owner], claim)
 		}
 	}
 }
@@ -241,10 +251,8 @@ func (l *Ledger) Suspend(owner string) Suspended {
 	for kind, h := range l.owners[owner] {
 		s.held[kind] = h
 	}
-	for claim, le := range l.provisional {
-		if le.owner == owner {
-			s.leases[claim] = &provisional{owner: owner, outcomes: maps.Clone(le.outcomes)}
-		}
+	for claim := range l.claims[owner] {
+		s.leases[claim] = &provisional{owner: owner, outcomes: maps.Clone(l.provisional[claim].outcomes)}
 	}
 	l.Keep(owner, nil)
 	return s
@@ -259,7 +267,9 @@ func (l *Ledger) Resume(owner string, s Suspended) {
 	for _, h := range s.held {
 		l.index(owner, h)
 	}
-	maps.Copy(l.provisional, s.leases)
+	for claim, le := range s.leases {
+		l.hold(claim, le)
+	}
 }
 
 func (l *Ledger) holdsWhole(owner string, e *entry) bool {
@@ -297,8 +307,8 @@ type Outcome struct {
 // Outcomes returns the results of the claims of owner if it is launched with the template, sorted by claim.
 func (l *Ledger) Outcomes(owner string, kind *Template) []Outcome {
 	var out []Outcome
-	for _, le := range l.provisional {
-		if o, ok := le.outcomes[kind]; ok && le.owner == owner {
+	for claim := range l.claims[owner] {
+		if o, ok := l.provisional[claim].outcomes[kind]; ok {
 			out = append(out, o)
 		}
 	}

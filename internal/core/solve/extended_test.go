@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/karpenter-anew/karpenter/internal/core/device"
@@ -71,4 +72,41 @@ func TestExtendedResources(t *testing.T) {
 			}
 		})
 	}
+}
+
+// BenchmarkExtendedResources places pods of one shape that request an extended resource: on nodes that offer it, and on nodes with devices.
+func BenchmarkExtendedResources(b *testing.B) {
+	for _, offered := range []bool{true, false} {
+		for _, count := range []int{1_000, 10_000} {
+			p := manyExtended(count, offered)
+			b.Run(fmt.Sprintf("offered=%v/pods=%d", offered, count), func(b *testing.B) {
+				for b.Loop() {
+					if plan := Solve(p); len(plan.NodeClaims) != count/8 {
+						b.Fatalf("%d NodeClaims", len(plan.NodeClaims))
+					}
+				}
+			})
+		}
+	}
+}
+
+// manyExtended are pods of one shape that request the extended resource of a class, and an instance type with eight devices, which it either
+// offers as the resource or as devices.
+func manyExtended(count int, offered bool) Problem {
+	table, at := resource.NewTable(), 0
+	it := instanceType("gpu", 64, 256, 8.00)
+	if offered {
+		at = table.Index("example.org/gpu")
+		it.Capacity = it.Capacity.Clone().Set(at, 8)
+		it.Groups[0].Allocatable = it.Groups[0].Allocatable.Clone().Set(at, 8)
+	} else {
+		it = brings(it, gpuDriver, 8)
+	}
+	waiting := pods(count, extended("pod", at, 1).Shape)
+	p := problem(waiting, pool("default", it))
+	p.Resources, p.Devices = table.Names(), known(nil)
+	p.Devices.Extended = map[string]model.ExtendedClass{
+		"example.org/gpu": {Name: "gpu", Selection: &device.Selection{Selectors: []device.Selector{from(gpuDriver)}}},
+	}
+	return p
 }

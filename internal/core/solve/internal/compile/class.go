@@ -72,8 +72,8 @@ type podSpecifics struct {
 	// daemon is the number of a DaemonSet's class, in order; closed are the domains that its pods are kept away from.
 	daemon int
 	closed []closedDomains
-	// extends is the pod that may get devices for extended resources; nil for most classes.
-	extends *model.Pod
+	// extends is set when pods may get devices for extended resources.
+	extends bool
 }
 
 // Need is the amount of one resource that a pod of a class requests, in the unit of the vectors.
@@ -249,16 +249,10 @@ func (cs *Classes) specificsOf(p *model.Pod) *podSpecifics {
 	if len(p.DeviceClaims())+len(late) == 0 && !exempt && !bound && !extends {
 		return cs.noSpecifics
 	}
-	id := fmt.Sprint(exempt, p.DeviceClaims(), identityOf(late), bound, to)
-	if extends {
-		id += p.UID
-	}
+	id := fmt.Sprint(exempt, p.DeviceClaims(), identityOf(late), bound, to, extends)
 	known, ok := cs.specifics[id]
 	if !ok {
-		known = &podSpecifics{DeviceClaims: cs.Devices.Of(p), exempt: exempt, late: late}
-		if extends {
-			known.extends = p
-		}
+		known = &podSpecifics{DeviceClaims: cs.Devices.Of(p), exempt: exempt, late: late, extends: extends}
 		if bound {
 			known.destination = &to
 		}
@@ -269,7 +263,7 @@ func (cs *Classes) specificsOf(p *model.Pod) *podSpecifics {
 
 // SameClass reports whether two pods are of one class, by a fast comparison that may miss some.
 func (cs *Classes) SameClass(a, b *model.Pod) bool {
-	return a.Shape == b.Shape && a.Labels == b.Labels && a.Labels != nil && len(a.DeviceClaims())+len(b.DeviceClaims())+len(cs.exempt)+len(cs.destinations) == 0 && !cs.extends(a.Shape) &&
+	return a.Shape == b.Shape && a.Labels == b.Labels && a.Labels != nil && len(a.DeviceClaims())+len(b.DeviceClaims())+len(cs.exempt)+len(cs.destinations) == 0 &&
 		(len(cs.groups.late) == 0 || slices.Equal(a.LateVolumes(), b.LateVolumes()))
 }
 

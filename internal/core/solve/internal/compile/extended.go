@@ -11,9 +11,10 @@ import (
 )
 
 // Problem: a node serves the request for an extended resource that has a device class either by what its device plugin offers, or, if it
-// offers none, by devices that kube-scheduler allocates. What a pod needs depends on the node. Approach: every pod with such requests is a separate
-// class, whose Needs are without them, and which decides nothing itself: ServedBy returns the class as nodes of one kind see it, with
-// the resources in its Needs, or with a claim for devices. Invariant: a node serves a name in one way. Cost: a class per pod, as for claims.
+// offers none, by devices that kube-scheduler allocates. What a pod needs depends on the node. Approach: the Needs of a class with such requests are
+// without them, and the class decides nothing itself: ServedBy returns the class as nodes of one kind see it, with the resources in its
+// Needs, or, for one of its pods, with a claim for devices. Invariant: a node serves a name in one way. Cost: a class for each pod that
+// devices serve.
 //
 // Source: specification of version 1.15, extended resources by dynamic resource allocation; KEP-5004.
 
@@ -24,7 +25,7 @@ const maxExtended = 8
 type ExtendedNeeds struct {
 	requests []extendedNeed
 	// served are the results of ServedBy.
-	served map[Served]*Class
+	served map[servedPod]*Class
 	// partitions are the columns of catalogs by how they serve the requests.
 	partitions map[*index.Columns][]Partition
 }
@@ -41,6 +42,12 @@ const unoffered = resource.Unoffered
 
 // Served says which of the requests devices serve: bit i stands for the i-th. What a node offers serves the others.
 type Served uint
+
+// servedPod is a pod, by UID, and how devices serve it; the pod is empty where they do not.
+type servedPod struct {
+	by  Served
+	pod string
+}
 
 // servedBy is how devices serve a class, and the class that it was made of.
 type servedBy struct {
@@ -83,7 +90,7 @@ func (cs *Classes) extends(shape *model.Shape) bool {
 
 // extend takes the requests that devices may serve out of the needs of a class.
 func (cs *Classes) extend(c *Class) {
-	if c.extends != nil {
+	if c.extends {
 		c.Extended = cs.extendedNeeds(c.Shape)
 		c.Needs = needs(c.Extended.without(c.Shape, ^Served(0)))
 	}
@@ -91,7 +98,7 @@ func (cs *Classes) extend(c *Class) {
 
 // extendedNeeds are the requests of a shape that devices may serve.
 func (cs *Classes) extendedNeeds(shape *model.Shape) *ExtendedNeeds {
-	out := &ExtendedNeeds{served: map[Served]*Class{}, partitions: map[*index.Columns][]Partition{}}
+	out := &ExtendedNeeds{served: map[servedPod]*Class{}, partitions: map[*index.Columns][]Partition{}}
 	for _, r := range extendedBy(shape, cs.extendedClasses) {
 		at := unoffered
 		if _, found := resource.FindRequest(shape.Unoffered, r.Name); !found {
@@ -167,9 +174,14 @@ func (e *ExtendedNeeds) resources() []int {
 	return out
 }
 
-// ServedBy is the class on nodes where devices serve some of its requests.
-func ServedBy(c *Class, by Served) *Class {
-	if known := c.Extended.served[by]; known != nil {
+// ServedBy is the class on nodes where devices serve some of its requests, for a pod of the class. Without a pod, it is for one that is not
+// placed yet.
+func ServedBy(c *Class, by Served, pod *model.Pod) *Class {
+	key := servedPod{by: by}
+	if by != 0 && pod != nil {
+		key.pod = pod.UID
+	}
+	if known := c.Extended.served[key]; known != nil {
 		return known
 	}
 	out := *c
@@ -177,17 +189,20 @@ func ServedBy(c *Class, by Served) *Class {
 	shape.Requests = c.Extended.without(c.Shape, by)
 	specifics.DeviceClaims = slices.Clip(c.DeviceClaims)
 	if by != 0 {
-		specifics.DeviceClaims = append(specifics.DeviceClaims, c.Extended.claim(c.extends, by))
+		specifics.DeviceClaims = append(specifics.DeviceClaims, c.Extended.claim(pod, by))
 	}
 	out.Shape, out.podSpecifics, out.Needs = &shape, &specifics, needs(shape.Requests)
 	out.Extended, out.served = nil, &servedBy{by, c}
-	c.Extended.served[by] = &out
+	c.Extended.served[key] = &out
 	return &out
 }
 
 // claim is the claim that kube-scheduler makes for a pod.
 func (e *ExtendedNeeds) claim(pod *model.Pod, by Served) *device.Claim {
-	claim := &device.Claim{Name: pod.ID() + "/extended-resources"}
+	claim := &device.Claim{Name: "/extended-resources"}
+	if pod != nil {
+		claim.Name = pod.ID() + claim.Name
+	}
 	for i, r := range e.requests {
 		if !by.has(i) {
 			continue
@@ -215,12 +230,12 @@ func (e *ExtendedNeeds) servedBy(allocatable resource.Vector) Served {
 	return out
 }
 
-// ServedOn is the class as a node serves it.
-func ServedOn(c *Class, n *model.Node) *Class {
+// ServedOn is the class as a node serves it, for a pod of the class.
+func ServedOn(c *Class, n *model.Node, pod *model.Pod) *Class {
 	if c.Extended == nil {
 		return c
 	}
-	return ServedBy(c, c.Extended.servedBy(n.Allocatable))
+	return ServedBy(c, c.Extended.servedBy(n.Allocatable), pod)
 }
 
 // Partitions are the columns by how they serve the requests, those with the fewest requests for devices first.
@@ -256,6 +271,9 @@ func ServingColumns(c *Class, columns *index.Columns) (set bitset.Set, ok bool) 
 	return bitset.New(columns.Len()), true
 }
 
+// OfOnePod reports whether the class has a claim for one of its pods.
+func OfOnePod(c *Class) bool { return c.served != nil && c.served.by != 0 }
+
 // servedClass is the class itself if ServedBy made it; nil for other classes.
 func servedClass(c *Class) *Class {
 	if c.served == nil {
@@ -269,7 +287,7 @@ func Plain(c *Class) *Class {
 	if c.Extended == nil {
 		return c
 	}
-	return ServedBy(c, 0)
+	return ServedBy(c, 0, nil)
 }
 
 // Asked is the class that ServedBy made this one of, or the class itself.

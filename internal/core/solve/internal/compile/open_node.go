@@ -218,7 +218,8 @@ func (on *OpenNode) Put(c *Class, lv *Level, o *Offer, pods []*model.Pod) {
 	for _, need := range c.Needs {
 		on.Total[need.Resource] += resource.MulSaturated(need.Amount, int64(len(pods)))
 	}
-	if last := len(on.Batches) - 1; last >= 0 && on.Batches[last].Level == lv && on.Batches[last].Form == o.form {
+	last := len(on.Batches) - 1
+	if last >= 0 && on.Batches[last].Level == lv && on.Batches[last].Form == o.form && on.Batches[last].served == servedClass(c) {
 		on.Batches[last].Pods = slices.Concat(on.Batches[last].Pods, pods)
 	} else {
 		on.Batches = append(on.Batches, Batch{lv, o.form, pods, servedClass(c)})

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
@@ -20,7 +21,8 @@ func (s diagnosis) whyDevices(v *poolFilter, st *compile.Level) (unschedulable.R
 	for _, o := range s.Options(nil, c, st) {
 		on := t.NewOpenNode(v.portFree.And(v.attaching).And(t.States[t.Root].Mask))
 		var got compile.Offer
-		s.FitOpen(&got, compile.Bin{Host: compile.Uncounted, Number: len(s.Open), Open: on}, c, o.Forms, 1)
+		// Any pod of the class fails alike.
+		s.FitOpen(&got, compile.Bin{Host: compile.Uncounted, Number: len(s.Open), Open: on}, c, o.Forms, make([]*model.Pod, 1))
 		t.Free([]*compile.OpenNode{on})
 		if got.Pods > 0 {
 			return unschedulable.Reason{Code: unschedulable.LimitsExceeded, Narrowed: true, Limits: v.limits(got.Mask, t.States[got.State])}, true

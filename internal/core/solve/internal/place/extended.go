@@ -10,16 +10,26 @@ import (
 )
 
 // fitExtended makes o the offer of an open node for a pod with extended resources that devices may serve: that with the cheapest candidate
-// among the ways in which the instance types serve these resources, and of equal ones that with the fewest devices.
-func fitExtended(s *Placer, o *compile.Offer, b compile.Bin, c *compile.Class, forms []*compile.Conjunction, n int) {
+// among the ways in which the instance types serve these resources, and of equal ones that with the fewest devices. The offer is for one pod
+// where it has devices, or where there are several ways.
+func fitExtended(s *Placer, o *compile.Offer, b compile.Bin, c *compile.Class, forms []*compile.Conjunction, pods []*model.Pod) {
 	t := b.Open.Template
+	var ways []compile.Served
+	for _, p := range c.Extended.Partitions(t.Columns) {
+		if p.Columns.Intersects(b.Open.Mask) {
+			ways = append(ways, p.By)
+		}
+	}
+	if len(ways) != 1 || ways[0] != 0 {
+		pods = pods[:1]
+	}
 	var best compile.Offer
 	least, deferred := math.Inf(1), false
-	for _, p := range c.Extended.Partitions(t.Columns) {
-		if !p.Columns.Intersects(b.Open.Mask) {
-			continue
+	for _, by := range ways {
+		s.FitOpen(o, b, compile.ServedBy(c, by, pods[0]), forms, pods)
+		if len(ways) == 1 {
+			return
 		}
-		s.FitOpen(o, b, compile.ServedBy(c, p.By), forms, n)
 		deferred = deferred || o.Deferred
 		if o.Pods == 0 {
 			continue

@@ -21,7 +21,7 @@ func (s *Placer) put(b compile.Bin, c *compile.Class, lv *compile.Level, o Optio
 		n := s.Offer.Pods
 		s.Take(&s.Offer, b, c, lv, pods[placed:placed+n])
 		placed += n
-		if b.Target != nil || !b.Open.Template.Attaches(c) {
+		if c.Extended == nil && (b.Target != nil || !b.Open.Template.Attaches(c)) {
 			break
 		}
 	}
@@ -49,25 +49,25 @@ func (s *Placer) Fit(o *compile.Offer, b compile.Bin, c *compile.Class, lv *comp
 			return
 		}
 		b.Open = &trial
-		fitNew(s, o, b, c, lv, forms, 1)
+		fitNew(s, o, b, c, lv, forms, pods[:1])
 	default:
-		fitNew(s, o, b, c, lv, forms, n)
+		fitNew(s, o, b, c, lv, forms, pods[:n])
 	}
 }
 
 // fitNew makes o the offer of an open node by all that is known of it.
-func fitNew(s *Placer, o *compile.Offer, b compile.Bin, c *compile.Class, lv *compile.Level, forms []*compile.Conjunction, n int) {
+func fitNew(s *Placer, o *compile.Offer, b compile.Bin, c *compile.Class, lv *compile.Level, forms []*compile.Conjunction, pods []*model.Pod) {
 	if lv.Beside != nil {
 		forms = s.Classes.Admitting(lv, forms)
 	}
 	if !s.Daemons.Active() || b.Open.Trial || b.Host == compile.Uncounted {
-		s.FitOpen(o, b, c, forms, n)
+		s.FitOpen(o, b, c, forms, pods)
 		cutLate(s, o, b, lv)
 		return
 	}
 	// Pods of DaemonSets may forbid one form and not another one.
 	for i := range forms {
-		s.FitOpen(o, b, c, forms[i:i+1], n)
+		s.FitOpen(o, b, c, forms[i:i+1], pods)
 		cutLate(s, o, b, lv)
 		if o.Pods > 0 {
 			cut(o, s.Daemons.Cut(o, b, lv))
@@ -109,7 +109,9 @@ func cutLate(s *Placer, o *compile.Offer, b compile.Bin, lv *compile.Level) {
 
 func (s *Placer) fitTarget(o *compile.Offer, t *compile.Target, c *compile.Class, lv *compile.Level, pods []*model.Pod) {
 	o.Reset()
-	c = compile.ServedOn(c, t.Node)
+	if c = compile.ServedOn(c, t.Node, pods[0]); compile.OfOnePod(c) {
+		pods = pods[:1]
+	}
 	n := c.Count(t.Free, nil, c.MaxPerNode(len(pods)))
 	if n == 0 || !t.Accepts(c, lv) {
 		return
@@ -127,12 +129,14 @@ func (s *Placer) fitTarget(o *compile.Offer, t *compile.Target, c *compile.Class
 	o.Pods, o.Served = n, c
 }
 
-// FitOpen makes o the offer of an open node for up to n pods of a class: that of the first of the forms that the node accepts.
-func (s *Placer) FitOpen(o *compile.Offer, b compile.Bin, c *compile.Class, forms []*compile.Conjunction, n int) {
+// FitOpen makes o the offer of an open node for as many of the pods, which are of one class, as it takes: that of the first of the forms
+// that the node accepts.
+func (s *Placer) FitOpen(o *compile.Offer, b compile.Bin, c *compile.Class, forms []*compile.Conjunction, pods []*model.Pod) {
 	if c.Extended != nil {
-		fitExtended(s, o, b, c, forms, n)
+		fitExtended(s, o, b, c, forms, pods)
 		return
 	}
+	n := len(pods)
 	if serving, restricted := compile.ServingColumns(c, b.Open.Template.Columns); restricted {
 		trial := *b.Open
 		trial.Mask = b.Open.Mask.And(serving)

@@ -337,8 +337,8 @@ func (s *Placer) openFrom(t *compile.Template, c *compile.Class, st *compile.Lev
 			break
 		}
 		pods, want = pods[opened:], want-opened
-		if len(c.Levels) > 1 || t.Attaches(c) {
-			// The node just opened may take pods that have to relax a preference for it.
+		if len(c.Levels) > 1 || t.Attaches(c) || c.Extended != nil {
+			// The node just opened may take pods that have to relax a preference for it, or more pods one by one.
 			break
 		}
 	}
