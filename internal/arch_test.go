@@ -164,7 +164,7 @@ internal/controller/nodelookup < API, cloud
 internal/controller/fakecluster < API, cloud, internal/observe, internal/controller/create, internal/controller/deps, internal/controller/readyourwrites, internal/controller/nodelookup, test/apiserver
 LOOP = internal/ttlcache, internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/recovery, internal/controller/parallel, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/managed, internal/controller/create, internal/controller/deps
 CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/observe/logfield, internal/options, internal/controller/nodelookup, LOOP
-internal/controller/nodeclaim < CONTROLLERBASE, internal/drift
+internal/controller/nodeclaim < CONTROLLERBASE, internal/drift, internal/translate, internal/core/device
 internal/controller/termination < CONTROLLERBASE
 internal/controller/reboot < CONTROLLERBASE, internal/controller/termination
 internal/controller/repair < CONTROLLERBASE

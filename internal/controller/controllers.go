@@ -84,6 +84,9 @@ func All(p Parts) ([]Controller, error) {
 	lifecycle := nodeclaim.NewLifecycle(shared, health)
 	if !p.Options.Scheduling.IgnoreDRARequests {
 		lifecycle.AwaitDrivers()
+		if p.Served.Minor >= served.ExtendedResourcesMinor {
+			lifecycle.ServeExtendedResources(newTranslator(p))
+		}
 	}
 	feed := cluster.NewWatcher(store)
 	if p.Options.FeatureGates.StaticCapacity {

@@ -41,6 +41,14 @@ func (l *Lifecycle) initialize(ctx context.Context, claim *v1.NodeClaim) outcome
 		set.Unknown(v1.ConditionTypeInitialized, reason, message)
 		return outcome{}
 	}
+	resource, err := l.unregistered(ctx, node, missing(node, claim))
+	if err != nil {
+		return outcome{err: err}
+	}
+	if resource != "" {
+		set.Unknown(v1.ConditionTypeInitialized, "ResourceNotRegistered", fmt.Sprintf("Resource %q was requested but not registered", resource))
+		return outcome{}
+	}
 	driver, err := l.unpublished(ctx, claim, node.Name)
 	if err != nil {
 		return outcome{err: err}
@@ -62,7 +70,8 @@ func (l *Lifecycle) initialize(ctx context.Context, claim *v1.NodeClaim) outcome
 	}}}
 }
 
-// lacking returns why a Node is not initialized yet, as the reason and message of a condition; both are empty if it is.
+// lacking returns why a Node is not ready for pods yet, resources and devices aside, as the reason and message of a condition; both are
+// empty if it is.
 func lacking(node *corev1.Node, claim *v1.NodeClaim) (reason, message string) {
 	if !nodeReady(node) {
 		return "NodeNotReady", "Node status is NotReady"
@@ -77,13 +86,19 @@ func lacking(node *corev1.Node, claim *v1.NodeClaim) (reason, message string) {
 			return "KnownEphemeralTaintsExist", fmt.Sprintf("KnownEphemeralTaint %q still exists", taintText(taint))
 		}
 	}
+	return "", ""
+}
+
+// missing are the requested resources of which nothing is allocatable on the Node, sorted.
+func missing(node *corev1.Node, claim *v1.NodeClaim) []corev1.ResourceName {
+	var out []corev1.ResourceName
 	for _, name := range slices.Sorted(maps.Keys(claim.Spec.Resources.Requests)) {
 		requested, found := claim.Spec.Resources.Requests[name], node.Status.Allocatable[name]
 		if !requested.IsZero() && found.IsZero() {
-			return "ResourceNotRegistered", fmt.Sprintf("Resource %q was requested but not registered", name)
+			out = append(out, name)
 		}
 	}
-	return "", ""
+	return out
 }
 
 // nodeReady reports whether the Node has the condition Ready.

@@ -60,6 +60,8 @@ type Lifecycle struct {
 	paced *pacedClock
 	// awaitDrivers is set while dynamic resource allocation is not ignored.
 	awaitDrivers bool
+	// extended finds devices that serve extended resources; nil where kube-scheduler does not use them.
+	extended *extendedResources
 }
 
 // NewLifecycle builds the controller.
