@@ -43,7 +43,7 @@ func (s offeringServer) ServerResourcesForGroupVersionWithContext(_ context.Cont
 }
 
 func TestOfferIsTheVersionAndTheOptionalResources(t *testing.T) {
-	t.Attr("covers", "N420")
+	t.Attr("covers", "N420 N460")
 	for _, tc := range []struct {
 		name   string
 		server offeringServer

@@ -343,9 +343,10 @@ func TestAllocatedClaims(t *testing.T) {
 		reserved []resourcev1.ResourceClaimConsumerReference
 		only     bool
 	}{
-		"no consumer":    {nil, false},
-		"pods":           {[]resourcev1.ResourceClaimConsumerReference{{Resource: "pods", UID: "a"}, {Resource: "pods", UID: "b"}}, true},
-		"something else": {[]resourcev1.ResourceClaimConsumerReference{{Resource: "pods", UID: "a"}, {APIGroup: "x.io", Resource: "pods", UID: "b"}}, false},
+		"no consumer":     {nil, false},
+		"pods":            {[]resourcev1.ResourceClaimConsumerReference{{Resource: "pods", UID: "a"}, {Resource: "pods", UID: "b"}}, true},
+		"a group of pods": {[]resourcev1.ResourceClaimConsumerReference{{APIGroup: "scheduling.k8s.io", Resource: "podgroups", UID: "a"}}, false},
+		"something else":  {[]resourcev1.ResourceClaimConsumerReference{{Resource: "pods", UID: "a"}, {APIGroup: "x.io", Resource: "pods", UID: "b"}}, false},
 	} {
 		claim.Status.ReservedFor = c.reserved
 		shares := DeviceShares(claim)

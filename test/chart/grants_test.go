@@ -141,12 +141,13 @@ func TestPodsArePatchedOnlyForTheirDeletionCosts(t *testing.T) {
 // TestOptionalFeaturesMayReadWhatTheyNeed checks the permissions that flags and feature gates need: default topology spread, vertical pod
 // autoscalers, and buffers of Deployments.
 func TestOptionalFeaturesMayReadWhatTheyNeed(t *testing.T) {
-	t.Attr("covers", "N398 N400 N403")
+	t.Attr("covers", "N398 N400 N403 N460")
 	for _, provider := range []string{"aws", "kwok"} {
 		for gate, watched := range map[string]bool{"false": false, "true": true} {
 			all := grants(named("settings.clusterName=one", "settings.cloudProvider="+provider, "settings.featureGates.capacityBuffer="+gate).objects(t))
 			for c, want := range map[call]bool{
 				{verb: "list", resource: "services"}: true, {verb: "watch", resource: "services"}: true,
+				{verb: "list", group: "scheduling.k8s.io", resource: "podgroups"}: true, {verb: "watch", group: "scheduling.k8s.io", resource: "podgroups"}: true,
 				{verb: "list", group: "autoscaling.k8s.io", resource: "verticalpodautoscalers"}: true,
 				{verb: "get", group: "apps", resource: "deployments"}:                           true, {verb: "watch", group: "apps", resource: "deployments"}: watched,
 			} {

@@ -160,7 +160,7 @@ func changed(pods []*model.Pod, f func(*model.Membership)) []*model.Pod {
 
 // TestGroupsNotServed: while the API server serves no groups, pods are placed as if they had none.
 func TestGroupsNotServed(t *testing.T) {
-	t.Attr("covers", "N476")
+	t.Attr("covers", "N460 N476")
 	plan := Solve(problem(members(3, shape(3500, gi), gang("train", 4)), limitedTo(2)))
 	if got := placedOf(plan)["default/train"]; got != 2 {
 		t.Errorf("%d pods are placed, want the 2 that fit", got)
