@@ -49,14 +49,17 @@ func byDrift(list []Candidate) []Candidate {
 func decideDrift(s Session, fit []Candidate) Decision {
 	var d Decision
 	sim, kept, to := s.Simulators[0], true, s.destinations()
-	m, done := drift(), map[*unit]bool{}
+	members, done := map[*unit][]Candidate{}, map[*unit]bool{}
+	for _, c := range fit {
+		members[c.unit] = append(members[c.unit], c)
+	}
 	for _, c := range byDrift(fit) {
-		if c.unit != nil && (done[c.unit] || !c.Node.Disruption.Drifted) {
-			continue
-		}
-		set := m.Together(c, fit)
+		set := []Candidate{c}
 		if c.unit != nil {
-			done[c.unit] = true
+			if done[c.unit] || !c.Node.Disruption.Drifted {
+				continue
+			}
+			set, done[c.unit] = members[c.unit], true
 		}
 		if o := s.obstacleTo(set, to); o != nil {
 			d.Incomplete = true
