@@ -72,9 +72,10 @@ cloud/cloudtest < API, cloud, internal/core/requirement
 cloud/plugin < API, cloud, internal/observe, internal/options
 cloud/kwok < API, cloud, cloud/plugin, internal/core/requirement, internal/observe, internal/options, internal/observe/logfield
 cloud/aws/family < API
+cloud/aws/devices < API, cloud
 cloud/aws/kubelet < API, cloud/aws/family
 cloud/aws/kubeletcel < cloud/aws/kubelet
-cloud/aws/instancetype < API, cloud, cloud/aws/family, cloud/aws/kubelet, cloud/aws/kubeletcel
+cloud/aws/instancetype < API, cloud, cloud/aws/family, cloud/aws/kubelet, cloud/aws/kubeletcel, cloud/aws/devices
 cloud/aws/userdata < API, cloud/aws/family, cloud/aws/kubelet
 cloud/aws/image < API, cloud, cloud/aws/family, internal/core/requirement
 cloud/aws/drift < API, cloud, cloud/aws/image
@@ -99,13 +100,13 @@ cloud/aws/health < API, cloud/aws/awserrors, cloud/aws/eventbridge, cloud/aws/in
 cloud/aws/fleet < API, cloud/aws/batch, cloud/aws/awserrors, cloud/aws/template
 cloud/aws/zonalshift < API, cloud, internal/core/requirement, internal/observe, cloud/aws/telemetry
 cloud/aws/controlplane < internal/observe, cloud/aws/awsfield, internal/observe/logfield
-cloud/aws/catalog < API, cloud, cloud/aws/discovery, cloud/aws/image, cloud/aws/instance, cloud/aws/instancetype, cloud/aws/inventory, cloud/aws/kubelet, cloud/aws/kubeletcel, cloud/aws/reservation, cloud/aws/subnet, cloud/aws/unavailableofferings, cloud/aws/zonalshift, internal/observe, internal/ttlcache, cloud/aws/awsfield, internal/observe/logfield
-cloud/aws/request < API, cloud, cloud/aws/controlplane, cloud/aws/fleet, cloud/aws/image, cloud/aws/kubelet, cloud/aws/launch, cloud/aws/resourcetags, cloud/aws/subnet, cloud/aws/telemetry, cloud/aws/template, cloud/aws/userdata, internal/observe, cloud/aws/awsfield, internal/observe/logfield
+cloud/aws/catalog < API, cloud, cloud/aws/discovery, cloud/aws/image, cloud/aws/instance, cloud/aws/instancetype, cloud/aws/inventory, cloud/aws/kubelet, cloud/aws/kubeletcel, cloud/aws/reservation, cloud/aws/subnet, cloud/aws/unavailableofferings, cloud/aws/zonalshift, internal/observe, internal/ttlcache, cloud/aws/awsfield, internal/observe/logfield, cloud/aws/devices
+cloud/aws/request < API, cloud, cloud/aws/controlplane, cloud/aws/fleet, cloud/aws/image, cloud/aws/kubelet, cloud/aws/launch, cloud/aws/resourcetags, cloud/aws/subnet, cloud/aws/telemetry, cloud/aws/template, cloud/aws/userdata, internal/observe, cloud/aws/awsfield, internal/observe/logfield, cloud/aws/devices
 cloud/aws/launcher < API, cloud, cloud/aws/awserrors, cloud/aws/fleet, cloud/aws/instance, cloud/aws/launch, cloud/aws/request, cloud/aws/reservation, cloud/aws/resourcetags, cloud/aws/subnet, cloud/aws/telemetry, cloud/aws/unavailableofferings, internal/observe, cloud/aws/awsfield, internal/observe/logfield
 cloud/aws/provider < API, cloud, cloud/aws/awserrors, cloud/aws/catalog, cloud/aws/controlplane, cloud/aws/drift, cloud/aws/fleet, cloud/aws/instance, cloud/aws/launcher, cloud/aws/request, cloud/aws/telemetry, cloud/aws/template, internal/observe, internal/ttlcache
 cloud/aws/offline < API, cloud, cloud/kwok, cloud/aws/kubeletcel, cloud/aws/instancetype, cloud/aws/kubelet, cloud/aws/resourcetags
 cloud/aws/profile < API, internal/observe, cloud/aws/awserrors, internal/ttlcache, cloud/aws/resourcetags, cloud/aws/awsfield
-cloud/aws/nodeclass < API, cloud/aws/awserrors, cloud/aws/catalog, cloud/aws/image, cloud/aws/kubelet, cloud/aws/profile, cloud/aws/request, cloud/aws/resourcetags, cloud/aws/session, cloud/aws/template, internal/observe, internal/ttlcache
+cloud/aws/nodeclass < API, cloud/aws/awserrors, cloud/aws/catalog, cloud/aws/image, cloud/aws/kubelet, cloud/aws/profile, cloud/aws/request, cloud/aws/resourcetags, cloud/aws/session, cloud/aws/template, internal/observe, internal/ttlcache, cloud/aws/devices
 cloud/aws/tagging < API, cloud/aws/instance, cloud/aws/template, internal/observe, internal/observe/logfield
 cloud/aws/periodic < API, cloud, cloud/aws/catalog, cloud/aws/discovery, cloud/aws/instance, cloud/aws/profile, cloud/aws/telemetry, internal/observe, cloud/aws/awsfield, internal/observe/logfield
 cloud/aws < API, cloud, cloud/aws/catalog, cloud/aws/controlplane, cloud/aws/health, cloud/aws/instancelookup, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/offline, cloud/aws/periodic, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/settings, cloud/aws/snapshot, cloud/aws/tagging, cloud/aws/telemetry, cloud/aws/zonalshift, cloud/plugin, internal/observe, internal/options

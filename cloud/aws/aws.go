@@ -64,6 +64,8 @@ type Settings struct {
 	EvaluatesExpressions bool
 	// UsesOverlays says that users may write prices for instance types.
 	UsesOverlays bool
+	// PlansGPUs and PlansEFAs say that devices of DRA drivers are planned before they are published.
+	PlansGPUs, PlansEFAs bool
 	// OfferingSources are further sources of offerings, in order.
 	OfferingSources []instancetype.OfferingSource
 	// ZonalShift says that nothing is launched or terminated in zones with an active zonal shift.
@@ -165,6 +167,7 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 			Settings: catalog.Settings{
 				Region: config.Region, ReservedENIs: s.ReservedENIs, VMMemoryOverheadPercent: s.VMMemoryOverheadPercent,
 				ReservesCapacity: s.ReservesCapacity, EvaluatesExpressions: s.EvaluatesExpressions, UsesOverlays: s.UsesOverlays,
+				PlansGPUs: s.PlansGPUs, PlansEFAs: s.PlansEFAs,
 			},
 			OfferingSources: s.OfferingSources, Parameters: ssm.NewFromConfig(config), Clock: now, SubnetTTL: s.SubnetsFor, GroupTTL: s.GroupsFor, ImageTTL: s.ImagesFor,
 		},

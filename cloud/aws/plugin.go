@@ -51,6 +51,7 @@ func addToScheme(s *runtime.Scheme) error {
 // openWith opens the cloud with the options of the controller.
 func openWith(c client.Client, o options.Options, telemetry *observe.Telemetry, now clock.WithTicker) (cloud.Cloud, error) {
 	s := options.SettingsOf[settings.Settings](o)
+	allocates := !o.Scheduling.IgnoreDRARequests
 	return New(c, Settings{
 		ClusterName: s.ClusterName, ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: s.ClusterCABundle,
 		IsolatedVPC: s.IsolatedVPC, EKSControlPlane: s.EKSControlPlane, VMMemoryOverheadPercent: s.VMMemoryOverheadPercent,
@@ -59,6 +60,7 @@ func openWith(c client.Client, o options.Options, telemetry *observe.Telemetry, 
 		ReservesCapacity: o.FeatureGates.ReservedCapacity, StrictMinValues: o.Scheduling.MinValuesPolicy == options.MinValuesStrict, Version: telemetry.Version,
 		InterruptionQueue: s.InterruptionQueue, ZonalShift: s.EnableZonalShift, Telemetry: telemetry, Clock: now,
 		EvaluatesExpressions: s.FeatureGates.NodeClassCEL, RebootForRepair: s.FeatureGates.RebootForRepair, UsesOverlays: o.FeatureGates.NodeOverlay,
+		PlansGPUs: s.FeatureGates.DRANVIDIAGPU && allocates, PlansEFAs: s.FeatureGates.DRAEFA && allocates,
 	})
 }
 

@@ -49,6 +49,8 @@ type Settings struct {
 	EvaluatesExpressions bool
 	// UsesOverlays says that users may write prices for instance types.
 	UsesOverlays bool
+	// PlansGPUs and PlansEFAs say that devices of DRA drivers are predicted.
+	PlansGPUs, PlansEFAs bool
 }
 
 // Options are what a catalog is made of.

@@ -12,6 +12,7 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awsfield"
+	"github.com/karpenter-anew/karpenter/cloud/aws/devices"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubeletcel"
@@ -125,7 +126,10 @@ func (r *resolution) resolve(d instancetype.Description, key string) (*cloud.Ins
 func (c *Catalog) input(d instancetype.Description, class instancetype.Class) instancetype.Input {
 	return instancetype.Input{
 		Description: d, Class: class, Limits: c.limits[d.Name], Sources: c.OfferingSources,
-		Settings: instancetype.Settings{Region: c.Region, VMMemoryOverheadPercent: c.VMMemoryOverheadPercent, ReservedENIs: c.ReservedENIs},
+		Settings: instancetype.Settings{
+			Region: c.Region, VMMemoryOverheadPercent: c.VMMemoryOverheadPercent, ReservedENIs: c.ReservedENIs,
+			Devices: devices.Settings{NVIDIA: c.PlansGPUs, EFA: c.PlansEFAs},
+		},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/devices"
 	"github.com/karpenter-anew/karpenter/cloud/aws/family"
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
 )
@@ -31,6 +32,8 @@ type Class struct {
 	Reservations []awsv1.CapacityReservation
 	// PlacementGroup is nil for none.
 	PlacementGroup *PlacementGroup
+	// GPUSharing is how claims share GPUs; GPUs of a class that does not say so correctly are exclusive.
+	GPUSharing devices.Sharing
 }
 
 // ClassOf returns the part of a node class on which instance types depend. It omits reservations and placement group, because which of
@@ -48,6 +51,7 @@ func ClassOf(class *awsv1.EC2NodeClass) (Class, error) {
 	if o := class.Spec.CPUOptions; o != nil && o.NestedVirtualization != nil {
 		out.NestedVirtualization = *o.NestedVirtualization == "enabled"
 	}
+	out.GPUSharing, _ = devices.ParseSharing(class.Annotations[devices.SharingAnnotation]) // nothing is launched for a wrong one
 	out.Enclaves = class.Spec.EnclaveOptions != nil && class.Spec.EnclaveOptions.Enabled
 	return out, nil
 }
@@ -73,6 +77,8 @@ type Settings struct {
 	VMMemoryOverheadPercent float64
 	// ReservedENIs is the number of interfaces that provide no pod addresses.
 	ReservedENIs int64
+	// Devices are the DRA drivers whose devices are predicted.
+	Devices devices.Settings
 }
 
 // traits are the traits of the class's family.

@@ -8,6 +8,7 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/devices"
 )
 
 // Input is everything that an instance type under a node class depends on.
@@ -29,13 +30,25 @@ func Resolve(in Input) *cloud.InstanceType {
 	in.Class.Kubelet = in.Class.Kubelet.Static()
 	capacity, offerings := in.capacity(), in.offerings()
 	return &cloud.InstanceType{
-		Name:         in.Description.Name,
-		Requirements: in.requirements(offerings),
-		Offerings:    offerings,
-		Capacity:     capacity,
-		Overhead:     in.overhead(capacity),
-		Exotic:       exotic(in.Description.Name, capacity),
+		Name:             in.Description.Name,
+		Requirements:     in.requirements(offerings),
+		Offerings:        offerings,
+		Capacity:         capacity,
+		Overhead:         in.overhead(capacity),
+		Exotic:           exotic(in.Description.Name, capacity),
+		DynamicResources: devices.Predict(in.hardware(), in.Settings.Devices, in.Class.GPUSharing),
 	}
+}
+
+// hardware is what the type has of devices that DRA drivers publish.
+func (in *Input) hardware() devices.Hardware {
+	out := devices.Hardware{InstanceType: in.Description.Name, EFAs: fabricAdapters(&in.Description, &in.Class)}
+	for _, a := range in.Description.GPUs {
+		if a.Manufacturer == "NVIDIA" {
+			out.GPU, out.GPUs, out.GPUMemoryMiB = a.Name, a.Count, a.MemoryMiB
+		}
+	}
+	return out
 }
 
 // exotic reports whether a type is bare metal or has accelerators. Launches leave out such types unless there are no others.

@@ -25,6 +25,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 	"github.com/karpenter-anew/karpenter/cloud/aws/catalog"
 	"github.com/karpenter-anew/karpenter/cloud/aws/controlplane"
+	"github.com/karpenter-anew/karpenter/cloud/aws/devices"
 	"github.com/karpenter-anew/karpenter/cloud/aws/nodeclass"
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
@@ -377,6 +378,30 @@ func TestWhatTheClassItselfShows(t *testing.T) {
 			})
 			w.expect(awsv1.ConditionTypeValidationSucceeded, test.want)
 		})
+	}
+}
+
+func TestSharedGPUs(t *testing.T) {
+	t.Attr("covers", "N333")
+	driver := func(o *provider.Options, _ *nodeclass.Options) { o.PlansGPUs = true }
+	none := func(*provider.Options, *nodeclass.Options) {}
+	for _, test := range []struct {
+		annotation, want string
+		with             func(*provider.Options, *nodeclass.Options)
+	}{
+		{"", "True", none},
+		{"disabled", "True", none},
+		{"memory", "False DRADisabled: annotation karpenter.k8s.aws/nvidia-consumable-capacity needs the feature gate DRANVIDIAGPU", none},
+		{"memory", "True", driver},
+		{"4", "True", driver},
+		{"some", `False NVIDIAConsumableCapacityInvalid: annotation karpenter.k8s.aws/nvidia-consumable-capacity: "some" is not allowed`, driver},
+		{"0", "False NVIDIAConsumableCapacityInvalid", none},
+	} {
+		w := newWorld(t, test.with)
+		w.add(func(c *awsv1.EC2NodeClass) {
+			c.Annotations = map[string]string{devices.SharingAnnotation: test.annotation}
+		})
+		w.expect(awsv1.ConditionTypeValidationSucceeded, test.want)
 	}
 }
 

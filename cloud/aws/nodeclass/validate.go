@@ -20,6 +20,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
 	"github.com/karpenter-anew/karpenter/cloud/aws/catalog"
+	"github.com/karpenter-anew/karpenter/cloud/aws/devices"
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/request"
 	"github.com/karpenter-anew/karpenter/cloud/aws/resourcetags"
@@ -67,6 +68,10 @@ func (c *Controller) validate(ctx context.Context, class *awsv1.EC2NodeClass, se
 		}
 	}
 	if v := c.wrongKubelet(class); v.reason != "" {
+		set.False(validated, v.reason, v.message)
+		return 0, nil
+	}
+	if v := c.wrongSharing(class); v.reason != "" {
 		set.False(validated, v.reason, v.message)
 		return 0, nil
 	}
@@ -122,6 +127,20 @@ func (c *Controller) wrongKubelet(class *awsv1.EC2NodeClass) validation {
 	}
 	if err := kubelet.Unsupported(class.Spec.Kubelet, class.Family()); err != nil {
 		return validation{"UnsupportedKubeletConfiguration", err.Error()}
+	}
+	return validation{}
+}
+
+// wrongSharing is the defect of the annotation about shared GPUs.
+func (c *Controller) wrongSharing(class *awsv1.EC2NodeClass) validation {
+	sharing, err := devices.ParseSharing(class.Annotations[devices.SharingAnnotation])
+	switch {
+	case err != nil:
+		return validation{"NVIDIAConsumableCapacityInvalid", fmt.Sprintf("annotation %s: %v", devices.SharingAnnotation, err)}
+	case sharing.Any() && !c.Catalog.PlansGPUs:
+		return validation{"DRADisabled", fmt.Sprintf(
+			"annotation %s needs the feature gate DRANVIDIAGPU of --aws-feature-gates, and --ignore-dra-requests=false", devices.SharingAnnotation,
+		)}
 	}
 	return validation{}
 }

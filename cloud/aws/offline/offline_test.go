@@ -74,6 +74,27 @@ func TestAllocatable(t *testing.T) {
 	}
 }
 
+// TestGPUs holds the catalog against the numbers of GPUs that the specification has.
+func TestGPUs(t *testing.T) {
+	t.Attr("covers", "N339")
+	types := list(t, CatalogFor("us-east-1"), class("al2023@latest"))
+	for want, names := range map[int64]string{
+		1: "g4dn.xlarge g4dn.8xlarge g4dn.16xlarge g5.xlarge g5.8xlarge g5.16xlarge g5g.xlarge g6.xlarge g6.16xlarge g6e.8xlarge gr6.4xlarge p5.4xlarge",
+		2: "g5g.16xlarge g5g.metal", 4: "g4dn.12xlarge g5.12xlarge g5.24xlarge g6.24xlarge g6e.12xlarge",
+		8: "g4dn.metal g5.48xlarge g6.48xlarge g6e.48xlarge p3dn.24xlarge p4d.24xlarge p4de.24xlarge p5.48xlarge p5en.48xlarge p6-b200.48xlarge",
+	} {
+		for _, name := range strings.Fields(names) {
+			it := types[name]
+			if it == nil {
+				continue // the region does not have it
+			}
+			if q := it.Capacity[awsv1.ResourceNVIDIAGPU]; q.Value() != want {
+				t.Errorf("%s has %s GPUs, want %d", name, q.String(), want)
+			}
+		}
+	}
+}
+
 func TestSettingsOfTheControllerCount(t *testing.T) {
 	p, err := New(Options{Catalog: "aws/us-east-1", ReservedENIs: 1}, nil)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/cloud/aws/devices"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 )
@@ -261,17 +262,21 @@ func TestDisksHaveAnEnd(t *testing.T) {
 }
 
 func TestFabricAdapters(t *testing.T) {
-	t.Attr("covers", "A186")
+	t.Attr("covers", "A186 N338")
 	w := newWorld(t, "c5n.18xlarge")
 	plain := w.claim(cloud.In(corev1.LabelInstanceTypeStable, "c5n.18xlarge"))
 	asking := w.claim(plain.Spec.Requirements...)
 	asking.Spec.Resources.Requests = corev1.ResourceList{awsv1.ResourceEFA: resource.MustParse("1")}
+	fabric := w.claim(plain.Spec.Requirements...)
+	fabric.Annotations = map[string]string{v1.RequestedDRADriversAnnotationKey: "dra.net,gpu.nvidia.com"}
+	others := w.claim(plain.Spec.Requirements...)
+	others.Annotations = map[string]string{v1.RequestedDRADriversAnnotationKey: "gpu.nvidia.com"}
 	laidOut := w.claim(plain.Spec.Requirements...)
 	for _, test := range []struct {
 		name string
 		of   *v1.NodeClaim
 		want int64
-	}{{"not asked for", plain, 0}, {"asked for", asking, 1}, {"laid out by the class", laidOut, 1}} {
+	}{{"not asked for", plain, 0}, {"asked for", asking, 1}, {"asked for as devices", fabric, 1}, {"other devices", others, 0}, {"laid out by the class", laidOut, 1}} {
 		if test.of == laidOut {
 			w.resolve(func(c *awsv1.EC2NodeClass) {
 				c.Spec.NetworkInterfaces = []*awsv1.NetworkInterface{{InterfaceType: "interface"}, {DeviceIndex: 1, InterfaceType: awsv1.InterfaceTypeEFAOnly}}
@@ -283,6 +288,37 @@ func TestFabricAdapters(t *testing.T) {
 			if there != (test.want > 0) || q.Value() != test.want {
 				t.Errorf("%s: %s adapters (%t)", test.name, q.String(), there)
 			}
+		}
+	}
+}
+
+// TestDevicesOfDrivers: each driver has its gate, and the class says how GPUs are shared.
+func TestDevicesOfDrivers(t *testing.T) {
+	t.Attr("covers", "N333 N334")
+	predicted := func(w *world) (out []string) {
+		for name, it := range w.list() {
+			if it.DynamicResources == nil {
+				continue
+			}
+			for _, s := range it.DynamicResources.ResourceSlices {
+				for _, d := range s.Spec.Devices {
+					out = append(out, fmt.Sprint(name, " ", s.Spec.Driver, " ", s.Spec.Pool.Name, " ", d.Name, " ", d.AllowMultipleAllocations != nil))
+				}
+			}
+		}
+		return out
+	}
+	if got := predicted(newWorld(t, "g4dn.xlarge")); len(got) > 0 {
+		t.Errorf("without gates: %v", got)
+	}
+	w := newWorld(t, "g4dn.xlarge", "m5.large")
+	w.Catalog.PlansGPUs = true
+	for text, shared := range map[string]string{"": "false", "memory": "true"} {
+		w.resolve(func(c *awsv1.EC2NodeClass) {
+			c.Annotations = map[string]string{devices.SharingAnnotation: text}
+		})
+		if got, want := strings.Join(predicted(w), ", "), "g4dn.xlarge gpu.nvidia.com gpus-g4dn.xlarge gpu-0 "+shared; got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/devices"
 	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/image"
 	"github.com/karpenter-anew/karpenter/cloud/aws/launch"
@@ -118,9 +119,11 @@ func amiIDs(class *awsv1.EC2NodeClass) []string {
 	return out
 }
 
-// requestedEFAs is how many fabric adapters an instance gets: all that its type supports, if the claim requests any.
+// requestedEFAs is how many fabric adapters an instance gets: all that its type supports, if the claim requests any, as a resource or as
+// devices.
 func requestedEFAs(claim *v1.NodeClaim, t *cloud.InstanceType) int64 {
-	if q, ok := claim.Spec.Resources.Requests[awsv1.ResourceEFA]; !ok || q.IsZero() {
+	drivers := strings.Split(claim.Annotations[v1.RequestedDRADriversAnnotationKey], ",")
+	if q := claim.Spec.Resources.Requests[awsv1.ResourceEFA]; q.IsZero() && !slices.Contains(drivers, devices.EFA) {
 		return 0
 	}
 	q := t.Capacity[awsv1.ResourceEFA]

@@ -29,16 +29,14 @@ type FeatureGates struct {
 type gate struct {
 	name  string
 	field *bool
-	// pending says that this version knows the gate, but has nothing that it switches.
-	pending bool
 }
 
 // gates lists the fields of g in the order of documentation.
 func (g *FeatureGates) gates() []gate {
 	return []gate{
 		{name: "NodeClassCEL", field: &g.NodeClassCEL},
-		{name: "DRANVIDIAGPU", field: &g.DRANVIDIAGPU, pending: true},
-		{name: "DRAEFA", field: &g.DRAEFA, pending: true},
+		{name: "DRANVIDIAGPU", field: &g.DRANVIDIAGPU},
+		{name: "DRAEFA", field: &g.DRAEFA},
 		{name: "RebootForRepair", field: &g.RebootForRepair},
 	}
 }
@@ -52,18 +50,12 @@ func (g FeatureGates) String() string {
 	return strings.Join(parts, ",")
 }
 
-// withoutEffect returns the names of unknown gates and of gates that are on although this version has nothing that they switch.
+// withoutEffect returns the names that are no gates of this version.
 func (g FeatureGates) withoutEffect() []string {
-	var out []string
-	for _, e := range g.gates() {
-		if e.pending && *e.field {
-			out = append(out, e.name)
-		}
+	if g.Unknown == "" {
+		return nil
 	}
-	if g.Unknown != "" {
-		out = append(out, strings.Split(g.Unknown, ",")...)
-	}
-	return out
+	return strings.Split(g.Unknown, ",")
 }
 
 // Decode implements kong.MapperValue.

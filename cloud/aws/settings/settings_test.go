@@ -163,7 +163,7 @@ func TestFeatureGates(t *testing.T) {
 	}
 }
 
-// TestGatesWithoutEffectAreNamed: only the settings of the chosen provider count, and a gate that is off is none.
+// TestGatesWithoutEffectAreNamed: only the settings of the chosen provider count.
 func TestGatesWithoutEffectAreNamed(t *testing.T) {
 	t.Attr("covers", "N306")
 	for _, tc := range []struct {
@@ -171,7 +171,7 @@ func TestGatesWithoutEffectAreNamed(t *testing.T) {
 		want           []string
 	}{
 		{"aws", "NodeClassCEL=true,RebootForRepair=false", nil},
-		{"aws", "RebootForRepair=true,Other=false,DRAEFA=true", []string{"DRAEFA", "Other"}},
+		{"aws", "RebootForRepair=true,Other=false,DRAEFA=true", []string{"Other"}},
 		{"kwok", "RebootForRepair=true", nil},
 	} {
 		o, err := options.Parse([]string{"--cloud-provider=" + tc.provider, "--cluster-name=one", "--aws-feature-gates=" + tc.text}, lookup(nil), &Settings{})
