@@ -38,8 +38,11 @@ func TestUnhealthyNode(t *testing.T) {
 		{"tolerated", changes{unhealthy("node-1", "KWOKUnhealthy", 10*time.Second)}, "    blocked: conditions of the node are tolerated for some time\n    until 2026-01-02T12:00:20Z\n"},
 		{"do-not-repair", changes{unhealthy("node-1", "KWOKUnhealthy", time.Minute), annotated(v1.DoNotRepairAnnotationKey)}, broken +
 			"    blocked: repair is blocked through the \"karpenter.sh/do-not-repair\" annotation\n"},
-		{"do-not-disrupt", changes{full, unhealthy("node-1", "KWOKUnhealthy", time.Minute), annotated(v1.DoNotDisruptAnnotationKey)},
-			broken + "    would be replaced by c-4x-amd64-linux, saving $0.0000/h, now\n"},
+		{
+			"do-not-disrupt",
+			changes{full, unhealthy("node-1", "KWOKUnhealthy", time.Minute), annotated(v1.DoNotDisruptAnnotationKey)},
+			broken + "    would be replaced by c-4x-amd64-linux, saving $0.0000/h, now\n",
+		},
 		{"without a budget", changes{unhealthy("node-1", "KWOKUnhealthy", time.Minute), budgets(v1.Budget{Nodes: "0"})}, broken +
 			"    blocked: budgets of NodePool \"web\" allow no further disruption\n    0 allowed at a time, 0 disrupting; the tightest budget is 0: 0 at a time\n"},
 		{"of a static pool at its limit", changes{static, unhealthy("node-1", "KWOKUnhealthy", time.Minute)}, broken +

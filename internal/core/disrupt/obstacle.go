@@ -3,6 +3,7 @@ package disrupt
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -187,7 +188,7 @@ type Rule struct {
 
 // Rules returns the rules of all codes, in the order of Code.
 func Rules() []Rule {
-	return []Rule{
+	return slices.Concat([]Rule{
 		{InCommand, NoEvent, false, "A node is part of at most one command.", "Wait until the command has ended."},
 		{NoNodeClaim, NoEvent, false, "Only nodes with a NodeClaim are disrupted.", "Nothing: the node was not launched by a NodePool."},
 		{NoNode, DisruptionBlocked, false, "A NodeClaim is disrupted only once its Node exists.", "Wait for the node to register, or for its registration to time out."},
@@ -239,6 +240,14 @@ func Rules() []Rule {
 		{SpotToSpotInflexible, Unconsolidatable, false, "A single spot node is replaced only if 15 instance types are cheaper.", "Let the NodePool use more instance types."},
 		{ScoreTooLow, NoEvent, false, "A command must save at least half as large a share of the cost of a Balanced pool as the share of its pods that it disrupts.", "Set consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized, or wait until fewer pods run on the node."},
 		{OtherResult, NoEvent, false, "A command must still be right when it is validated.", "Nothing: the next pass decides again."},
+	}, repairRules(), []Rule{
+		{Gone, NoEvent, false, "Only nodes that exist are disrupted.", "Nothing: the node is gone."},
+	})
+}
+
+// repairRules are the rules of the codes of repair.
+func repairRules() []Rule {
+	return []Rule{
 		{tolerated, NoEvent, false, "A repair policy says how long a condition may last before the node is repaired.", "Wait, or repair the node."},
 		{noPoolForRepair, DisruptionBlocked, false, "The NodePool of a node says how many nodes are repaired at the same time, and what replaces them.", "Restore the label karpenter.sh/nodepool, or delete the NodeClaim."},
 		{underMaintenance, NoEvent, false, "The condition DrainInProgress or MaintenanceInProgress of the node is True: an administrator takes care of it.", "Wait, or clear the condition."},
@@ -246,7 +255,6 @@ func Rules() []Rule {
 		{noGracePeriodForRepair, DisruptionBlocked, false, "Pods that may not be evicted must not keep a node that is being repaired without end.", "Set terminationGracePeriod of the NodePool for future nodes, or remove what protects the pods."},
 		{tooManyUnhealthy, DisruptionBlocked, false, "While more than 20% of the nodes of a pool are unhealthy, the cause is more likely elsewhere.", "Look for what the nodes have in common, such as the network."},
 		{noPlaceToRepair, DisruptionBlocked, false, "Every pod of an unhealthy node needs a place before the node goes.", "Add capacity for the pods that are named, or loosen their scheduling constraints."},
-		{Gone, NoEvent, false, "Only nodes that exist are disrupted.", "Nothing: the node is gone."},
 	}
 }
 

@@ -34,14 +34,22 @@ func TestExtendedResources(t *testing.T) {
 		running int   // pods that run on a node which is starting, of the same instance type
 		want    string
 	}{
-		"devices of one node serve several pods": {0, true, []int{1, 1, 1}, 0,
+		"devices of one node serve several pods": {
+			0, true,
+			[]int{1, 1, 1},
+			0,
 			"new gpu: pod0,pod1 [pod0/extended-resources=new-0 pod1/extended-resources=new-1] drivers gpu.example.com\n" +
-				"new gpu: pod2 [pod2/extended-resources=new-0] drivers gpu.example.com"},
+				"new gpu: pod2 [pod2/extended-resources=new-0] drivers gpu.example.com",
+		},
 		"the resource is offered, and no device is allocated": {2, true, []int{1, 1, 1}, 0, "new gpu: pod0,pod1\nnew gpu: pod2"},
 		"without a class, the resource has to be offered": {0, false, []int{1}, 0, "pod0: no instance type has enough resources (example.org/gpu: 1 requested, at most 0 available for pods), " +
 			`requirements=karpenter.sh/nodepool In [default], resources={"cpu":"1","example.org/gpu":"1","memory":"1Gi","pods":"1"}`},
-		"a starting node keeps the devices of its pods": {0, true, []int{1, 1}, 1,
-			"new gpu: pod1 [pod1/extended-resources=new-0] drivers gpu.example.com\nn: pod0 [pod0/extended-resources=new-1 running0/extended-resources=new-0]"},
+		"a starting node keeps the devices of its pods": {
+			0, true,
+			[]int{1, 1},
+			1,
+			"new gpu: pod1 [pod1/extended-resources=new-0] drivers gpu.example.com\nn: pod0 [pod0/extended-resources=new-1 running0/extended-resources=new-0]",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table, at := resource.NewTable(), 0
