@@ -108,9 +108,9 @@ func TestFieldsExist(t *testing.T) {
 // fields are all paths of all kinds, without the brackets of lists.
 func fields(t *testing.T) map[string]bool {
 	t.Helper()
-	// Of pods, workloads and nodes.
+	// Of pods, workloads, nodes and device classes.
 	out := map[string]bool{}
-	for _, path := range []string{"nodeSelector", "tolerations", "topologySpreadConstraints", "priorityClassName", "overhead", "providerID", "schedulingGroup"} {
+	for _, path := range []string{"nodeSelector", "tolerations", "topologySpreadConstraints", "priorityClassName", "overhead", "providerID", "schedulingGroup", "extendedResourceName"} {
 		out["spec."+path] = true
 	}
 	out["status.declaredFeatures"] = true
