@@ -121,6 +121,7 @@ cloud/azure/instancetype < API, cloud, cloud/azure/gpu, cloud/azure/sku, cloud/a
 cloud/azure/retail < cloud/azure/price
 cloud/azure/inventory < cloud/azure/price, cloud/azure/sku, internal/observe, internal/observe/logfield
 cloud/azure/image < API, cloud, cloud/azure/family
+cloud/azure/customdata < API, cloud, cloud/azure/family, cloud/azure/gpu, cloud/azure/instancetype, cloud/azure/sku
 cloud/azure/drift < API, cloud, cloud/azure/image
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
 embedded/apiserver/store, embedded/apiserver/kind <
