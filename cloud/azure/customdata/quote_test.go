@@ -28,10 +28,14 @@ func texts(in *customdata.Input) map[string]*string {
 
 // TestQuotes checks that a shell reads each value as it is.
 func TestQuotes(t *testing.T) {
-	for _, text := range []string{
+	var all []string
+	for r := ' '; r <= '~'; r++ {
+		all = append(all, "a"+string(r)+"b")
+	}
+	for _, text := range append(all,
 		"", " ", "a b", "MC_rg(test)", "'", `"`, `\`, `a\`, "$HOME", "${HOME}", "$(echo ran >&2)", "`echo ran >&2`", "; echo ran", "& echo ran", "| echo ran", "#a", "~", "~root", "!!",
 		"*", "[a-z]", "{a,b}", "<x", ">x", "é", "a=b", "-n", `'"'"'$(echo ran)`, "a;echo ran;\\'\"`", "\\$(echo ran)", "\\\\`echo ran`",
-	} {
+	) {
 		in := input(func(in *customdata.Input) {
 			in.Cluster.Network.Mode = "" // the subnet is no label, which cannot be any text
 			for _, value := range texts(in) {
