@@ -114,7 +114,7 @@ cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/se
 cloud/aws/awstest/ebs < API, cloud/aws/awstest
 cloud/aws/awstest/firstboot <
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
-cloud/azure/size, cloud/azure/naming, cloud/azure/gpu, cloud/azure/price <
+cloud/azure/size, cloud/azure/naming, cloud/azure/gpu, cloud/azure/price, cloud/azure/quota <
 cloud/azure/zone, cloud/azure/unavailableofferings, cloud/azure/family, cloud/azure/resourcetags < API
 cloud/azure/sku < cloud/azure/gpu, cloud/azure/size, cloud/azure/zone
 cloud/azure/instancetype < API, cloud, cloud/azure/gpu, cloud/azure/sku, cloud/azure/zone
@@ -124,6 +124,7 @@ cloud/azure/image < API, cloud, cloud/azure/family
 cloud/azure/customdata < API, cloud, cloud/azure/family, cloud/azure/gpu, cloud/azure/instancetype, cloud/azure/sku
 cloud/azure/drift < API, cloud, cloud/azure/image
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
+cloud/azure/choice < API, cloud, cloud/azure/azureerrors, cloud/azure/sku, cloud/azure/unavailableofferings, cloud/azure/zone
 embedded/apiserver/store, embedded/apiserver/kind <
 embedded/apiserver/registry < embedded/apiserver/store, embedded/apiserver/kind
 embedded/apiserver/front < embedded/apiserver/registry, embedded/apiserver/kind
