@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/api/azure/label"
@@ -24,7 +25,7 @@ import (
 type Input struct {
 	// Claim is the NodeClaim to launch. Its requirements and resource requests count.
 	Claim *v1.NodeClaim
-	// Offerings are those of the instance types that nodes of the class can have, prepared with label.Rules.
+	// Offerings are those of the instance types that nodes of the class can have, as List prepares them.
 	Offerings *cloud.OfferingList
 	// SKU returns the SKU of an instance type, and false if it is not known; marks of its family are then not seen.
 	SKU func(instanceType string) (sku.Description, bool)
@@ -46,6 +47,17 @@ type Choice struct {
 	PlacementScope string
 	// UltraSSD says that ultra disks are to be enabled for the virtual machine.
 	UltraSSD bool
+}
+
+// List prepares instance types for choices; it may be shared by all of them.
+//
+// Instance types have a generation of Hyper-V for matching images, which is not a well-known label because users may not name it. A claim
+// without that label can be launched all the same, so here it counts as well-known.
+func List(types []*cloud.InstanceType) *cloud.OfferingList {
+	rules := label.Rules()
+	rules.WellKnown = maps.Clone(rules.WellKnown)
+	rules.WellKnown[label.SKUHyperVGeneration] = true
+	return cloud.NewOfferingList(types, rules)
 }
 
 // errNothingLeft is why a launch has no capacity.

@@ -197,11 +197,11 @@ func TestConcurrentUse(t *testing.T) {
 	}()
 	last := uint64(0)
 	for range 100 {
-		if now := q.Sequence(); now < last || q.Exceeded(dsv3, 0) {
+		now := q.Sequence()
+		if now < last || q.Exceeded(dsv3, 0) {
 			t.Fatal("the sequence number fell, or a quota that is not used up is exceeded")
-		} else {
-			last = now
 		}
+		last = now
 	}
 	<-done
 	if q.Sequence() != 100 || !q.Exceeded(dsv3, 2) {
