@@ -124,6 +124,7 @@ cloud/azure/image < API, cloud, cloud/azure/family
 cloud/azure/customdata < API, cloud, cloud/azure/family, cloud/azure/gpu, cloud/azure/instancetype, cloud/azure/sku
 cloud/azure/drift < API, cloud, cloud/azure/image
 cloud/azure/virtualmachine < API, cloud/azure/zone
+cloud/azure/nodeprofile < API
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
 cloud/azure/choice < API, cloud, cloud/azure/azureerrors, cloud/azure/sku, cloud/azure/unavailableofferings, cloud/azure/zone
 embedded/apiserver/store, embedded/apiserver/kind <
