@@ -125,6 +125,7 @@ cloud/azure/customdata < API, cloud, cloud/azure/family, cloud/azure/gpu, cloud/
 cloud/azure/drift < API, cloud, cloud/azure/image
 cloud/azure/virtualmachine < API, cloud/azure/zone
 cloud/azure/nodeprofile < API
+cloud/azure/aksmachine < API, cloud/azure/family, cloud/azure/nodeprofile, cloud/azure/zone
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
 cloud/azure/choice < API, cloud, cloud/azure/azureerrors, cloud/azure/sku, cloud/azure/unavailableofferings, cloud/azure/zone
 embedded/apiserver/store, embedded/apiserver/kind <
