@@ -1,7 +1,7 @@
 // Package aksmachine builds the body of the request that creates an AKSMachine, by which AKS creates a virtual
 // machine. The SDK has no such request, so that the types of the body are here.
 //
-// Source: Azure provider specification, launch, machine path.
+// Source: Azure provider specification, launch through AKSMachines.
 package aksmachine
 
 import (
@@ -86,7 +86,7 @@ func BodyOf(class *v1beta1.AKSNodeClass, spec *Spec) (*Body, error) {
 }
 
 // osSKU is what AKS calls an operating system. It follows from the family of the image, so that both are the same
-// generation; Ubuntu 20.04 is the one that has no name of its own.
+// generation; Ubuntu 20.04 is the one that has no dedicated name.
 func osSKU(of family.Family) string {
 	switch of {
 	case family.Ubuntu2204, family.Ubuntu2404:

@@ -1,4 +1,4 @@
-// Package nodeprofile translates what a class configures on its nodes to the JSON that AKS takes, for machines of
+// Package nodeprofile translates what a class configures on its nodes to the JSON that AKS takes, for AKSMachines of
 // an agent pool as for its node-bootstrapping service.
 //
 // Source: Azure provider specification, kubelet mapping.
