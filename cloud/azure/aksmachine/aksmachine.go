@@ -1,5 +1,5 @@
-// Package aksmachine builds the body of the request that creates an AKSMachine, by which AKS creates a virtual
-// machine. The SDK has no such request, so that the types of the body are here.
+// Package aksmachine builds the body of the request that creates an AKSMachine, by which AKS creates an
+// instance. The SDK has no such request, so that the types of the body are here.
 //
 // Source: Azure provider specification, launch through AKSMachines.
 package aksmachine
