@@ -213,11 +213,13 @@ func TestOrder(t *testing.T) {
 			cloud.In(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand), cloud.In(corev1.LabelTopologyZone, "southcentralus-3"),
 		}, []string{"D2_v3 on-demand zonal southcentralus-3"}},
 		{
-			"regional placement", func(*market) {}, []v1.NodeSelectorRequirementWithMinValues{cloud.In(label.PlacementScope, label.PlacementScopeRegional)},
+			"regional placement", func(*market) {},
+			[]v1.NodeSelectorRequirementWithMinValues{cloud.In(label.PlacementScope, label.PlacementScopeRegional)},
 			[]string{"D2as_v6 spot regional 0"},
 		},
 		{
-			"the priority of AKS", func(*market) {}, []v1.NodeSelectorRequirementWithMinValues{
+			"the priority of AKS", func(*market) {},
+			[]v1.NodeSelectorRequirementWithMinValues{
 				cloud.In(label.AKSPriority, label.PriorityRegular), cloud.In(corev1.LabelTopologyZone, label.ZoneRegional),
 			},
 			[]string{"D2as_v6 on-demand regional 0"},

@@ -211,15 +211,26 @@ func TestVectors(t *testing.T) {
 			"kube-reserved": "cpu=100m,memory=1843Mi", "system-reserved": "cpu=0,memory=0", "eviction-hard": "memory.available<750Mi", "max-pods": "250",
 			"cloud-config": "/etc/kubernetes/azure.json", "pod-infra-container-image": pause, "keep-terminated-pod-volumes": absent, "feature-gates": absent,
 		}, entries{"kubernetes.azure.com/network-stateless-cni": "false"}, "runc"},
-		{"1.34.1", []func(*customdata.Input){kubernetes("1.34.1")}, entries{"KUBE_BINARY_URL": "", "CREDENTIAL_PROVIDER_DOWNLOAD_URL": provider("1.33.0", "amd64")},
-			entries{"cloud-config": absent, "pod-infra-container-image": pause}, entries{"kubernetes.azure.com/network-stateless-cni": "true"}, "runc"},
+		{
+			"1.34.1",
+			[]func(*customdata.Input){kubernetes("1.34.1")},
+			entries{"KUBE_BINARY_URL": "", "CREDENTIAL_PROVIDER_DOWNLOAD_URL": provider("1.33.0", "amd64")},
+			entries{"cloud-config": absent, "pod-infra-container-image": pause},
+			entries{"kubernetes.azure.com/network-stateless-cni": "true"},
+			"runc",
+		},
 		{"1.35.0", []func(*customdata.Input){kubernetes("1.35.0")}, entries{"KUBE_BINARY_URL": ""}, entries{"pod-infra-container-image": absent}, nil, "runc"},
 		{"1.30.0", []func(*customdata.Input){kubernetes("1.30.0")}, entries{"CREDENTIAL_PROVIDER_DOWNLOAD_URL": provider("1.30.12", "amd64")}, entries{
 			"image-credential-provider-config":  "/var/lib/kubelet/credential-provider-config.yaml",
 			"image-credential-provider-bin-dir": "/var/lib/kubelet/credential-provider", "keep-terminated-pod-volumes": "false", "feature-gates": absent,
 		}, nil, "runc"},
-		{"1.31.9", []func(*customdata.Input){kubernetes("1.31.9")}, entries{"CREDENTIAL_PROVIDER_DOWNLOAD_URL": provider("1.31.6", "amd64")},
-			entries{"keep-terminated-pod-volumes": absent}, nil, "runc"},
+		{
+			"1.31.9",
+			[]func(*customdata.Input){kubernetes("1.31.9")},
+			entries{"CREDENTIAL_PROVIDER_DOWNLOAD_URL": provider("1.31.6", "amd64")},
+			entries{"keep-terminated-pod-volumes": absent},
+			nil, "runc",
+		},
 		{"1.32.0", []func(*customdata.Input){kubernetes("1.32.0")}, entries{"CREDENTIAL_PROVIDER_DOWNLOAD_URL": provider("1.32.5", "amd64")}, nil, nil, "runc"},
 		{"1.29.7", []func(*customdata.Input){kubernetes("1.29.7")}, entries{"CREDENTIAL_PROVIDER_DOWNLOAD_URL": ""}, entries{
 			"image-credential-provider-config": absent, "image-credential-provider-bin-dir": absent,
@@ -230,13 +241,22 @@ func TestVectors(t *testing.T) {
 			"VNET_CNI_PLUGINS_URL": mirror + "/azure-cni/v1.4.32/binaries/azure-vnet-cni-linux-arm64-v1.4.32.tgz",
 			"CNI_PLUGINS_URL":      mirror + "/cni-plugins/v1.1.1/binaries/cni-plugins-linux-arm64-v1.1.1.tgz",
 		}, nil, entries{"kubernetes.azure.com/artifactstreaming-enabled": absent}, "runc"},
-		{"NC24ads_A100_v4", []func(*customdata.Input){size("Standard_NC24ads_A100_v4", "amd64")},
-			withGPU("cuda-lts", "580.159.04", "20260629214430"), nil, nil, "nvidia-container-runtime"},
+		{
+			"NC24ads_A100_v4",
+			[]func(*customdata.Input){size("Standard_NC24ads_A100_v4", "amd64")},
+			withGPU("cuda-lts", "580.159.04", "20260629214430"), nil, nil, "nvidia-container-runtime",
+		},
 		{"NC24ads_A100_v4, None", []func(*customdata.Input){size("Standard_NC24ads_A100_v4", "amd64"), spec(t, `{"gpu": {"mode": "None"}}`)}, noGPU, nil, nil, "runc"},
-		{"NV36ads_A10_v5", []func(*customdata.Input){size("Standard_NV36ads_A10_v5", "amd64")},
-			withGPU("grid", "570.211.01", "20260522192315"), nil, nil, "nvidia-container-runtime"},
-		{"NC24lds_xl_RTXPRO6000BSE_v6", []func(*customdata.Input){size("Standard_NC24lds_xl_RTXPRO6000BSE_v6", "amd64")},
-			withGPU("grid-v20", "595.58.03", "20260609172331"), nil, nil, "nvidia-container-runtime"},
+		{
+			"NV36ads_A10_v5",
+			[]func(*customdata.Input){size("Standard_NV36ads_A10_v5", "amd64")},
+			withGPU("grid", "570.211.01", "20260522192315"), nil, nil, "nvidia-container-runtime",
+		},
+		{
+			"NC24lds_xl_RTXPRO6000BSE_v6",
+			[]func(*customdata.Input){size("Standard_NC24lds_xl_RTXPRO6000BSE_v6", "amd64")},
+			withGPU("grid-v20", "595.58.03", "20260609172331"), nil, nil, "nvidia-container-runtime",
+		},
 		{"a GPU of AMD", []func(*customdata.Input){size("Standard_NV4ads_V710_v5", "amd64")}, noGPU, nil, nil, "runc"},
 		{"no GPU", nil, noGPU, nil, nil, "runc"},
 		{"plugin azure, no mode, dataplane azure", []func(*customdata.Input){func(in *customdata.Input) {
@@ -245,13 +265,22 @@ func TestVectors(t *testing.T) {
 			"kubernetes.azure.com/network-subnet": absent, "kubernetes.azure.com/nodenetwork-vnetguid": absent, "kubernetes.azure.com/azure-cni-overlay": absent,
 			"kubernetes.azure.com/podnetwork-type": absent, "kubernetes.azure.com/network-stateless-cni": absent, "kubernetes.azure.com/ebpf-dataplane": absent,
 		}, "runc"},
-		{"plugin azure, no mode, dataplane cilium", []func(*customdata.Input){func(in *customdata.Input) { in.Cluster.Network.Mode = "" }},
-			entries{"NETWORK_PLUGIN": "none"}, nil, nil, "runc"},
+		{
+			"plugin azure, no mode, dataplane cilium",
+			[]func(*customdata.Input){func(in *customdata.Input) { in.Cluster.Network.Mode = "" }},
+			entries{"NETWORK_PLUGIN": "none"},
+			nil, nil, "runc",
+		},
 		{"plugin none", []func(*customdata.Input){func(in *customdata.Input) {
 			in.Cluster.Network, in.Cluster.Dataplane = instancetype.Network{Plugin: "none"}, ""
 		}}, entries{"NETWORK_PLUGIN": "none"}, nil, nil, "runc"},
-		{"another plugin", []func(*customdata.Input){func(in *customdata.Input) { in.Cluster.Network = instancetype.Network{Plugin: "kubenet"} }},
-			entries{"NETWORK_PLUGIN": "azure"}, entries{"max-pods": "110"}, nil, "runc"},
+		{
+			"another plugin",
+			[]func(*customdata.Input){func(in *customdata.Input) { in.Cluster.Network = instancetype.Network{Plugin: "kubenet"} }},
+			entries{"NETWORK_PLUGIN": "azure"},
+			entries{"max-pods": "110"},
+			nil, "runc",
+		},
 		{"taints", []func(*customdata.Input){func(in *customdata.Input) {
 			in.Launch.Claim.Spec.Taints = []corev1.Taint{{Key: "a", Value: "b", Effect: corev1.TaintEffectNoSchedule}}
 			in.Launch.Claim.Spec.StartupTaints = []corev1.Taint{{Key: "node.cilium.io/agent-not-ready", Value: "true", Effect: corev1.TaintEffectNoExecute}}

@@ -91,7 +91,8 @@ func TestTaintsOnce(t *testing.T) {
 		"in both lists":               {[]corev1.Taint{start}, []corev1.Taint{start}, "start:NoSchedule,karpenter.sh/unregistered:NoExecute"},
 		"unregistered is in the list": {[]corev1.Taint{v1.UnregisteredNoExecuteTaint()}, []corev1.Taint{start}, "karpenter.sh/unregistered:NoExecute,start:NoSchedule"},
 		"another effect": {
-			[]corev1.Taint{start}, []corev1.Taint{{Key: "start", Value: "example.com/x", Effect: corev1.TaintEffectNoExecute}},
+			[]corev1.Taint{start},
+			[]corev1.Taint{{Key: "start", Value: "example.com/x", Effect: corev1.TaintEffectNoExecute}},
 			"start:NoSchedule,start=example.com/x:NoExecute,karpenter.sh/unregistered:NoExecute",
 		},
 	} {
