@@ -86,7 +86,8 @@ cloud/aws/awserrors <
 cloud/aws/awsfield < internal/observe/logfield
 cloud/aws/settings < internal/options
 cloud/aws/snapshot < API, cloud/plugin
-cloud/aws/batch, cloud/aws/price, cloud/aws/unavailableofferings, cloud/aws/eventbridge <
+cloud/aws/batch, cloud/aws/unavailableofferings, cloud/aws/eventbridge, cloud/pricetable <
+cloud/aws/price, cloud/azure/price < cloud/pricetable
 cloud/aws/telemetry < API, cloud/aws/eventbridge, internal/observe
 cloud/aws/session < cloud/aws/awserrors, cloud/aws/telemetry, internal/observe, cloud/aws/awsfield
 cloud/aws/reservation <
@@ -114,7 +115,7 @@ cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/se
 cloud/aws/awstest/ebs < API, cloud/aws/awstest
 cloud/aws/awstest/firstboot <
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
-cloud/azure/size, cloud/azure/naming, cloud/azure/gpu, cloud/azure/price, cloud/azure/quota <
+cloud/azure/size, cloud/azure/naming, cloud/azure/gpu, cloud/azure/quota <
 cloud/azure/zone, cloud/azure/unavailableofferings, cloud/azure/family, cloud/azure/resourcetags < API
 cloud/azure/sku < cloud/azure/gpu, cloud/azure/size, cloud/azure/zone
 cloud/azure/instancetype < API, cloud, cloud/azure/gpu, cloud/azure/sku, cloud/azure/zone

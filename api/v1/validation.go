@@ -216,3 +216,24 @@ func join(errs []error) error {
 	}
 	return errors.New(strings.Join(texts, "; "))
 }
+
+// ValidateNodeLabel returns an error for a label that no Node can have.
+func ValidateNodeLabel(key, value string) error {
+	if len(content.IsLabelKey(key)) > 0 || len(content.IsLabelValue(value)) > 0 {
+		return fmt.Errorf("%q=%q is not a label", key, value)
+	}
+	return nil
+}
+
+// ValidateNodeTaint returns an error for a taint that no Node can have. Values may have a prefix, as the schema of a NodePool allows it.
+func ValidateNodeTaint(taint corev1.Taint) error {
+	switch taint.Effect {
+	case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
+	default:
+		return fmt.Errorf("taint %q has the effect %q", taint.Key, taint.Effect)
+	}
+	if len(content.IsLabelKey(taint.Key)) > 0 || len(content.IsLabelValue(taint.Value)) > 0 && len(content.IsLabelKey(taint.Value)) > 0 {
+		return fmt.Errorf("%q=%q is not a taint", taint.Key, taint.Value)
+	}
+	return nil
+}

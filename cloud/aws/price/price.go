@@ -7,10 +7,11 @@ package price
 import (
 	"errors"
 	"maps"
-	"math"
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/karpenter-anew/karpenter/cloud/pricetable"
 )
 
 // forgottenAfter is how many refreshes in a row may leave out a spot price before it is forgotten.
@@ -86,7 +87,7 @@ func (b *List) RefreshOnDemand(ordinary, metal map[string]float64) error {
 	changed := false
 	for _, list := range []map[string]float64{ordinary, metal} {
 		for name, price := range list {
-			if valid(price) && b.onDemand[name] != price {
+			if pricetable.Valid(price) && b.onDemand[name] != price {
 				b.onDemand[name], changed = price, true
 			}
 		}
@@ -104,7 +105,7 @@ func (b *List) RefreshSpot(records []SpotRecord) error {
 	prices := map[Pool]float64{}
 	for _, record := range records {
 		price, err := strconv.ParseFloat(record.Price, 64)
-		if err != nil || !valid(price) || record.Time.IsZero() {
+		if err != nil || !pricetable.Valid(price) || record.Time.IsZero() {
 			continue
 		}
 		if have, ok := newest[record.Pool]; !ok || record.Time.After(have.Time) {
@@ -132,6 +133,3 @@ func (b *List) RefreshSpot(records []SpotRecord) error {
 	}
 	return nil
 }
-
-// valid reports whether a number can be a price.
-func valid(price float64) bool { return price > 0 && !math.IsInf(price, 0) }

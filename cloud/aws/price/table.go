@@ -3,9 +3,9 @@ package price
 import (
 	_ "embed" // for the table
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/karpenter-anew/karpenter/cloud/pricetable"
 )
 
 // tableText is what on-demand instances cost on a day: the header says which, and where that is from.
@@ -53,38 +53,13 @@ func TableFor(region string) Table {
 	return table
 }
 
-// parseTable reads lines of values between commas: what the table is from, the regions, and then a type and its prices.
+// parseTable reads the table for a region.
 func parseTable(text, region string) (Table, error) {
-	out := Table{Prices: map[string]float64{}, Currency: Currency(region), Region: region}
-	column := -1
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		fields := strings.Split(strings.TrimSuffix(line, "\n"), ",")
-		switch {
-		case fields[0] == "source" && len(fields) == 2:
-			out.Source = fields[1]
-		case fields[0] == "date" && len(fields) == 2:
-			out.Date = fields[1]
-		case fields[0] == "regions":
-			if column = slices.Index(fields, region); column < 0 {
-				out.Region = fallbackRegion
-				column = slices.Index(fields, fallbackRegion)
-			}
-		case column < 0:
-			return out, fmt.Errorf("line %q comes before the regions", line)
-		case column < len(fields) && fields[column] != "":
-			price, err := strconv.ParseFloat(fields[column], 64)
-			if err != nil || !valid(price) {
-				return out, fmt.Errorf("line %q: %q is no price", line, fields[column])
-			}
-			out.Prices[fields[0]] = price
-		}
+	read, err := pricetable.Read(text, "regions", region, fallbackRegion)
+	if err != nil {
+		return Table{}, err
 	}
-	if column < 0 {
-		return out, fmt.Errorf("there is neither region %q nor %q", region, fallbackRegion)
-	}
+	out := Table{Prices: read.Prices, Currency: Currency(region), Region: read.Place, Source: read.Source, Date: read.Date}
 	if out.Currency != Currency(out.Region) {
 		out.Estimated = true
 		for name := range out.Prices {

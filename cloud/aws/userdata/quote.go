@@ -8,8 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/validate/content"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
 // Values leave their place in user data in none of its formats. Three things see to it: labels and taints are what Kubernetes accepts,
@@ -20,12 +19,12 @@ import (
 // validate returns an error for an input with texts that user data cannot have.
 func (in *Input) validate() error {
 	for _, key := range slices.Sorted(maps.Keys(in.Labels)) {
-		if len(content.IsLabelKey(key)) > 0 || len(content.IsLabelValue(in.Labels[key])) > 0 {
-			return fmt.Errorf("%q=%q is not a label", key, in.Labels[key])
+		if err := v1.ValidateNodeLabel(key, in.Labels[key]); err != nil {
+			return err
 		}
 	}
 	for _, taint := range in.Taints {
-		if err := validateTaint(taint); err != nil {
+		if err := v1.ValidateNodeTaint(taint); err != nil {
 			return err
 		}
 	}
@@ -41,20 +40,6 @@ func (in *Input) validate() error {
 		if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
 			return fmt.Errorf("%q has control characters", text)
 		}
-	}
-	return nil
-}
-
-// validateTaint returns an error for a taint that Kubernetes does not accept.
-func validateTaint(taint corev1.Taint) error {
-	switch taint.Effect {
-	case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
-	default:
-		return fmt.Errorf("taint %q has the effect %q", taint.Key, taint.Effect)
-	}
-	// The schema of a taint allows values with a prefix, as in keys.
-	if len(content.IsLabelKey(taint.Key)) > 0 || len(content.IsLabelValue(taint.Value)) > 0 && len(content.IsLabelKey(taint.Value)) > 0 {
-		return fmt.Errorf("%q=%q is not a taint", taint.Key, taint.Value)
 	}
 	return nil
 }

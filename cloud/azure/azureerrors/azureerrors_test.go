@@ -124,7 +124,7 @@ func TestFallback(t *testing.T) {
 		expect("after the largest type", d64s)
 		fail(d4s)
 		expect("after a smaller one", d4s, d64s)
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) // of the bubble's clock: no real time passes
 		expect("after an hour")
 	})
 }

@@ -162,7 +162,7 @@ func (l *Launch) taints() (string, error) {
 	var kept []corev1.Taint
 	var out []string
 	for _, taint := range slices.Concat(l.Claim.Spec.Taints, l.Claim.Spec.StartupTaints, []corev1.Taint{v1.UnregisteredNoExecuteTaint()}) {
-		if err := validateTaint(taint); err != nil {
+		if err := v1.ValidateNodeTaint(taint); err != nil {
 			return "", err
 		}
 		if slices.ContainsFunc(kept, func(other corev1.Taint) bool { return other.MatchTaint(&taint) }) {

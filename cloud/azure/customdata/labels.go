@@ -39,7 +39,7 @@ func NodeLabels(in Input) (map[string]string, error) {
 	maps.Copy(out, in.Launch.labels())
 	maps.DeleteFunc(out, func(key, _ string) bool { return !label.KubeletMaySet(key) })
 	for _, key := range slices.Sorted(maps.Keys(out)) {
-		if err := validateLabel(key, out[key]); err != nil {
+		if err := v1.ValidateNodeLabel(key, out[key]); err != nil {
 			return nil, err
 		}
 	}

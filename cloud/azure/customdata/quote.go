@@ -5,9 +5,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 )
 
 // A value never becomes a command. All values are written by variable.assignment, which quotes them; labels and taints are what Kubernetes
@@ -58,28 +55,6 @@ func plain(text, others string) bool {
 func flagValue(text string) error {
 	if !plain(text, "-_.,:/=<*") {
 		return fmt.Errorf("a kubelet flag cannot have the value %q", text)
-	}
-	return nil
-}
-
-// validateLabel returns an error for a label that Kubernetes does not accept.
-func validateLabel(key, value string) error {
-	if len(content.IsLabelKey(key)) > 0 || len(content.IsLabelValue(value)) > 0 {
-		return fmt.Errorf("%q=%q is not a label", key, value)
-	}
-	return nil
-}
-
-// validateTaint returns an error for a taint that Kubernetes does not accept.
-func validateTaint(taint corev1.Taint) error {
-	switch taint.Effect {
-	case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
-	default:
-		return fmt.Errorf("taint %q has the effect %q", taint.Key, taint.Effect)
-	}
-	// The schema of a taint allows values with a prefix, as in keys.
-	if len(content.IsLabelKey(taint.Key)) > 0 || len(content.IsLabelValue(taint.Value)) > 0 && len(content.IsLabelKey(taint.Value)) > 0 {
-		return fmt.Errorf("%q=%q is not a taint", taint.Key, taint.Value)
 	}
 	return nil
 }

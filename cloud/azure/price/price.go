@@ -7,9 +7,10 @@ package price
 import (
 	"errors"
 	"maps"
-	"math"
 	"strings"
 	"sync"
+
+	"github.com/karpenter-anew/karpenter/cloud/pricetable"
 )
 
 // List holds prices in US dollars per hour. Make one with New. It is safe for concurrent use; a refresh replaces all prices of a capacity
@@ -94,7 +95,7 @@ func (i Item) counts() bool {
 	return i.ARMSKUName != "" && (i.Type == "" || i.Type == consumption) &&
 		!strings.HasSuffix(i.ProductName, " Windows") && !strings.HasSuffix(i.MeterName, " Low Priority") &&
 		!strings.Contains(special, "devtest") && !strings.Contains(special, "dev/test") && !strings.Contains(special, "devops") &&
-		valid(i.RetailPrice)
+		pricetable.Valid(i.RetailPrice)
 }
 
 // spot reports whether an item is the price of spot capacity.
@@ -128,14 +129,11 @@ func read(items []Item) (onDemand, spot map[string]float64) {
 	return prices(meters[false]), prices(meters[true])
 }
 
-// valid reports whether a number can be a price.
-func valid(price float64) bool { return price > 0 && !math.IsInf(price, 0) }
-
 // keyed are the valid prices of a table by key of the SKU.
 func keyed(table map[string]float64) map[string]float64 {
 	out := make(map[string]float64, len(table))
 	for name, price := range table {
-		if valid(price) {
+		if pricetable.Valid(price) {
 			out[key(name)] = price
 		}
 	}

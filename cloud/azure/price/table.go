@@ -3,9 +3,9 @@ package price
 import (
 	_ "embed" // for the table
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/karpenter-anew/karpenter/cloud/pricetable"
 )
 
 // tableText is what on-demand instances cost on a day: the header says which, and where that is from.
@@ -37,37 +37,11 @@ func TableFor(location string) Table {
 	return table
 }
 
-// parseTable reads lines of values between commas: what the table is from, the locations, and then a SKU and its prices.
+// parseTable reads the table for a location.
 func parseTable(text, location string) (Table, error) {
-	out := Table{Prices: map[string]float64{}, Location: strings.ToLower(location)}
-	column := -1
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		fields := strings.Split(strings.TrimSuffix(line, "\n"), ",")
-		switch {
-		case fields[0] == "source" && len(fields) == 2:
-			out.Source = fields[1]
-		case fields[0] == "date" && len(fields) == 2:
-			out.Date = fields[1]
-		case fields[0] == "locations":
-			if column = slices.Index(fields, out.Location); column < 1 {
-				out.Location = fallbackLocation
-				column = slices.Index(fields, fallbackLocation)
-			}
-		case column < 0:
-			return out, fmt.Errorf("line %q comes before the locations", line)
-		case column < len(fields) && fields[column] != "":
-			price, err := strconv.ParseFloat(fields[column], 64)
-			if err != nil || !valid(price) {
-				return out, fmt.Errorf("line %q: %q is no price", line, fields[column])
-			}
-			out.Prices[fields[0]] = price
-		}
+	read, err := pricetable.Read(text, "locations", strings.ToLower(location), fallbackLocation)
+	if err != nil {
+		return Table{}, err
 	}
-	if column < 0 {
-		return out, fmt.Errorf("there is neither location %q nor %q", location, fallbackLocation)
-	}
-	return out, nil
+	return Table{Prices: read.Prices, Location: read.Place, Source: read.Source, Date: read.Date}, nil
 }

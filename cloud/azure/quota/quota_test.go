@@ -73,7 +73,7 @@ func TestAvailableOfferings(t *testing.T) {
 		{"no refresh has succeeded yet", func(q *quota.Quota) { q.RefreshFailed() }, true, true},
 		{"a failed refresh after 16 minutes", func(q *quota.Quota) {
 			q.Refresh(dsv3Usage(0, 0))
-			time.Sleep(16 * time.Minute)
+			time.Sleep(16 * time.Minute) // of the bubble's clock: no real time passes
 			q.RefreshFailed()
 		}, true, true},
 	} {
@@ -155,22 +155,22 @@ func TestRefreshes(t *testing.T) {
 		expect("after a failure at the start", false, 0)
 		q.Refresh(nil)
 		expect("after a refresh without usages", false, 0)
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) // of the bubble's clock: no real time passes
 		fail(false)
 		expect("after a failure without usages", false, 0)
 		q.Refresh(dsv3Usage(100, 97))
 		expect("after a refresh", true, 1)
-		time.Sleep(10 * time.Minute)
+		time.Sleep(10 * time.Minute) // of the bubble's clock: no real time passes
 		q.Refresh(dsv3Usage(100, 97))
 		expect("after a refresh without a change", true, 1)
-		time.Sleep(15 * time.Minute)
+		time.Sleep(15 * time.Minute) // of the bubble's clock: no real time passes
 		fail(false)
 		expect("after a failure 15 minutes later", true, 1)
-		time.Sleep(time.Nanosecond)
+		time.Sleep(time.Nanosecond) // of the bubble's clock: no real time passes
 		expect("before the next failure", true, 1)
 		fail(true)
 		expect("after a failure more than 15 minutes later", false, 2)
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) // of the bubble's clock: no real time passes
 		fail(false)
 		expect("after another failure", false, 2)
 		q.Refresh(dsv3Usage(100, 97))

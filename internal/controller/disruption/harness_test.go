@@ -199,7 +199,7 @@ func (w *harness) run() (stop func()) {
 func (w *harness) pass(d time.Duration) {
 	w.Helper()
 	before, passes := w.store.Snapshot().Nodes, w.passes()
-	time.Sleep(d)
+	time.Sleep(d) // of the bubble's clock: no real time passes
 	synctest.Wait()
 	if w.running != nil && w.fault.Load() == nil && w.passes() > passes {
 		w.wantReasons(before)
