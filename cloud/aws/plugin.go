@@ -53,8 +53,8 @@ func openWith(c client.Client, o options.Options, telemetry *observe.Telemetry, 
 	s := options.SettingsOf[settings.Settings](o)
 	allocates := !o.Scheduling.IgnoreDRARequests
 	return New(c, Settings{
-		ClusterName: s.ClusterName, ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: s.ClusterCABundle,
-		IsolatedVPC: s.IsolatedVPC, EKSControlPlane: s.EKSControlPlane, VMMemoryOverheadPercent: s.VMMemoryOverheadPercent,
+		ClusterName: o.Cluster.Name, ClusterEndpoint: o.Cluster.Endpoint, ClusterCABundle: s.ClusterCABundle,
+		IsolatedVPC: s.IsolatedVPC, EKSControlPlane: s.EKSControlPlane, VMMemoryOverheadPercent: o.InstanceTypes.VMMemoryOverheadPercent,
 		ReservedENIs: int64(s.ReservedENIs), DryRuns: !s.DisableDryRun, ImagesFor: s.AMIRefreshInterval, SubnetsFor: s.SubnetRefreshInterval,
 		GroupsFor:        s.SecurityGroupRefreshInterval,
 		ReservesCapacity: o.FeatureGates.ReservedCapacity, StrictMinValues: o.Scheduling.MinValuesPolicy == options.MinValuesStrict, Version: telemetry.Version,
@@ -68,9 +68,9 @@ func openWith(c client.Client, o options.Options, telemetry *observe.Telemetry, 
 func published(o options.Options, opened cloud.Cloud) map[string]string {
 	s := options.SettingsOf[settings.Settings](o)
 	out := map[string]string{
-		"cluster-name":               s.ClusterName,
+		"cluster-name":               o.Cluster.Name,
 		"isolated-vpc":               strconv.FormatBool(s.IsolatedVPC),
-		"vm-memory-overhead-percent": strconv.FormatFloat(s.VMMemoryOverheadPercent, 'g', -1, 64),
+		"vm-memory-overhead-percent": strconv.FormatFloat(o.InstanceTypes.VMMemoryOverheadPercent, 'g', -1, 64),
 		"reserved-enis":              strconv.Itoa(s.ReservedENIs),
 		"aws-feature-gates":          s.FeatureGates.String(),
 	}

@@ -17,14 +17,13 @@ import (
 
 // offlineFlags opens the provider for simulations. Its fields are flags of simulate and explain.
 type offlineFlags struct {
-	VMMemoryOverheadPercent float64 `name:"vm-memory-overhead-percent" envvar:"VM_MEMORY_OVERHEAD_PERCENT" group:"Cloud provider" default:"0.075" help:"aws: fraction of an instance's memory that the hypervisor takes, from 0 to less than 1."`
-	ReservedENIs            int     `name:"reserved-enis" envvar:"RESERVED_ENIS" group:"Cloud provider" default:"0" help:"aws: network interfaces of each instance that are not for pods, from 0 to 100."`
+	ReservedENIs int `name:"reserved-enis" envvar:"RESERVED_ENIS" group:"Cloud provider" default:"0" help:"aws: network interfaces of each instance that are not for pods, from 0 to 100."`
 }
 
 // Check implements plugin.Offline.
 func (f *offlineFlags) Check() error {
 	var refusals options.Refusals
-	settings.ValidateInstanceTypes(f.VMMemoryOverheadPercent, f.ReservedENIs, refusals.Refuse)
+	settings.ValidateReservedENIs(f.ReservedENIs, refusals.Refuse)
 	return refusals.Err()
 }
 
@@ -33,11 +32,11 @@ func (f *offlineFlags) Open(c plugin.Catalog) (cloud.Cloud, error) {
 	if !offline.Knows(c.Name) {
 		return Unopened(), nil
 	}
-	return f.open(c.Name, nil)
+	return f.open(c, nil)
 }
 
-func (f *offlineFlags) open(catalog string, classes []*awsv1.EC2NodeClass) (cloud.Cloud, error) {
-	return Offline(catalog, Settings{VMMemoryOverheadPercent: f.VMMemoryOverheadPercent, ReservedENIs: int64(f.ReservedENIs)}, classes)
+func (f *offlineFlags) open(c plugin.Catalog, classes []*awsv1.EC2NodeClass) (cloud.Cloud, error) {
+	return Offline(c.Name, Settings{VMMemoryOverheadPercent: c.VMMemoryOverheadPercent, ReservedENIs: int64(f.ReservedENIs)}, classes)
 }
 
 // OpenFor implements plugin.Offline. EC2NodeClasses without a status get one.
@@ -49,7 +48,8 @@ func (f *offlineFlags) OpenFor(s plugin.Simulation) (plugin.Opened, error) {
 	}
 	out.Objects = s.Complete(s.Objects, Unopened())
 	var err error
-	out.Cloud, err = f.open(catalog, classesAmong(out.Objects))
+	s.Catalog.Name = catalog
+	out.Cloud, err = f.open(s.Catalog, classesAmong(out.Objects))
 	return out, err
 }
 

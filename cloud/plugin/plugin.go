@@ -68,6 +68,8 @@ type Catalog struct {
 	Name string
 	// File is a file with instance types that replaces it; empty for none. Only the simulated provider reads files.
 	File string
+	// VMMemoryOverheadPercent is the fraction of an instance's memory that the hypervisor takes, for providers that compute it.
+	VMMemoryOverheadPercent float64
 }
 
 // Simulation is what a provider is opened for.

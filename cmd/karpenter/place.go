@@ -21,6 +21,8 @@ type place struct {
 	// Provider is empty where the node classes decide.
 	Provider options.CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" placeholder:"NAME" help:"Cloud provider; otherwise the one of the node classes that the NodePools refer to. Known: ${cloud_providers}."`
 	KWOK     options.KWOK          `embed:""`
+	// InstanceTypes correct the instance types of any cloud that needs it.
+	InstanceTypes options.InstanceTypes `embed:""`
 	// Offline are the providers, each a plugin.Offline, in the order of providers.
 	Offline kong.Plugins `embed:""`
 }
@@ -36,7 +38,9 @@ func newPlace() place {
 
 // catalog is the one of the flags.
 func (p place) catalog() plugin.Catalog {
-	return plugin.Catalog{Name: p.KWOK.Catalog, File: p.KWOK.InstanceTypesFilePath}
+	return plugin.Catalog{
+		Name: p.KWOK.Catalog, File: p.KWOK.InstanceTypesFilePath, VMMemoryOverheadPercent: p.InstanceTypes.VMMemoryOverheadPercent,
+	}
 }
 
 // definitions are those of the core kinds and of all node classes.
@@ -88,12 +92,16 @@ func (p place) check() error {
 
 // named is the cloud that the flags name, or else the default one.
 func (p place) named() (cloud.Cloud, error) {
+	var refusals options.Refusals
+	p.InstanceTypes.Validate(refusals.Refuse)
+	errs := []error{refusals.Err()}
 	for _, flags := range p.Offline {
 		if o, ok := flags.(plugin.Offline); ok {
-			if err := o.Check(); err != nil {
-				return cloud.Cloud{}, err
-			}
+			errs = append(errs, o.Check())
 		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return cloud.Cloud{}, err
 	}
 	name := cmp.Or(p.Provider, options.CloudProviderKWOK)
 	chosen, err := p.offline(name)

@@ -235,9 +235,9 @@ func TestTakenPortIsNamed(t *testing.T) {
 // idleGates are the settings of a provider with feature gates that have no effect.
 type idleGates []string
 
-func (idleGates) Provider() options.CloudProvider   { return options.CloudProviderKWOK }
-func (idleGates) Validate(_ bool, _ options.Refuse) {}
-func (g idleGates) GatesWithoutEffect() []string    { return g }
+func (idleGates) Provider() options.CloudProvider              { return options.CloudProviderKWOK }
+func (idleGates) Validate(_ options.Options, _ options.Refuse) {}
+func (g idleGates) GatesWithoutEffect() []string               { return g }
 
 func TestGatesWithoutEffectAreLogged(t *testing.T) {
 	for want, gates := range map[string]idleGates{"Future": {"Future"}, "": nil} {

@@ -7,7 +7,7 @@
 // Two rules are deliberately stricter than upstream. An environment variable that does not parse is an error here, where
 // upstream falls back to the default in silence; and an unknown feature gate is an error, where upstream ignores it. Both are
 // typing mistakes that otherwise show up weeks later as a setting that never took effect. A variable that is set but empty counts as
-// not set, because that is how charts render a value that is not set.
+// not set, because that is how charts render a value that is not set; settings for which the empty text is a choice say so with a tag.
 package options
 
 import (
@@ -43,6 +43,9 @@ type Options struct {
 	CloudProvider CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" default:"kwok" help:"Cloud provider that launches instances. Known: ${cloud_providers}."`
 	// KWOK configures the simulated provider.
 	KWOK KWOK `embed:""`
+	// Cluster and InstanceTypes are settings that several cloud providers have.
+	Cluster       Cluster       `embed:""`
+	InstanceTypes InstanceTypes `embed:""`
 	// Providers are the settings of the registered cloud providers: values of type ProviderSettings. SettingsOf finds those of one.
 	Providers kong.Plugins `embed:""`
 }

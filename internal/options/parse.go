@@ -16,6 +16,10 @@ type LookupEnv func(name string) (string, bool)
 // environment of the process behind our back.
 const envTag = "envvar"
 
+// emptyTag is the struct tag of flags whose default is not empty although the empty text is a valid value. Their variable counts as set when
+// it is empty.
+const emptyTag = "emptyenv"
+
 // Parse reads the flags in args (without program and subcommand names) and the environment, and validates the result. The error names
 // the flag or variable, the value and the allowed values; several violations are joined, one a line.
 //
@@ -92,7 +96,7 @@ func environment(env LookupEnv) kong.Resolver {
 			return nil, nil
 		}
 		text, ok := env(name)
-		if !ok || text == "" {
+		if !ok || text == "" && !flag.Tag.Has(emptyTag) {
 			return nil, nil
 		}
 		var value any = text

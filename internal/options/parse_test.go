@@ -32,6 +32,7 @@ func TestDefaults(t *testing.T) {
 		FeatureGates:  FeatureGates{ReservedCapacity: true},
 		CloudProvider: CloudProviderKWOK,
 		KWOK:          KWOK{Catalog: "generic"},
+		InstanceTypes: InstanceTypes{VMMemoryOverheadPercent: 0.075},
 	}
 	if diff := cmp.Diff(want, Default()); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -45,6 +46,9 @@ var settings = []struct {
 	fromFlag, fromEnv        any
 }{
 	{"karpenter-service", "a", "KARPENTER_SERVICE", "b", func(o Options) any { return o.KarpenterService }, "a", "b"},
+	{"cluster-name", "a", "CLUSTER_NAME", "b", func(o Options) any { return o.Cluster.Name }, "a", "b"},
+	{"cluster-endpoint", "https://a", "CLUSTER_ENDPOINT", "https://b", func(o Options) any { return o.Cluster.Endpoint }, "https://a", "https://b"},
+	{"vm-memory-overhead-percent", "0", "VM_MEMORY_OVERHEAD_PERCENT", "0.1", func(o Options) any { return o.InstanceTypes.VMMemoryOverheadPercent }, 0.0, 0.1},
 	{"metrics-port", "1", "METRICS_PORT", "2", func(o Options) any { return o.Serving.MetricsPort }, 1, 2},
 	{"health-probe-port", "1", "HEALTH_PROBE_PORT", "2", func(o Options) any { return o.Serving.HealthProbePort }, 1, 2},
 	{"kube-client-qps", "-1", "KUBE_CLIENT_QPS", "2", func(o Options) any { return o.Client.QPS }, -1, 2},

@@ -6,12 +6,14 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// ProviderSettings are the settings of one cloud provider: a pointer to a struct whose fields have the same tags as those of Options.
+// ProviderSettings are the settings that only one cloud provider has: a pointer to a struct whose fields have the same tags as those of Options.
+// Settings that several providers have are in Options: see Cluster and InstanceTypes.
 type ProviderSettings interface {
 	// Provider returns the cloud provider that the settings belong to.
 	Provider() CloudProvider
 	// Validate checks conditions that the form of a single value does not show. Required settings are required only if the provider is selected.
-	Validate(chosen bool, refuse Refuse)
+	// all has those of other sub-structs, which are checked elsewhere.
+	Validate(all Options, refuse Refuse)
 }
 
 // ProviderGates is implemented by settings of a provider that have feature gates.

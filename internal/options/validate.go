@@ -50,9 +50,11 @@ func (o Options) Validate() error {
 	if o.KWOK.Catalog == "" {
 		refuse("catalog", "CATALOG", o.KWOK.Catalog, "must name a catalogue, for example generic")
 	}
+	o.Cluster.validate(refuse)
+	o.InstanceTypes.Validate(refuse)
 	for _, p := range o.Providers {
 		if s, ok := p.(ProviderSettings); ok {
-			s.Validate(o.CloudProvider == s.Provider(), refuse)
+			s.Validate(o, refuse)
 		}
 	}
 	return refusals.Err()

@@ -77,7 +77,7 @@ func TestDefaultsAreThoseOfTheBinary(t *testing.T) {
 	for _, r := range []release{named("settings.cloudProvider=kwok"), named("settings.clusterName=one")} {
 		got := parsed(t, r)
 		byDefault := options.Default(&settings.Settings{})
-		got.KarpenterService, onAWS(got).ClusterName, got.CloudProvider = "", "", byDefault.CloudProvider
+		got.KarpenterService, got.Cluster.Name, got.CloudProvider = "", "", byDefault.CloudProvider
 		if diff := cmp.Diff(byDefault, got); diff != "" {
 			t.Errorf("%v (-binary +chart):\n%s", r.set, diff)
 		}
@@ -105,11 +105,11 @@ func TestEveryValueReachesTheBinary(t *testing.T) {
 		"state":         got.DisableClusterStateObservability,
 		"gates":         got.FeatureGates == everyGate,
 		"switches":      onAWS(got).IsolatedVPC && onAWS(got).EKSControlPlane && onAWS(got).EnableZonalShift && onAWS(got).DisableDryRun,
-		"overhead":      onAWS(got).VMMemoryOverheadPercent == 0,
+		"overhead":      got.InstanceTypes.VMMemoryOverheadPercent == 0,
 		"interfaces":    onAWS(got).ReservedENIs == 1,
 		"refresh":       onAWS(got).AMIRefreshInterval != onAWS(byDefault).AMIRefreshInterval && onAWS(got).SubnetRefreshInterval != onAWS(byDefault).SubnetRefreshInterval && onAWS(got).SecurityGroupRefreshInterval == 4*time.Minute,
 		"gates of AWS":  onAWS(got).FeatureGates == settings.FeatureGates{NodeClassCEL: true, DRANVIDIAGPU: true, DRAEFA: true, RebootForRepair: true},
-		"cluster":       onAWS(got).ClusterEndpoint == "https://other.example.com" && onAWS(got).ClusterCABundle == "QUJD" && onAWS(got).InterruptionQueue == "one",
+		"cluster":       got.Cluster.Endpoint == "https://other.example.com" && onAWS(got).ClusterCABundle == "QUJD" && onAWS(got).InterruptionQueue == "one",
 	} {
 		if !differs {
 			t.Errorf("%s did not arrive: %+v", name, got)

@@ -170,7 +170,7 @@ func TestUnusualValuesRender(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			r := named()
 			r.files = []string{file}
-			if got := onAWS(parsed(t, r)).ClusterName; got == "" {
+			if got := parsed(t, r).Cluster.Name; got == "" {
 				t.Error("the name of the cluster did not arrive")
 			}
 		})

@@ -4,8 +4,6 @@
 package settings
 
 import (
-	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -16,18 +14,12 @@ const Provider options.CloudProvider = "aws"
 
 // Settings configure the provider for AWS.
 type Settings struct {
-	// ClusterName is the name of the EKS cluster; all created resources carry it.
-	ClusterName string `name:"cluster-name" envvar:"CLUSTER_NAME" group:"AWS" placeholder:"NAME" help:"aws: name of the cluster; required."`
-	// ClusterEndpoint is the URL that nodes reach the API server by; empty means ask EKS.
-	ClusterEndpoint string `name:"cluster-endpoint" envvar:"CLUSTER_ENDPOINT" group:"AWS" placeholder:"URL" help:"aws: URL of the API server for nodes; default: the endpoint that EKS reports."`
 	// ClusterCABundle is the base64 of the certificates that nodes trust; empty means those of the controller's connection.
 	ClusterCABundle string `name:"cluster-ca-bundle" envvar:"CLUSTER_CA_BUNDLE" group:"AWS" placeholder:"BASE64" help:"aws: CA bundle of the API server for nodes; default: the one of the controller's connection."`
 	// IsolatedVPC says that services without private endpoints are not reachable: prices and IAM.
 	IsolatedVPC bool `name:"isolated-vpc" envvar:"ISOLATED_VPC" group:"AWS" help:"aws: the VPC has no access to the Price List API and IAM."`
 	// EKSControlPlane reads the version of Kubernetes from EKS instead of the API server.
 	EKSControlPlane bool `name:"eks-control-plane" envvar:"EKS_CONTROL_PLANE" group:"AWS" help:"aws: read the Kubernetes version from EKS, not from the API server."`
-	// VMMemoryOverheadPercent is the share of an instance's memory that its operating system never sees: at least 0, less than 1.
-	VMMemoryOverheadPercent float64 `name:"vm-memory-overhead-percent" envvar:"VM_MEMORY_OVERHEAD_PERCENT" group:"AWS" default:"0.075" help:"aws: fraction of an instance's memory that the hypervisor takes, from 0 to less than 1."`
 	// InterruptionQueue is the name of the SQS queue with messages about instances; empty means none is read.
 	InterruptionQueue string `name:"interruption-queue" envvar:"INTERRUPTION_QUEUE" group:"AWS" placeholder:"NAME" help:"aws: SQS queue with interruption messages; none by default."`
 	// ReservedENIs is how many network interfaces of each instance are not for pods.
@@ -55,16 +47,11 @@ func (*Settings) Provider() options.CloudProvider { return Provider }
 func (a *Settings) GatesWithoutEffect() []string { return a.FeatureGates.withoutEffect() }
 
 // Validate implements options.ProviderSettings.
-func (a *Settings) Validate(chosen bool, refuse options.Refuse) {
-	if chosen && a.ClusterName == "" {
-		refuse("cluster-name", "CLUSTER_NAME", a.ClusterName, "missing field, cluster-name")
+func (a *Settings) Validate(all options.Options, refuse options.Refuse) {
+	if all.CloudProvider == Provider && all.Cluster.Name == "" {
+		refuse("cluster-name", "CLUSTER_NAME", all.Cluster.Name, "missing field, cluster-name")
 	}
-	if a.ClusterEndpoint != "" {
-		if u, err := url.Parse(a.ClusterEndpoint); err != nil || !u.IsAbs() || u.Hostname() == "" {
-			refuse("cluster-endpoint", "CLUSTER_ENDPOINT", a.ClusterEndpoint, "cluster endpoint URL is not valid")
-		}
-	}
-	ValidateInstanceTypes(a.VMMemoryOverheadPercent, a.ReservedENIs, refuse)
+	ValidateReservedENIs(a.ReservedENIs, refuse)
 	if a.AMIRefreshInterval < shortestRefresh {
 		refuse("ami-refresh-interval", "AMI_REFRESH_INTERVAL", a.AMIRefreshInterval, "ami-refresh-interval must be at least 1m")
 	}
@@ -79,19 +66,8 @@ func (a *Settings) Validate(chosen bool, refuse options.Refuse) {
 // maxReservedENIs is more network interfaces than any instance type has; with as many reserved, no pod gets an address.
 const maxReservedENIs = 100
 
-// ValidateInstanceTypes checks the settings that correct EC2's descriptions of instance types, for the controller and for simulations.
-func ValidateInstanceTypes(overhead float64, reservedENIs int, refuse options.Refuse) {
-	const flag, env = "vm-memory-overhead-percent", "VM_MEMORY_OVERHEAD_PERCENT"
-	switch { // conditions that no comparison with NaN meets
-	case overhead >= 0 && overhead < 1:
-	case overhead >= 1 && overhead < 100:
-		share := strconv.FormatFloat(overhead/100, 'g', 6, 64)
-		refuse(flag, env, overhead, "must be a fraction from 0 to less than 1: write %s for %v percent", share, overhead)
-	case overhead < 0:
-		refuse(flag, env, overhead, "%s cannot be negative; it must be a fraction from 0 to less than 1, for example 0.075", flag)
-	default:
-		refuse(flag, env, overhead, "must be a fraction from 0 to less than 1, for example 0.075")
-	}
+// ValidateReservedENIs checks the number of reserved network interfaces, for the controller and for simulations.
+func ValidateReservedENIs(reservedENIs int, refuse options.Refuse) {
 	switch {
 	case reservedENIs < 0:
 		refuse("reserved-enis", "RESERVED_ENIS", reservedENIs, "reserved-enis cannot be negative; it must be from 0 to %d", maxReservedENIs)

@@ -32,12 +32,9 @@ var awsSettings = []struct {
 	fromFlag, fromEnv        any
 	byDefault                any
 }{
-	{"cluster-name", "a", "CLUSTER_NAME", "b", func(o Settings) any { return o.ClusterName }, "a", "b", ""},
-	{"cluster-endpoint", "https://a", "CLUSTER_ENDPOINT", "https://b", func(o Settings) any { return o.ClusterEndpoint }, "https://a", "https://b", ""},
 	{"cluster-ca-bundle", "a", "CLUSTER_CA_BUNDLE", "b", func(o Settings) any { return o.ClusterCABundle }, "a", "b", ""},
 	{"isolated-vpc", "false", "ISOLATED_VPC", "true", func(o Settings) any { return o.IsolatedVPC }, false, true, false},
 	{"eks-control-plane", "false", "EKS_CONTROL_PLANE", "true", func(o Settings) any { return o.EKSControlPlane }, false, true, false},
-	{"vm-memory-overhead-percent", "0", "VM_MEMORY_OVERHEAD_PERCENT", "0.1", func(o Settings) any { return o.VMMemoryOverheadPercent }, 0.0, 0.1, 0.075},
 	{"interruption-queue", "a", "INTERRUPTION_QUEUE", "b", func(o Settings) any { return o.InterruptionQueue }, "a", "b", ""},
 	{"reserved-enis", "1", "RESERVED_ENIS", "2", func(o Settings) any { return o.ReservedENIs }, 1, 2, 0},
 	{"disable-dry-run", "false", "DISABLE_DRY_RUN", "true", func(o Settings) any { return o.DisableDryRun }, false, true, false},
@@ -126,7 +123,7 @@ func TestWhatCannotBeRightOnAWSIsRefused(t *testing.T) {
 	if err := nameless.Validate(); err == nil || !strings.Contains(err.Error(), "missing field, cluster-name") {
 		t.Errorf("a cluster without name: %v", err)
 	}
-	options.SettingsOf[Settings](nameless).ClusterName = "one"
+	nameless.Cluster.Name = "one"
 	if err := nameless.Validate(); err != nil {
 		t.Errorf("a cluster with a name: %v", err)
 	}
