@@ -106,12 +106,12 @@ func (m *OfferingList) judge(line listedOffering, claim *v1.NodeClaim, want requ
 	known := &typeFits[line.typeIndex]
 	if *known == unknown {
 		*known = wrongLabels
-		if want.Compatible(m.sets[line.typeIndex], m.wellKnown) {
+		if want.Compatible(m.sets[line.typeIndex], m.rules.AllowsUndefined) {
 			*known = accepted
 		}
 	}
 	switch o := m.candidate(line).Offering; {
-	case *known != accepted || !want.Compatible(line.set, m.wellKnown):
+	case *known != accepted || !want.Compatible(line.set, m.rules.AllowsUndefined):
 		return wrongLabels
 	case !o.Launchable():
 		return unavailable
@@ -121,8 +121,6 @@ func (m *OfferingList) judge(line listedOffering, claim *v1.NodeClaim, want requ
 		return accepted
 	}
 }
-
-func (m *OfferingList) wellKnown(key string) bool { return m.rules.WellKnown[key] }
 
 // Refusal says in one sentence why Candidates is empty for claim, by counting the reason for each offering.
 func (m *OfferingList) Refusal(claim *v1.NodeClaim) error {

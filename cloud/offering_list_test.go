@@ -127,6 +127,21 @@ func TestCandidatesAreCompatibleAvailableAndOrdered(t *testing.T) {
 	}
 }
 
+// TestInternalLabels: a NodeClaim can have types with labels that it cannot name, if they are registered.
+func TestInternalLabels(t *testing.T) {
+	const key = v1.Group + "/internal"
+	types := []*cloud.InstanceType{stall("small", "amd64", "2", map[string]float64{"a spot": 1})}
+	types[0].Requirements = append(types[0].Requirements, cloud.In(key, "a"))
+	rules := v1.CoreLabelRules()
+	if got := candidates(cloud.NewOfferingList(types, rules), &v1.NodeClaim{}); got != nil {
+		t.Errorf("a label that is not registered: %q", got)
+	}
+	rules.Internal = map[string]bool{key: true}
+	if got := candidates(cloud.NewOfferingList(types, rules), &v1.NodeClaim{}); !slices.Equal(got, []string{"small a spot"}) {
+		t.Errorf("a label that is registered: %q", got)
+	}
+}
+
 func TestReservedOfferingsRunOut(t *testing.T) {
 	t.Attr("covers", "N235")
 	types := market()

@@ -15,6 +15,9 @@ import (
 type LabelRules struct {
 	// WellKnown labels may be constrained by pods and pools even when a pool does not define them.
 	WellKnown map[string]bool
+	// Internal labels are defined by instance types for the use of their provider, such as for matching images. Users may not name them, so
+	// each must be restricted.
+	Internal map[string]bool
 	// RestrictedDomains and their subdomains are closed to labels that are not well known.
 	RestrictedDomains []string
 	// RestrictedKeys are closed unless well known.
@@ -83,6 +86,9 @@ func (r LabelRules) NormalizeValue(key, value string) string {
 	}
 	return value
 }
+
+// AllowsUndefined reports whether a NodeClaim can have an instance type that defines a label which the NodeClaim does not name.
+func (r LabelRules) AllowsUndefined(key string) bool { return r.WellKnown[key] || r.Internal[key] }
 
 // Restricted reports whether users may not constrain a label, whose name must be in use. A key without a slash belongs
 // to no domain, and the dot before a subdomain counts: my-karpenter.sh is not under karpenter.sh.

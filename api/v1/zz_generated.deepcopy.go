@@ -76,6 +76,13 @@ func (in *LabelRules) DeepCopyInto(out *LabelRules) {
 			(*out)[key] = val
 		}
 	}
+	if in.Internal != nil {
+		in, out := &in.Internal, &out.Internal
+		*out = make(map[string]bool, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.RestrictedDomains != nil {
 		in, out := &in.RestrictedDomains, &out.RestrictedDomains
 		*out = make([]string, len(*in))

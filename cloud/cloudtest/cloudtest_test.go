@@ -28,6 +28,7 @@ type ledger struct {
 	instances map[string]*v1.NodeClaim
 	types     []*cloud.InstanceType
 	claims    int
+	rules     v1.LabelRules
 
 	id      func(*v1.NodeClaim) string
 	create  func(*ledger, *v1.NodeClaim) (*v1.NodeClaim, error)
@@ -42,6 +43,7 @@ func newLedger() *ledger {
 	return &ledger{
 		instances: map[string]*v1.NodeClaim{},
 		types:     []*cloud.InstanceType{ledgerType("small", "2"), ledgerType("large", "8")},
+		rules:     v1.CoreLabelRules(),
 		id:        func(c *v1.NodeClaim) string { return "ledger://" + string(c.UID) },
 		create:    (*ledger).honestCreate,
 		delete:    (*ledger).honestDelete,
@@ -72,7 +74,7 @@ func ledgerType(name, cpu string) *cloud.InstanceType {
 }
 
 func (l *ledger) honestCreate(claim *v1.NodeClaim) (*v1.NodeClaim, error) {
-	offerings := cloud.NewOfferingList(l.types, v1.CoreLabelRules())
+	offerings := cloud.NewOfferingList(l.types, l.rules)
 	for c := range offerings.Candidates(claim) {
 		out := claim.DeepCopy()
 		out.Labels = map[string]string{
@@ -151,7 +153,7 @@ func (r rebooter) Reboot(context.Context, *v1.NodeClaim, string) error { return 
 func (l *ledger) asSubject() Subject {
 	s := Subject{
 		Cloud: cloud.Cloud{
-			Name: "ledger", Provider: l, Labels: v1.CoreLabelRules(),
+			Name: "ledger", Provider: l, Labels: l.rules,
 			NodeClasses: []cloud.NodeClass{{
 				GVK: schema.GroupVersionKind{Group: v1alpha1.Group, Version: "v1alpha1", Kind: "KWOKNodeClass"},
 				New: func() cloud.NodeClassObject { return &v1alpha1.KWOKNodeClass{} },
@@ -172,6 +174,23 @@ func (l *ledger) asSubject() Subject {
 
 func TestAnHonestProviderPasses(t *testing.T) {
 	Run(t, func(*testing.T) Subject { return newLedger().asSubject() })
+}
+
+// withInternal adds an internal label to the rules and to all types.
+func withInternal(l *ledger, key string) {
+	l.rules.Internal = map[string]bool{key: true}
+	for _, t := range l.types {
+		t.Requirements = append(t.Requirements, cloud.In(key, "a"))
+	}
+}
+
+// TestInternalLabels: types may define labels that users may not name, if the provider registers them.
+func TestInternalLabels(t *testing.T) {
+	Run(t, func(*testing.T) Subject {
+		l := newLedger()
+		withInternal(l, v1.Group+"/internal")
+		return l.asSubject()
+	})
 }
 
 // broken makes a Create that spoils the honest answer.
@@ -206,6 +225,11 @@ func TestBrokenProvidersFail(t *testing.T) {
 		{"instance types are complete", "label not defined", func(l *ledger) { l.types[0].Requirements = l.types[0].Requirements[:6] }},
 		{"instance types are complete", "unknown label", func(l *ledger) {
 			l.types[0].Requirements = append(l.types[0].Requirements, cloud.In("example.com/other", "a"))
+		}},
+		{"instance types are complete", "internal label that users may name", func(l *ledger) { withInternal(l, "example.com/other") }},
+		{"instance types are complete", "internal label of an offering", func(l *ledger) {
+			withInternal(l, v1.Group+"/internal")
+			l.types[0].Offerings[0].Requirements = append(l.types[0].Offerings[0].Requirements, cloud.In(v1.Group+"/internal", "a"))
 		}},
 		{"instance types are complete", "label twice", func(l *ledger) {
 			l.types[0].Requirements = append(l.types[0].Requirements, cloud.In("beta.kubernetes.io/arch", "amd64"))

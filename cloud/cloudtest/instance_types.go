@@ -50,8 +50,11 @@ func typeLabels(t *cloud.InstanceType, rules v1.LabelRules) (errs []error) {
 			errs = append(errs, fmt.Errorf("label %q is defined twice", key))
 		}
 		defined[key] = true
-		if !rules.WellKnown[key] {
-			errs = append(errs, fmt.Errorf("label %q is defined but not registered as well-known", key))
+		if !rules.AllowsUndefined(key) {
+			errs = append(errs, fmt.Errorf("label %q is defined but not registered as well-known or internal", key))
+		}
+		if rules.Internal[key] && !rules.Restricted(key) {
+			errs = append(errs, fmt.Errorf("label %q is internal, but users may name it", key))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(rules.WellKnown)) {

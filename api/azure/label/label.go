@@ -127,6 +127,7 @@ func Rules() v1.LabelRules {
 	wellKnown := slices.DeleteFunc(SKULabels(), func(key string) bool { return key == NodeClass })
 	wellKnown = append(wellKnown, AKSCluster, AKSMode, AKSScaleSetPriority, AKSPriority, AKSOSSKU, AKSFIPSEnabled, AKSSKUCPU, AKSSKUMemory)
 	rules := v1.CoreLabelRules().With(wellKnown, []string{Domain})
+	rules.Internal = map[string]bool{SKUHyperVGeneration: true}
 	rules.Aliases = maps.Clone(rules.Aliases)
 	rules.Aliases[DiskCSIZone] = corev1.LabelTopologyZone
 	rules.ValueAliases = maps.Clone(rules.ValueAliases)

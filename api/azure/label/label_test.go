@@ -67,8 +67,8 @@ func TestRules(t *testing.T) {
 		label.SKUHyperVGeneration: true, "karpenter.azure.com/other": true, "sub.karpenter.azure.com/x": true,
 		label.AKSEBPFDataplane: false, label.AKSRole: false, "example.com/x": false,
 	} {
-		if rules.WellKnown[key] || rules.Restricted(key) != want {
-			t.Errorf("%s: well known is %v, restricted is %v", key, rules.WellKnown[key], rules.Restricted(key))
+		if rules.WellKnown[key] || rules.Restricted(key) != want || rules.AllowsUndefined(key) != (key == label.SKUHyperVGeneration) {
+			t.Errorf("%s: well known is %v, restricted is %v, a NodeClaim need not name it is %v", key, rules.WellKnown[key], rules.Restricted(key), rules.AllowsUndefined(key))
 		}
 	}
 	for key, want := range map[string]string{

@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/api/azure/label"
@@ -50,14 +49,8 @@ type Choice struct {
 }
 
 // List prepares instance types for choices; it may be shared by all of them.
-//
-// Instance types have a generation of Hyper-V for matching images, which is not a well-known label because users may not name it. A claim
-// without that label can be launched all the same, so here it counts as well-known.
 func List(types []*cloud.InstanceType) *cloud.OfferingList {
-	rules := label.Rules()
-	rules.WellKnown = maps.Clone(rules.WellKnown)
-	rules.WellKnown[label.SKUHyperVGeneration] = true
-	return cloud.NewOfferingList(types, rules)
+	return cloud.NewOfferingList(types, label.Rules())
 }
 
 // errNothingLeft is why a launch has no capacity.

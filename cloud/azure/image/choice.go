@@ -52,18 +52,17 @@ func base(id string) string {
 	return id
 }
 
-// Choose returns the image of an instance type, given its requirements: the first of which they meet the requirements. Well-known labels that
-// the type does not have make no difference. It is false if there is none.
+// Choose returns the image of an instance type, given its requirements: the first of which they meet the requirements. Well-known and
+// internal labels that the type does not have make no difference. It is false if there is none.
 func Choose(images []v1beta1.NodeImage, instanceType []v1.NodeSelectorRequirementWithMinValues) (v1beta1.NodeImage, bool) {
 	rules := label.Rules()
-	undefined := func(key string) bool { return rules.WellKnown[key] || rules.Restricted(key) }
 	set := cloud.Requirements(instanceType, rules)
 	for _, image := range images {
 		entries := make([]v1.NodeSelectorRequirementWithMinValues, 0, len(image.Requirements))
 		for _, r := range image.Requirements {
 			entries = append(entries, v1.NodeSelectorRequirementWithMinValues{Key: r.Key, Operator: r.Operator, Values: r.Values})
 		}
-		if set.Compatible(cloud.Requirements(entries, rules), undefined) {
+		if set.Compatible(cloud.Requirements(entries, rules), rules.AllowsUndefined) {
 			return image, true
 		}
 	}
