@@ -129,6 +129,7 @@ cloud/azure/virtualmachine < API, cloud/azure/zone
 cloud/azure/nodeprofile < API
 cloud/azure/aksmachine < API, cloud/azure/family, cloud/azure/nodeprofile, cloud/azure/zone
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
+cloud/azure/catalog < API, cloud, cloud/azure/choice, cloud/azure/instancetype, cloud/azure/inventory, cloud/azure/quota, cloud/azure/sku, cloud/azure/unavailableofferings, internal/observe, internal/ttlcache
 cloud/azure/choice < API, cloud, cloud/azure/azureerrors, cloud/azure/sku, cloud/azure/unavailableofferings, cloud/azure/zone
 embedded/apiserver/store, embedded/apiserver/kind <
 embedded/apiserver/registry < embedded/apiserver/store, embedded/apiserver/kind
