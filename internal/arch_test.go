@@ -118,6 +118,7 @@ cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
 cloud/azure/size, cloud/azure/naming, cloud/azure/gpu, cloud/azure/quota <
 cloud/azure/zone, cloud/azure/unavailableofferings, cloud/azure/family, cloud/azure/resourcetags < API
 cloud/azure/settings < internal/options
+cloud/azure/environment <
 cloud/azure/sku < cloud/azure/gpu, cloud/azure/size, cloud/azure/zone
 cloud/azure/instancetype < API, cloud, cloud/azure/gpu, cloud/azure/sku, cloud/azure/zone
 cloud/azure/retail < cloud/azure/price
