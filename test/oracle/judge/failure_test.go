@@ -26,6 +26,18 @@ func TestFailuresHaveAllReasons(t *testing.T) {
 	}
 }
 
+func TestLaunchWithoutSpreads(t *testing.T) {
+	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "a", TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{MaxSkew: 1}}}}
+	l := launch{arrivals: []arrival{{pod: pod, node: "b"}}}
+	without := l.withoutSpreads()
+	if got := without.arrivals[0]; got.node != "b" || got.pod.Spec.NodeName != "a" || got.pod.Spec.TopologySpreadConstraints != nil {
+		t.Errorf("the pod is %+v", got)
+	}
+	if pod.Spec.TopologySpreadConstraints == nil || l.arrivals[0].pod != pod {
+		t.Error("the pod of the launch was changed")
+	}
+}
+
 func TestFailuresOfOtherCausesDiffer(t *testing.T) {
 	f := Failure{Kind: Refused, Reasons: []unschedulable.Code{unschedulable.NoInstanceType, unschedulable.TopologyUnsatisfiable}, Workloads: []string{"default/ReplicaSet a"}}
 	with := func(change func(*Failure)) Failure {

@@ -43,8 +43,9 @@ func (j *Judge) moves(q *question, decisions []decision) (launch, *Failure) {
 			l.open(claim, nodeFrom(list[random.IntN(len(list))], newName(q.pass, i)))
 		}
 		f := j.bindAll(q, l, random)
-		if f != nil && f.only(spreadPlugin) {
-			// Known: a later command may move pods that the constraints of pods of an earlier one count.
+		if f != nil && (f.only(spreadPlugin) || slices.Contains(f.Plugins, spreadPlugin) && j.bindAll(q, l.withoutSpreads(), random) == nil) {
+			// Known: a later command may move pods that the constraints of pods of an earlier one count. A pod that runs elsewhere because of it
+			// may take the place of one without such constraints.
 			j.Tally.Apart++
 			return j.inTurn(q, decisions, candidates, random)
 		}
@@ -61,6 +62,17 @@ func (j *Judge) moves(q *question, decisions []decision) (launch, *Failure) {
 
 // spreadPlugin is the plugin of kube-scheduler for topology spread constraints.
 const spreadPlugin = "PodTopologySpread"
+
+// withoutSpreads is the launch with pods that have no topology spread constraints.
+func (l launch) withoutSpreads() launch {
+	l.arrivals = slices.Clone(l.arrivals)
+	for i := range l.arrivals {
+		pod := l.arrivals[i].pod.DeepCopy()
+		pod.Spec.TopologySpreadConstraints = nil
+		l.arrivals[i].pod = pod
+	}
+	return l
+}
 
 // open adds the node that a NodeClaim was launched as.
 func (l *launch) open(claim *v1.NodeClaim, node *corev1.Node) {

@@ -29,6 +29,9 @@ type refusedPods struct {
 type option struct {
 	node *corev1.Node
 	text string
+	// pool is the pool of the node, and alike are the candidates that a NodeClaim for the pod may list beside it.
+	pool  *v1.NodePool
+	alike []check.Candidate
 }
 
 // codes are what the engine says about refused pods, without the pools.
@@ -86,11 +89,27 @@ func (j *Judge) placesFor(q *question, g refusedPods) (places []string) {
 		}
 	}
 	for _, o := range g.options {
-		if j.holdsOnNew(g.pod, o.node, q.daemonsFor(o.node)) {
+		if j.holdsOnNew(g.pod, o.node, q.daemonsFor(o.node)) && j.enoughHold(q, g.pod, o) {
 			places = append(places, o.text)
 		}
 	}
 	return places
+}
+
+// enoughHold reports whether the candidates on which kube-scheduler accepts the pod have the values that minValues of the pool ask for: a
+// NodeClaim lists no others.
+func (j *Judge) enoughHold(q *question, pod *corev1.Pod, o option) bool {
+	if q.Problem.BestEffort || !tooFew(o.pool, nil) {
+		return true
+	}
+	var hold []check.Candidate
+	for _, c := range o.alike {
+		node := nodeFrom(c, "tried")
+		if j.holdsOnNew(pod, node, q.daemonsFor(node)) {
+			hold = append(hold, c)
+		}
+	}
+	return len(enough(pod, o.pool, hold)) > 0
 }
 
 // holdsOnNew reports whether kube-scheduler accepts the pod on a new node, whichever pod of a DaemonSet is bound first: it may keep others off
@@ -149,7 +168,7 @@ func (q *question) options(pod *corev1.Pod) []option {
 			}
 			for i := 0; i < len(list); i += max(1, len(list)/perGroup) {
 				out = append(out, option{
-					node: nodeFrom(list[i], "tried"),
+					node: nodeFrom(list[i], "tried"), pool: pool, alike: list,
 					text: fmt.Sprintf("a new %s of pool %s in %s (%s)", list[i].Node.Labels[corev1.LabelInstanceTypeStable], name, list[i].Node.Labels[corev1.LabelTopologyZone], list[i].Node.Labels[v1.CapacityTypeLabelKey]),
 				})
 			}

@@ -62,3 +62,48 @@ func TestPlacesMustNotDependOnTheFirstDaemonSet(t *testing.T) {
 		t.Errorf("judged %v, want %v", j.Tally, want)
 	}
 }
+
+// values is a pool that asks for two architectures, and a DaemonSet whose host port the pod wants on arm64.
+const values = `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
+      requirements:
+      - {key: kubernetes.io/arch, operator: In, values: [amd64, arm64], minValues: 2}
+---
+apiVersion: karpenter.kwok.sh/v1alpha1
+kind: KWOKNodeClass
+metadata: {name: default}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: proxy}
+spec:
+  selector: {matchLabels: {app: proxy}}
+  template:
+    metadata: {labels: {app: proxy}}
+    spec:
+      nodeSelector: {kubernetes.io/arch: arm64}
+      containers: [{name: app, image: "registry.k8s.io/pause:3.10", ports: [{hostPort: 8080}]}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers: [{name: app, image: "registry.k8s.io/pause:3.10", ports: [{hostPort: 8080}]}]
+`
+
+// TestMinValuesCountPlacesThatHold: the pod could run on amd64, but no NodeClaim for it may list arm64, and the pool asks for both.
+func TestMinValuesCountPlacesThatHold(t *testing.T) {
+	j := newJudge(t)
+	if failures := j.Judge(problem(t, values)); len(failures) > 0 {
+		t.Errorf("the answer is wrong: %+v", failures)
+	}
+	if j.Tally.Refusals == 0 {
+		t.Error("the pod was not refused")
+	}
+}
