@@ -10,13 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/health"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancelookup"
@@ -97,32 +92,16 @@ func (e *controllerSet) controllers(m manager.Manager) error {
 		Catalog: e.provider.Catalog, Requests: e.provider.Requests, EC2: e.ec2, Profiles: e.profiles, Client: e.client, Recorder: recorder, DryRuns: e.settings.DryRuns,
 		ValidationTTL: nodeclass.RandomValidationTTL(rand.Int64N),
 	}
-	onlyDeletions := predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: func(event.UpdateEvent) bool { return false },
-		GenericFunc: func(event.GenericEvent) bool { return false },
+	if err := nodeclass.New(o).Register(m, classWorkers); err != nil {
+		return err
 	}
-	classOf := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-		claim, ok := o.(*v1.NodeClaim)
-		if !ok || !e.manages(claim.Spec.NodeClassRef) {
-			return nil
-		}
-		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}}}
-	})
-	err := builder.ControllerManagedBy(m).Named("nodeclass").For(&awsv1.EC2NodeClass{}).
-		Watches(&v1.NodeClaim{}, classOf, builder.WithPredicates(onlyDeletions)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: classWorkers}).Complete(nodeclass.New(o))
-	if err != nil {
-		return fmt.Errorf("registering controller %q: %w", "nodeclass", err)
-	}
-	err = builder.ControllerManagedBy(m).Named("nodeclass.hash").For(&awsv1.EC2NodeClass{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: classWorkers}).Complete(&nodeclass.Hasher{Options: o})
-	if err != nil {
-		return fmt.Errorf("registering controller %q: %w", "nodeclass.hash", err)
+	if err := nodeclass.NewHasher(o).Register(m, classWorkers); err != nil {
+		return err
 	}
 	tags := tagging.New(tagging.Options{
 		Instances: e.provider.Instances, Client: e.client, Clock: e.provider.Clock, Cluster: e.settings.ClusterName, Manages: e.manages,
 	})
-	err = builder.ControllerManagedBy(m).Named("nodeclaim.tagging").For(&v1.NodeClaim{}).
+	err := builder.ControllerManagedBy(m).Named("nodeclaim.tagging").For(&v1.NodeClaim{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: tagWorkers}).Complete(tags)
 	if err != nil {
 		return fmt.Errorf("registering controller %q: %w", "nodeclaim.tagging", err)

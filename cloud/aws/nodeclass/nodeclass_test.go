@@ -29,6 +29,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/nodeclass"
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+	shared "github.com/karpenter-anew/karpenter/cloud/nodeclass"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
@@ -41,7 +42,7 @@ type world struct {
 	client     client.WithWatch
 	provider   *provider.Provider
 	controller *nodeclass.Controller
-	hasher     *nodeclass.Hasher
+	hasher     *shared.Hasher[*awsv1.EC2NodeClass]
 	events     chan string
 }
 
@@ -82,7 +83,7 @@ func newWorld(t *testing.T, change ...func(*provider.Options, *nodeclass.Options
 		t.Fatal(err)
 	}
 	no.Catalog, no.Requests, no.EC2 = w.provider.Catalog, w.provider.Requests, w.provider.EC2.(nodeclass.EC2)
-	w.controller, w.hasher = nodeclass.New(no), &nodeclass.Hasher{Options: no}
+	w.controller, w.hasher = nodeclass.New(no), nodeclass.NewHasher(no)
 	return w
 }
 

@@ -14,10 +14,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
@@ -26,6 +24,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/image"
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 	"github.com/karpenter-anew/karpenter/cloud/aws/request"
+	"github.com/karpenter-anew/karpenter/cloud/nodeclass"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
@@ -71,19 +70,27 @@ func New(o Options) *Controller {
 	return &Controller{Options: o, validations: ttlcache.New[string, cachedValidation](o.Catalog.Clock, cmp.Or(o.ValidationTTL, validationTTL))}
 }
 
-// step is one part of the status. It returns when to look again; 0 for never.
-type step struct {
-	name string
-	run  func(context.Context, *awsv1.EC2NodeClass, condition.Set) (time.Duration, error)
+// status is the controller of the status of classes.
+func (c *Controller) status() *nodeclass.Status[*awsv1.EC2NodeClass] {
+	return &nodeclass.Status[*awsv1.EC2NodeClass]{
+		Kind: kind(), Client: c.Client, Recorder: c.Recorder, Now: c.Catalog.Clock.Now, Finalizer: awsv1.TerminationFinalizer,
+		Conditions: c.object, Steps: c.steps(), Settle: keepOrder, End: c.end,
+	}
 }
 
-func (c *Controller) steps() []step {
-	out := []step{{"images", c.images}}
+// kind says which classes these are.
+func kind() nodeclass.Kind[*awsv1.EC2NodeClass] {
+	return nodeclass.Kind[*awsv1.EC2NodeClass]{Group: awsv1.Group, Name: "EC2NodeClass", New: func() *awsv1.EC2NodeClass { return &awsv1.EC2NodeClass{} }}
+}
+
+func (c *Controller) steps() []nodeclass.Step[*awsv1.EC2NodeClass] {
+	type step = nodeclass.Step[*awsv1.EC2NodeClass]
+	out := []step{{Name: "images", Run: c.images}}
 	if c.Catalog.ReservesCapacity {
-		out = append(out, step{"capacity reservations", c.capacityReservations})
+		out = append(out, step{Name: "capacity reservations", Run: c.capacityReservations})
 	}
-	return append(out, step{"placement group", c.placementGroup}, step{"subnets", c.subnets}, step{"security groups", c.securityGroups},
-		step{"instance profile", c.instanceProfile}, step{"validation", c.validate})
+	return append(out, step{Name: "placement group", Run: c.placementGroup}, step{Name: "subnets", Run: c.subnets},
+		step{Name: "security groups", Run: c.securityGroups}, step{Name: "instance profile", Run: c.instanceProfile}, step{Name: "validation", Run: c.validate})
 }
 
 // object is a class as its conditions are counted.
@@ -94,57 +101,36 @@ func (c *Controller) object(class *awsv1.EC2NodeClass) condition.Object {
 	return class
 }
 
-// Reconcile updates the status of one class. All steps run, even if others fail; a failed step leaves its
-// part unchanged.
+// Reconcile updates the status of one class, see nodeclass.Status.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	class := &awsv1.EC2NodeClass{}
-	if err := c.Client.Get(ctx, req.NamespacedName, class); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	if !class.DeletionTimestamp.IsZero() {
-		return c.finalize(ctx, class)
-	}
-	if !controllerutil.ContainsFinalizer(class, awsv1.TerminationFinalizer) {
-		before := class.DeepCopy()
-		controllerutil.AddFinalizer(class, awsv1.TerminationFinalizer)
-		if err := c.Client.Patch(ctx, class, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return settle(err)
-		}
-	}
-	before := class.DeepCopy()
-	set := condition.For(c.object(class), c.Catalog.Clock.Now())
-	var again time.Duration
-	var errs []error
-	for _, s := range c.steps() {
-		after, err := s.run(ctx, class, set)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("looking after %s of ec2nodeclass %q: %w", s.name, class.Name, err))
-		}
-		if after > 0 && (again == 0 || after < again) {
-			again = after
-		}
-	}
-	keepOrder(before, class)
-	if !equality.Semantic.DeepEqual(before.Status, class.Status) {
-		if err := c.Client.Status().Patch(ctx, class, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			if result, err := settle(err); err == nil {
-				return result, errors.Join(errs...)
-			}
-			errs = append(errs, err)
-		}
-	}
-	return reconcile.Result{RequeueAfter: again}, errors.Join(errs...)
+	return c.status().Reconcile(ctx, req)
 }
 
-// settle handles the error of a write: conflicts are retried, not found is no error.
-func settle(err error) (reconcile.Result, error) {
-	switch {
-	case apierrors.IsNotFound(err):
-		return reconcile.Result{}, nil
-	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: time.Second}, nil
-	default:
-		return reconcile.Result{}, err
+// Register adds the controller to a manager, with as many workers.
+func (c *Controller) Register(m manager.Manager, workers int) error {
+	return c.status().Register(m, workers)
+}
+
+// end deletes the resources of a class. A resource that cannot be deleted keeps the class.
+func (c *Controller) end(ctx context.Context, class *awsv1.EC2NodeClass) error {
+	if c.Profiles != nil && class.Spec.InstanceProfile == nil {
+		if err := c.Profiles.RemoveAll(ctx, class); err != nil {
+			return err
+		}
+	}
+	if err := c.Requests.Templates.RemoveAll(ctx, class.Name); err != nil {
+		return err
+	}
+	c.validations.Delete(class.Name)
+	c.Requests.ForgetClass(class.Name)
+	return nil
+}
+
+// NewHasher makes the controller that keeps the hash of classes.
+func NewHasher(o Options) *nodeclass.Hasher[*awsv1.EC2NodeClass] {
+	return &nodeclass.Hasher[*awsv1.EC2NodeClass]{
+		Kind: kind(), Client: o.Client, HashAnnotation: awsv1.AnnotationHash, VersionAnnotation: awsv1.AnnotationHashVersion, Version: awsv1.HashVersion,
+		Hash: func(class *awsv1.EC2NodeClass) string { return class.Hash(o.Requests.Cluster.Facts().CABundle) },
 	}
 }
 
