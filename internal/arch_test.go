@@ -116,7 +116,7 @@ cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/se
 cloud/aws/awstest/ebs < API, cloud/aws/awstest
 cloud/aws/awstest/firstboot <
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
-cloud/azure/size, cloud/azure/naming, cloud/azure/gpu, cloud/azure/quota <
+cloud/azure/size, cloud/azure/naming, cloud/azure/gpu, cloud/azure/quota, cloud/azure/subnet <
 cloud/azure/zone, cloud/azure/unavailableofferings, cloud/azure/family, cloud/azure/resourcetags < API
 cloud/azure/settings < internal/options
 cloud/azure/environment <
@@ -125,6 +125,8 @@ cloud/azure/instancetype < API, cloud, cloud/azure/gpu, cloud/azure/sku, cloud/a
 cloud/azure/retail < cloud/azure/price
 cloud/azure/inventory < cloud/azure/price, cloud/azure/sku, internal/observe, internal/observe/logfield
 cloud/azure/image < API, cloud, cloud/azure/family
+cloud/azure/discovery < API, cloud/azure/family, cloud/azure/image, internal/ttlcache
+cloud/azure/nodeclass < API, cloud/nodeclass, cloud/azure/discovery, cloud/azure/family, cloud/azure/image, cloud/azure/subnet, internal/observe, internal/observe/logfield
 cloud/azure/customdata < API, cloud, cloud/azure/family, cloud/azure/gpu, cloud/azure/instancetype, cloud/azure/sku
 cloud/azure/drift < API, cloud, cloud/azure/image
 cloud/azure/virtualmachine < API, cloud/azure/zone

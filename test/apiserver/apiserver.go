@@ -17,6 +17,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	azurev1beta1 "github.com/karpenter-anew/karpenter/api/azure/v1beta1"
 	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	legacyv1alpha1 "github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
@@ -28,7 +29,7 @@ import (
 var Scheme = sync.OnceValue(func() *runtime.Scheme { //nolint:gochecknoglobals // a constant, but for its type
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		scheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme, awsv1.AddToScheme,
+		scheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme, awsv1.AddToScheme, azurev1beta1.AddToScheme,
 		v1alpha5.AddToScheme, legacyv1alpha1.AddToScheme,
 	} {
 		utilruntime.Must(add(s))

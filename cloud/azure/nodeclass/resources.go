@@ -1,0 +1,82 @@
+package nodeclass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
+	"github.com/karpenter-anew/karpenter/api/condition"
+	"github.com/karpenter-anew/karpenter/cloud/azure/subnet"
+)
+
+// subnet checks that the subnet of a class exists, and that it is in the network of the cluster.
+func (c *Controller) subnet(ctx context.Context, class *v1beta1.AKSNodeClass, set condition.Set) (time.Duration, error) {
+	own, err := subnet.Parse(c.Subnet)
+	if err != nil {
+		return 0, fmt.Errorf("parsing the subnet of the cluster: %w", err)
+	}
+	id := own
+	if class.Spec.VNETSubnetID != nil && *class.Spec.VNETSubnetID != "" {
+		if id, err = subnet.Parse(*class.Spec.VNETSubnetID); err != nil {
+			set.False(v1beta1.ConditionTypeSubnetsReady, v1beta1.ReasonSubnetIDInvalid, err.Error())
+			return 0, nil
+		}
+	}
+	if problem := c.misplaced(id, own); problem != "" {
+		set.False(v1beta1.ConditionTypeSubnetsReady, v1beta1.ReasonSubnetIDInvalid, problem)
+		return 0, nil
+	}
+	err = c.Resources.Subnet(ctx, id)
+	switch {
+	case hasStatus(err, http.StatusNotFound):
+		set.False(v1beta1.ConditionTypeSubnetsReady, v1beta1.ReasonSubnetNotFound, fmt.Sprintf("Subnet %s does not exist", id))
+		return missingAgain, nil
+	case err != nil:
+		set.False(v1beta1.ConditionTypeSubnetsReady, v1beta1.ReasonSubnetUnknownError, fmt.Sprintf("Subnet %s cannot be read", id))
+		return 0, fmt.Errorf("reading subnet %s: %w", id, err)
+	}
+	set.True(v1beta1.ConditionTypeSubnetsReady)
+	return subnetAgain, nil
+}
+
+// misplaced is why nodes in a subnet could not join the cluster, which has another one; empty if they can.
+func (c *Controller) misplaced(id, own subnet.ID) string {
+	switch {
+	case id.Equal(own):
+		return ""
+	case !id.SameNetwork(own):
+		return fmt.Sprintf("Subnet %s is not in the virtual network of the cluster, %s", id, own.VirtualNetworkID())
+	case own.InManagedNetwork(c.NodeResourceGroup):
+		return fmt.Sprintf("Subnet %s is in a virtual network that AKS manages, in which nodes use subnet %s", id, own.Name)
+	}
+	return ""
+}
+
+// diskEncryptionSet checks that the disk encryption set of disks can be read. It is a setting of the controller, which all classes share.
+func (c *Controller) diskEncryptionSet(ctx context.Context, _ *v1beta1.AKSNodeClass, set condition.Set) (time.Duration, error) {
+	if c.DiskEncryptionSet != "" {
+		err := c.Resources.DiskEncryptionSet(ctx, c.DiskEncryptionSet)
+		if hasStatus(err, http.StatusUnauthorized, http.StatusForbidden) {
+			set.False(v1beta1.ConditionTypeValidationSucceeded, v1beta1.ReasonDiskEncryptionSetRBACMissing, fmt.Sprintf(
+				"The controller may not read disk encryption set %s: assign its identity the role Reader there", c.DiskEncryptionSet))
+			return missingAgain, nil
+		}
+		if err != nil {
+			return 0, fmt.Errorf("reading disk encryption set %s: %w", c.DiskEncryptionSet, err)
+		}
+	}
+	set.True(v1beta1.ConditionTypeValidationSucceeded)
+	return encryptionAgain, nil
+}
+
+// hasStatus reports whether Azure answered with one of the HTTP status codes.
+func hasStatus(err error, codes ...int) bool {
+	var response *azcore.ResponseError
+	return errors.As(err, &response) && slices.Contains(codes, response.StatusCode)
+}
