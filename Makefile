@@ -20,7 +20,7 @@ KILLS ?= 50
 ATTACK ?=
 # Number of random problems that `make oracle` judges, from seed SEED on.
 COUNT ?= 10000
-# Catalog of instance types and prices: generic, or an EC2 region such as aws/us-east-1.
+# Catalog of instance types and prices: generic, or a region such as aws/us-east-1 or azure/eastus.
 CATALOG ?= generic
 # Folder that `make docs` builds the site in, one folder in it for each version.
 SITE ?= dist/docs

@@ -1,6 +1,7 @@
 package kwok
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,7 +33,8 @@ type catalogType struct {
 	capacity  corev1.ResourceList
 	offerings []cloud.Offering
 	devices   *cloud.DynamicResources
-	exotic    bool // launched only where no other type can be
+	family    string // empty where it follows from the name, as the label says
+	exotic    bool   // launched only where no other type can be
 }
 
 // CatalogNames are the valid values of Options.Catalog, sorted.
@@ -131,7 +133,7 @@ func typeRequirements(m catalogType, offeringKeys []string, rules v1.LabelRules)
 		corev1.LabelArchStable:         {m.arch},
 		corev1.LabelOSStable:           m.systems,
 		LabelInstanceSize:              {sizeOf(m.name, cpus)},
-		LabelInstanceFamily:            {familyOf(m.name)},
+		LabelInstanceFamily:            {cmp.Or(m.family, familyOf(m.name))},
 		LabelInstanceCPU:               {fmt.Sprint(cpus)},
 		LabelInstanceMemory:            {fmt.Sprint(memory)},
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,6 +17,7 @@ import (
 // regionFiles hold the instance types of real regions, one file per region. tools/ec2catalog writes them.
 //
 //go:generate go run -C ../../tools/ec2catalog . -out ../../cloud/kwok/catalogs us-east-1 us-west-2 eu-west-1 eu-central-1
+//go:generate go run -C ../../tools/ec2catalog . -azure -out ../../cloud/kwok/catalogs eastus westus2 northeurope westeurope
 //go:embed catalogs/*.json
 var regionFiles embed.FS
 
@@ -30,7 +32,7 @@ type regionFile struct {
 	Source  string `json:"source"`
 	Version string `json:"version"`
 	Date    string `json:"date"`
-	// Region is the region's name; a zone is the region followed by a letter.
+	// Region is the region's name. A zone is the region followed by a letter on AWS, and by a dash and a number on Azure.
 	Region string       `json:"region"`
 	Types  []regionType `json:"types"`
 }
@@ -45,7 +47,7 @@ type regionType struct {
 	Extended map[string]int64 `json:"extended,omitempty"`
 	OnDemand float64          `json:"onDemand"`
 	Spot     float64          `json:"spot,omitempty"` // 0 without spot offerings
-	Zones    string           `json:"zones"`          // one letter a zone
+	Zones    string           `json:"zones"`          // one letter or digit a zone
 }
 
 // regionCatalogNames are the names of the embedded regions: cloud/region.
@@ -90,12 +92,22 @@ func (t regionType) exotic() bool {
 	return strings.Contains(size, "metal") || len(t.Extended) > 0
 }
 
+// family is that of a size on Azure, the letters before the number of CPUs: NC for Standard_NC24ads_A100_v4. It is empty for other types.
+func (t regionType) family() string {
+	name, azure := strings.CutPrefix(t.Name, "Standard_")
+	if !azure {
+		return ""
+	}
+	return name[:max(strings.IndexFunc(name, unicode.IsDigit), 0)]
+}
+
 func (t regionType) catalogType(region string) catalogType {
 	m := catalogType{
 		name:    t.Name,
 		arch:    t.Arch,
 		systems: []string{string(corev1.Linux)},
 		region:  region,
+		family:  t.family(),
 		exotic:  t.exotic(),
 		capacity: corev1.ResourceList{
 			corev1.ResourceCPU:              *resource.NewQuantity(t.CPU, resource.DecimalSI),
@@ -107,8 +119,11 @@ func (t regionType) catalogType(region string) catalogType {
 	for name, n := range t.Extended {
 		m.capacity[corev1.ResourceName(name)] = *resource.NewQuantity(n, resource.DecimalSI)
 	}
-	for _, letter := range t.Zones {
-		zone := region + string(letter)
+	for _, mark := range t.Zones {
+		zone := region + string(mark)
+		if unicode.IsDigit(mark) {
+			zone = region + "-" + string(mark)
+		}
 		m.offerings = append(m.offerings, offer(zone, v1.CapacityTypeOnDemand, t.OnDemand))
 		if t.Spot > 0 {
 			m.offerings = append(m.offerings, offer(zone, v1.CapacityTypeSpot, t.Spot))

@@ -13,9 +13,49 @@ import (
 )
 
 func TestCatalogNames(t *testing.T) {
-	want := []string{"aws/eu-central-1", "aws/eu-west-1", "aws/us-east-1", "aws/us-west-2", "devices", "generic"}
+	want := []string{"aws/eu-central-1", "aws/eu-west-1", "aws/us-east-1", "aws/us-west-2", "azure/eastus", "azure/northeurope", "azure/westeurope", "azure/westus2", "devices", "generic"}
 	if diff := cmp.Diff(want, CatalogNames()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestKnownSizesOfEastUS(t *testing.T) {
+	types := byName(t, Options{Catalog: "azure/eastus"})
+	for name, want := range map[string]map[string]string{
+		"Standard_D4s_v3":          {"cpu": "4", "memory": "16Gi", "pods": "250", "ephemeral-storage": "20Gi"},
+		"Standard_D2ps_v5":         {"cpu": "2", "memory": "8Gi", "pods": "250", "ephemeral-storage": "20Gi"},
+		"Standard_NC24ads_A100_v4": {"cpu": "24", "memory": "220Gi", "pods": "250", "ephemeral-storage": "20Gi", "nvidia.com/gpu": "1"},
+		"Standard_NV4ads_V710_v5":  {"cpu": "4", "memory": "16Gi", "pods": "250", "ephemeral-storage": "20Gi", "amd.com/gpu": "1"},
+	} {
+		it := types[name]
+		if it == nil {
+			t.Errorf("%s is missing", name)
+			continue
+		}
+		if diff := cmp.Diff(want, amounts(it.Capacity)); diff != "" {
+			t.Errorf("%s: capacity (-want +got):\n%s", name, diff)
+		}
+	}
+	checkLabels(t, types["Standard_D2ps_v5"], map[string]string{
+		corev1.LabelArchStable: "arm64", corev1.LabelTopologyRegion: "eastus", LabelInstanceFamily: "D", LabelInstanceSize: "2", LabelInstanceCPU: "2",
+	})
+	zones := map[string]string{}
+	for i := range types["Standard_D4s_v3"].Offerings {
+		o := &types["Standard_D4s_v3"].Offerings[i]
+		zones[o.CapacityType()] += o.Zone() + " "
+	}
+	for _, capacityType := range []string{v1.CapacityTypeOnDemand, v1.CapacityTypeSpot} {
+		if zones[capacityType] != "eastus-1 eastus-2 eastus-3 " {
+			t.Errorf("%s is offered in %s", capacityType, zones[capacityType])
+		}
+	}
+	for _, name := range []string{"Standard_B1s", "Standard_DC2as_v5", "Standard_E16-4ads_v5", "Standard_NC6"} {
+		if types[name] != nil {
+			t.Errorf("%s is not for nodes", name)
+		}
+	}
+	if !types["Standard_NC24ads_A100_v4"].Exotic || types["Standard_D4s_v3"].Exotic {
+		t.Error("types with GPUs are not those to launch last")
 	}
 }
 

@@ -16,10 +16,19 @@ import (
 type azureInstance struct {
 	Type string `json:"instance_type"`
 	// Name is the name of the size with blanks instead of underscores, with or without the tier: "Standard D4s v3", "D2as v6".
-	Name    string `json:"pretty_name_azure"`
+	Name   string  `json:"pretty_name_azure"`
+	CPUs   int64   `json:"vcpu"`
+	Memory float64 `json:"memory"` // GiB
+	// GPU is the number and the model, such as "2X A10" or "1/2X A10"; "0" for none.
+	GPU string `json:"GPU"`
+	// Arch and Spot are not known of about half of the sizes.
+	Arch    []string `json:"arch"`
+	Spot    *bool    `json:"low_priority"`
 	Pricing map[string]struct {
 		Linux *struct {
 			OnDemand float64 `json:"ondemand"`
+			// Spot is the lowest price of a spot virtual machine.
+			Spot float64 `json:"spot_min"`
 		} `json:"linux"`
 	} `json:"pricing"`
 }
@@ -47,19 +56,28 @@ func writeAzurePrices(path string) error {
 	if err != nil {
 		return err
 	}
-	data, err := os.ReadFile(filepath.Join(src.dir, "data", "azure-instances.json"))
+	instances, err := src.readAzure()
 	if err != nil {
-		return fmt.Errorf("reading the data set: %w", err)
-	}
-	var instances []azureInstance
-	if err := json.Unmarshal(data, &instances); err != nil {
-		return fmt.Errorf("decoding the data set: %w", err)
+		return err
 	}
 	table, err := encodeAzurePrices(src, instances)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(path, table, 0o644)
+}
+
+// readAzure decodes the data set of Azure.
+func (s source) readAzure() ([]azureInstance, error) {
+	data, err := os.ReadFile(filepath.Join(s.dir, "data", "azure-instances.json"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the data set: %w", err)
+	}
+	var out []azureInstance
+	if err := json.Unmarshal(data, &out); err != nil {
+		return nil, fmt.Errorf("decoding the data set: %w", err)
+	}
+	return out, nil
 }
 
 // azureName is the name of a size without its tier; empty for sizes that are not used for nodes: those of another tier, and those with

@@ -1,11 +1,12 @@
-// Command ec2catalog writes the instance catalogues of real EC2 regions that the kwok cloud embeds, and the tables of network
-// limits, of prices and of hardware that the provider for AWS embeds. The data set also has the prices of Azure.
+// Command ec2catalog writes the instance catalogues of real EC2 regions and Azure locations that the kwok cloud embeds, and the tables of
+// network limits, of prices and of hardware that the providers embed.
 //
 // The source is a public data set that is published as a Go module and carries prices, spot prices, zones and network
 // limits of every type in every region, about 130 MB in all. This command condenses it to one small file a region, one
 // line a type, sorted by name: the same source gives the same bytes.
 //
 //	go run . -out ../../cloud/kwok/catalogs us-east-1 us-west-2
+//	go run . -azure -out ../../cloud/kwok/catalogs eastus westeurope
 //	go run . -limits ../../cloud/aws/instancetype/limits.txt
 //	go run . -prices ../../cloud/aws/price/table.txt
 //	go run . -hardware ../../cloud/aws/offline/hardware.txt
@@ -23,18 +24,23 @@ import (
 
 func main() {
 	out := flag.String("out", ".", "folder to write aws-<region>.json files to")
+	azure := flag.Bool("azure", false, "write catalogues of locations of Azure, azure-<location>.json files")
 	limits := flag.String("limits", "", "file to write the network limits of all types to, instead of catalogues")
 	prices := flag.String("prices", "", "file to write the prices of all types in all regions to, instead of catalogues")
 	hardware := flag.String("hardware", "", "file to write the hardware of all types to, instead of catalogues")
 	azurePrices := flag.String("azure-prices", "", "file to write the prices of all sizes of Azure in all locations to, instead of catalogues")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: ec2catalog [-out folder] region... | -limits file | -prices file | -hardware file | -azure-prices file")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: ec2catalog [-azure] [-out folder] region... | -limits file | -prices file | -hardware file | -azure-prices file")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
 	var jobs []func() error
 	if flag.NArg() > 0 {
-		jobs = append(jobs, func() error { return run(*out, flag.Args()) })
+		write := run
+		if *azure {
+			write = runAzure
+		}
+		jobs = append(jobs, func() error { return write(*out, flag.Args()) })
 	}
 	if *limits != "" {
 		jobs = append(jobs, func() error { return writeLimits(*limits) })
