@@ -120,6 +120,8 @@ cloud/azure/size, cloud/azure/naming, cloud/azure/gpu, cloud/azure/quota, cloud/
 cloud/azure/zone, cloud/azure/unavailableofferings, cloud/azure/family, cloud/azure/resourcetags < API
 cloud/azure/settings < internal/options
 cloud/azure/environment <
+cloud/azure/azurefield <
+cloud/azure/session < cloud/azure/environment, cloud/azure/settings, cloud/azure/azurefield, internal/observe, internal/observe/logfield
 cloud/azure/sku < cloud/azure/gpu, cloud/azure/size, cloud/azure/zone
 cloud/azure/instancetype < API, cloud, cloud/azure/gpu, cloud/azure/sku, cloud/azure/zone
 cloud/azure/retail < cloud/azure/price

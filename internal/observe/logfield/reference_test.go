@@ -29,7 +29,7 @@ func TestReference(t *testing.T) {
 	b.WriteString("description is `{\"name\": …}`, or `{\"name\": …, \"namespace\": …}` for an object in a namespace.\n")
 	table(&b, "Fields", fields(t, "."))
 	for _, folder := range providerFolders(t) {
-		table(&b, "Fields of "+strings.ToUpper(filepath.Base(filepath.Dir(folder))), fields(t, folder))
+		table(&b, "Fields of "+providerName(folder), fields(t, folder))
 	}
 	referencepage.Check(t, "../../../docs/reference/logs.md", b.String(), *update)
 }
@@ -54,6 +54,15 @@ func providerFolders(t *testing.T) []string {
 		t.Fatalf("no folder has the fields of a provider: %v", err)
 	}
 	return folders
+}
+
+// providerName is the name of a provider in prose, given the folder of its fields: "aws" is an abbreviation, longer ones are words.
+func providerName(folder string) string {
+	name := filepath.Base(filepath.Dir(folder))
+	if len(name) > len("aws") {
+		return strings.ToUpper(name[:1]) + name[1:]
+	}
+	return strings.ToUpper(name)
 }
 
 func table(b *strings.Builder, title string, rows map[string]field) {
