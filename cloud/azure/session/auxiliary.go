@@ -31,7 +31,7 @@ type galleryTokens struct {
 
 // newGalleryTokens returns the policy for a server of tokens, which get the scope. The address of the server may hold a secret: its requests
 // are not logged, and errors do not name it.
-func newGalleryTokens(server, scope, version string, options *policy.ClientOptions, now clock.PassiveClock) (*galleryTokens, error) {
+func newGalleryTokens(server, scope string, options *policy.ClientOptions, now clock.PassiveClock) (*galleryTokens, error) {
 	at, err := url.Parse(server)
 	if err != nil || !at.IsAbs() || at.Host == "" {
 		return nil, errors.New("the address of the server of tokens for shared image galleries is not an absolute URL")
@@ -41,7 +41,7 @@ func newGalleryTokens(server, scope, version string, options *policy.ClientOptio
 	at.RawQuery = query.Encode()
 	own := *options
 	own.PerCallPolicies, own.PerRetryPolicies = nil, nil
-	return &galleryTokens{server: at, clock: now, pipeline: runtime.NewPipeline(module, version, runtime.PipelineOptions{}, &own)}, nil
+	return &galleryTokens{server: at, clock: now, pipeline: runtime.NewPipeline(module, moduleVersion, runtime.PipelineOptions{}, &own)}, nil
 }
 
 // Do implements policy.Policy.

@@ -23,6 +23,9 @@ import (
 const (
 	// module names the clients of this project to the SDK.
 	module = "karpenter/session"
+	// moduleVersion says nothing: the version of the build is in the application ID, and the SDK fails for one that is not semantic, as that of
+	// a development build.
+	moduleVersion = "v0.0.0"
 	// networkVersion is the API version of calls about networks. The SDK would use a newer one, which clouds other than the public one may
 	// not have.
 	networkVersion = "2022-01-01"
@@ -111,7 +114,7 @@ func (s *Session) openCompute(o *Options, options *arm.ClientOptions) error {
 // openVirtualMachines opens the one client whose requests have a token for the galleries.
 func (s *Session) openVirtualMachines(o *Options, options *arm.ClientOptions) error {
 	if o.Settings.UseSIG && !o.Settings.ProvisionMode.CreatesAKSMachines() {
-		tokens, err := newGalleryTokens(o.Settings.SIGAccessTokenServerURL, o.Environment.TokenScope(), o.Version, &options.ClientOptions, o.Clock)
+		tokens, err := newGalleryTokens(o.Settings.SIGAccessTokenServerURL, o.Environment.TokenScope(), &options.ClientOptions, o.Clock)
 		if err != nil {
 			return err
 		}
@@ -134,11 +137,11 @@ func (s *Session) openNetwork(o *Options, options *arm.ClientOptions) error {
 	return nil
 }
 
-func (s *Session) openGeneral(o *Options, options *arm.ClientOptions) error {
+func (s *Session) openGeneral(_ *Options, options *arm.ClientOptions) error {
 	var err error
 	if s.ResourceGraph, err = armresourcegraph.NewClient(s.Credential, options); err != nil {
 		return err
 	}
-	s.ResourceManager, err = arm.NewClient(module, o.Version, s.Credential, options)
+	s.ResourceManager, err = arm.NewClient(module, moduleVersion, s.Credential, options)
 	return err
 }

@@ -251,6 +251,20 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// TestVersions checks that builds of any version have clients.
+func TestVersions(t *testing.T) {
+	for version, want := range map[string]string{"": "karpenter-aks/v ", "dev": "karpenter-aks/vdev ", "0123456789abcdef": "karpenter-aks/v012345678 ", "v1.10.2": "karpenter-aks/v1.10.2 "} {
+		azure := &transport{answer: func(*http.Request) *http.Response { return respond(http.StatusOK, `{}`) }}
+		o := options(azure)
+		o.Version = version
+		for _, call := range calls() {
+			if err := call.make(t.Context(), open(t, o)); err != nil || !strings.HasPrefix(azure.last(t, manager).UserAgent(), want) {
+				t.Errorf("version %q, %s: %v, the user agent is %q", version, call.name, err, azure.last(t, manager).UserAgent())
+			}
+		}
+	}
+}
+
 // TestRetries checks how long the clients wait for a server that does not serve, and that they do not retry what is refused.
 func TestRetries(t *testing.T) {
 	for _, test := range []struct {
