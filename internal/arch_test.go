@@ -125,6 +125,7 @@ cloud/azure/session < cloud/azure/environment, cloud/azure/settings, cloud/azure
 cloud/azure/sku < cloud/azure/gpu, cloud/azure/size, cloud/azure/zone
 cloud/azure/instancetype < API, cloud, cloud/azure/gpu, cloud/azure/sku, cloud/azure/zone
 cloud/azure/retail < cloud/azure/price
+cloud/azure/network < API, cloud/azure/instancetype, cloud/azure/subnet, internal/ttlcache
 cloud/azure/inventory < cloud/azure/price, cloud/azure/sku, internal/observe, internal/observe/logfield
 cloud/azure/image < API, cloud, cloud/azure/family
 cloud/azure/discovery < API, cloud/azure/family, cloud/azure/image, internal/ttlcache
