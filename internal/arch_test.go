@@ -134,6 +134,7 @@ cloud/azure/customdata < API, cloud, cloud/azure/family, cloud/azure/gpu, cloud/
 cloud/azure/drift < API, cloud, cloud/azure/image
 cloud/azure/virtualmachine < API, cloud/azure/zone
 cloud/azure/nodeprofile < API
+cloud/azure/bootstrapping < API, cloud/azure/family, cloud/azure/gpu, cloud/azure/nodeprofile, cloud/azure/session, cloud/azure/sku
 cloud/azure/aksmachine < API, cloud/azure/family, cloud/azure/nodeprofile, cloud/azure/zone
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
 cloud/azure/catalog < API, cloud, cloud/azure/choice, cloud/azure/instancetype, cloud/azure/inventory, cloud/azure/quota, cloud/azure/sku, cloud/azure/unavailableofferings, internal/observe, internal/ttlcache

@@ -70,6 +70,9 @@ func (d Driver) Image() string {
 	return fmt.Sprintf("mcr.microsoft.com/aks/aks-gpu-%s:%s-%s", d.Kind, d.Version, d.Suffix)
 }
 
+// GRID reports whether the driver is for GPUs that virtual machines share, or else for CUDA.
+func (d Driver) GRID() bool { return strings.HasPrefix(d.Kind, "grid") }
+
 // Of returns what is known about the GPUs of a SKU, such as Standard_NC16as_T4_v3; false if it is not a supported size with GPUs. Upper and
 // lower case do not differ.
 func Of(sku string) (Size, bool) {

@@ -72,11 +72,11 @@ func (g *galleryTokens) get(ctx context.Context) (string, error) {
 func (g *galleryTokens) fetch(ctx context.Context) (azcore.AccessToken, error) {
 	request, err := runtime.NewRequest(ctx, http.MethodGet, g.server.String())
 	if err != nil {
-		return azcore.AccessToken{}, withoutURL(err)
+		return azcore.AccessToken{}, WithoutURL(err)
 	}
 	response, err := g.pipeline.Do(request) //nolint:bodyclose // Drain closes it
 	if err != nil {
-		return azcore.AccessToken{}, withoutURL(err)
+		return azcore.AccessToken{}, WithoutURL(err)
 	}
 	defer runtime.Drain(response)
 	if !runtime.HasStatusCode(response, http.StatusOK) {
@@ -92,8 +92,8 @@ func (g *galleryTokens) fetch(ctx context.Context) (azcore.AccessToken, error) {
 	return azcore.AccessToken{Token: body.Token, ExpiresOn: body.ExpiresOn, RefreshOn: body.RefreshOn}, nil
 }
 
-// withoutURL returns the cause of an error that names the URL of its request.
-func withoutURL(err error) error {
+// WithoutURL returns the cause of an error that names the URL of its request, for URLs that may hold a secret.
+func WithoutURL(err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err
 	}

@@ -294,6 +294,17 @@ func TestRetries(t *testing.T) {
 	}
 }
 
+// TestNothingIsRegistered checks that a subscription without a resource provider is an error, and that it is not changed.
+func TestNothingIsRegistered(t *testing.T) {
+	azure := &transport{answer: func(*http.Request) *http.Response {
+		return respond(http.StatusConflict, `{"error":{"code":"MissingSubscriptionRegistration","message":"The subscription is not registered to use namespace 'Microsoft.Compute'."}}`)
+	}}
+	_, err := open(t, options(azure)).VirtualMachines.Get(t.Context(), "rg", "v", nil)
+	if failed, ok := errors.AsType[*azcore.ResponseError](err); !ok || failed.ErrorCode != "MissingSubscriptionRegistration" || len(azure.requests) != 1 {
+		t.Errorf("%d requests, %v", len(azure.requests), err)
+	}
+}
+
 // TestOperations checks the pace at which operations are followed, and that one that fails has its code, which decides what is launched
 // instead.
 func TestOperations(t *testing.T) {
