@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -18,6 +17,9 @@ import (
 // auxiliaryHeader has a token of another tenant, beside that of the cluster.
 const auxiliaryHeader = "x-ms-authorization-auxiliary"
 
+// fetchTimeout is how long a request for a token may take with its retries: other calls for virtual machines wait for it.
+const fetchTimeout = 30 * time.Second
+
 // galleryTokens adds the token for shared image galleries to requests: the galleries of AKS are in another tenant than the cluster, and only
 // a server of AKS issues tokens for them.
 type galleryTokens struct {
@@ -25,7 +27,7 @@ type galleryTokens struct {
 	clock    clock.PassiveClock
 	pipeline runtime.Pipeline
 
-	mu    sync.Mutex
+	turn  chan struct{} // holds one value while a caller reads or replaces the token
 	token azcore.AccessToken
 }
 
@@ -41,7 +43,7 @@ func newGalleryTokens(server, scope string, options *policy.ClientOptions, now c
 	at.RawQuery = query.Encode()
 	own := *options
 	own.PerCallPolicies, own.PerRetryPolicies = nil, nil
-	return &galleryTokens{server: at, clock: now, pipeline: runtime.NewPipeline(module, moduleVersion, runtime.PipelineOptions{}, &own)}, nil
+	return &galleryTokens{server: at, clock: now, turn: make(chan struct{}, 1), pipeline: runtime.NewPipeline(module, moduleVersion, runtime.PipelineOptions{}, &own)}, nil
 }
 
 // Do implements policy.Policy.
@@ -54,10 +56,14 @@ func (g *galleryTokens) Do(r *policy.Request) (*http.Response, error) {
 	return r.Next()
 }
 
-// get returns the token, and fetches another one if it is to be replaced. Callers wait for one request.
+// get returns the token, and fetches another one if it is to be replaced. Callers wait for one request, but not longer than their context.
 func (g *galleryTokens) get(ctx context.Context) (string, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	select {
+	case g.turn <- struct{}{}:
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	defer func() { <-g.turn }()
 	if now := g.clock.Now(); g.token.Token != "" && g.token.ExpiresOn.Sub(now) >= renewBefore && (g.token.RefreshOn.IsZero() || now.Before(g.token.RefreshOn)) {
 		return g.token.Token, nil
 	}
@@ -70,6 +76,8 @@ func (g *galleryTokens) get(ctx context.Context) (string, error) {
 }
 
 func (g *galleryTokens) fetch(ctx context.Context) (azcore.AccessToken, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
 	request, err := runtime.NewRequest(ctx, http.MethodGet, g.server.String())
 	if err != nil {
 		return azcore.AccessToken{}, WithoutURL(err)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -226,6 +227,39 @@ func TestFailuresOfTheTokenServer(t *testing.T) {
 	if _, err := open(t, o).VirtualMachines.Get(ctx, "rg", "v", nil); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "hidden") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestSilentTokenServers checks that a server which does not answer fails calls after 30 seconds, and that those which wait for it can be canceled.
+func TestSilentTokenServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := withGalleries(nil)
+		o.Transport = silent{}
+		s, start := open(t, o), time.Now()
+		call := func(ctx context.Context, want time.Duration) {
+			_, err := s.VirtualMachines.Get(ctx, "rg", "v", nil)
+			if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took != want {
+				t.Errorf("%v after %v, want %v", err, took, want)
+			}
+		}
+		var calls sync.WaitGroup
+		calls.Go(func() { call(t.Context(), 30*time.Second) })
+		synctest.Wait()
+		calls.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			call(ctx, 5*time.Second)
+		})
+		calls.Wait()
+	})
+}
+
+// silent is a server that does not answer.
+type silent struct{}
+
+// Do implements policy.Transporter.
+func (silent) Do(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
 }
 
 // TestRedirects checks that a server that another one redirects to gets no token.

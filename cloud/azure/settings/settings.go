@@ -63,8 +63,8 @@ type Settings struct {
 
 	// AdditionalTags are set on all resources.
 	AdditionalTags Tags `name:"additional-tags" envvar:"ADDITIONAL_TAGS" group:"Azure" placeholder:"KEY=VALUE,..." help:"azure: tags of all resources."`
-	// EnableAzureSDKLogging logs requests of the Azure SDK.
-	EnableAzureSDKLogging bool `name:"enable-azure-sdk-logging" envvar:"ENABLE_AZURE_SDK_LOGGING" group:"Azure" default:"true" help:"azure: log the requests of the Azure SDK."`
+	// EnableAzureSDKLogging logs requests to Azure, at level debug.
+	EnableAzureSDKLogging bool `name:"enable-azure-sdk-logging" envvar:"ENABLE_AZURE_SDK_LOGGING" group:"Azure" default:"true" help:"azure: log the requests to Azure, with --log-level=debug."`
 }
 
 // ProvisionMode is who creates virtual machines, and where they get what they start with.
