@@ -128,7 +128,7 @@ cloud/azure/retail < cloud/azure/price
 cloud/azure/network < API, cloud/azure/instancetype, cloud/azure/subnet, internal/ttlcache
 cloud/azure/inventory < cloud/azure/price, cloud/azure/sku, internal/observe, internal/observe/logfield
 cloud/azure/image < API, cloud, cloud/azure/family
-cloud/azure/discovery < API, cloud/azure/family, cloud/azure/image, internal/ttlcache
+cloud/azure/discovery < API, cloud/azure/family, cloud/azure/image, cloud/azure/subnet, internal/ttlcache
 cloud/azure/nodeclass < API, cloud/nodeclass, cloud/azure/discovery, cloud/azure/family, cloud/azure/image, cloud/azure/subnet, internal/observe, internal/observe/logfield
 cloud/azure/customdata < API, cloud, cloud/azure/family, cloud/azure/gpu, cloud/azure/instancetype, cloud/azure/sku
 cloud/azure/drift < API, cloud, cloud/azure/image
@@ -139,6 +139,7 @@ cloud/azure/aksmachine < API, cloud/azure/family, cloud/azure/nodeprofile, cloud
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
 cloud/azure/catalog < API, cloud, cloud/azure/choice, cloud/azure/instancetype, cloud/azure/inventory, cloud/azure/quota, cloud/azure/sku, cloud/azure/unavailableofferings, internal/observe, internal/ttlcache
 cloud/azure/choice < API, cloud, cloud/azure/azureerrors, cloud/azure/sku, cloud/azure/unavailableofferings, cloud/azure/zone
+cloud/azure/request < API, cloud/azure/aksmachine, cloud/azure/bootstrapping, cloud/azure/choice, cloud/azure/customdata, cloud/azure/family, cloud/azure/image, cloud/azure/instancetype, cloud/azure/naming, cloud/azure/network, cloud/azure/resourcetags, cloud/azure/sku, cloud/azure/subnet, cloud/azure/virtualmachine
 embedded/apiserver/store, embedded/apiserver/kind <
 embedded/apiserver/registry < embedded/apiserver/store, embedded/apiserver/kind
 embedded/apiserver/front < embedded/apiserver/registry, embedded/apiserver/kind

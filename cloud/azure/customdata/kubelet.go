@@ -32,11 +32,11 @@ const (
 // kubeletFlags are the flags of the kubelet in the order of their names.
 func (in *Input) kubeletFlags(kubernetes release) (string, error) {
 	flags := in.baseFlags()
-	taints, err := in.Launch.taints()
+	taints, err := TaintTexts(Taints(in.Launch.Claim))
 	if err != nil {
 		return "", err
 	}
-	flags["register-with-taints"] = taints
+	flags["register-with-taints"] = strings.Join(taints, ",")
 	if err := in.classFlags(flags); err != nil {
 		return "", err
 	}
@@ -156,26 +156,32 @@ func (in *Input) classFlags(flags map[string]string) error {
 	return nil
 }
 
-// taints are those with which the kubelet registers its node, as the value of the flag: those of the NodeClaim, its startup taints, and the
-// one that repels pods until the node is registered. The kubelet refuses a key and effect that it gets twice: the first one counts.
-func (l *Launch) taints() (string, error) {
-	var kept []corev1.Taint
+// Taints are the taints with which the kubelet registers its node: those of the NodeClaim, its startup taints, and the one that repels pods
+// until the node is registered. The kubelet refuses a key and effect that it gets twice: the first one counts.
+func Taints(claim *v1.NodeClaim) []corev1.Taint {
+	var out []corev1.Taint
+	for _, taint := range slices.Concat(claim.Spec.Taints, claim.Spec.StartupTaints, []corev1.Taint{v1.UnregisteredNoExecuteTaint()}) {
+		if !slices.ContainsFunc(out, func(other corev1.Taint) bool { return other.MatchTaint(&taint) }) {
+			out = append(out, taint)
+		}
+	}
+	return out
+}
+
+// TaintTexts writes taints as key=value:Effect. An error names one that the kubelet does not accept.
+func TaintTexts(taints []corev1.Taint) ([]string, error) {
 	var out []string
-	for _, taint := range slices.Concat(l.Claim.Spec.Taints, l.Claim.Spec.StartupTaints, []corev1.Taint{v1.UnregisteredNoExecuteTaint()}) {
+	for _, taint := range taints {
 		if err := v1.ValidateNodeTaint(taint); err != nil {
-			return "", err
+			return nil, err
 		}
-		if slices.ContainsFunc(kept, func(other corev1.Taint) bool { return other.MatchTaint(&taint) }) {
-			continue
-		}
-		kept = append(kept, taint)
 		text := taint.Key
 		if taint.Value != "" {
 			text += "=" + taint.Value
 		}
 		out = append(out, text+":"+string(taint.Effect))
 	}
-	return strings.Join(out, ","), nil
+	return out, nil
 }
 
 func number[T int32 | int64](n T) string { return strconv.FormatInt(int64(n), 10) }
