@@ -75,7 +75,8 @@ func TestInterfaceBody(t *testing.T) {
 		{instancetype.Network{Plugin: "azure"}, 30, nil, fmt.Sprintf(all, first+others)},
 		{instancetype.Network{Plugin: "azure"}, 1, nil, fmt.Sprintf(all, first)},
 		{
-			instancetype.Network{Plugin: "none"}, 250,
+			instancetype.Network{Plugin: "none"},
+			250,
 			func(s *network.InterfaceSpec) {
 				s.Accelerated, s.Tags, s.Attachment = false, nil, network.Attachment{SubnetID: "S"}
 			},
