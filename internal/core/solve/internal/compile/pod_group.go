@@ -16,7 +16,8 @@ func (p *Problem) GroupOf(pod *model.Pod) string {
 	return pod.Membership.Group
 }
 
-// orderedGroup is a group in the queue, with its pods in order.
+// orderedGroup is a group in the queue, with its pods in order of creation, as kube-scheduler tries them: what another order places on nodes
+// that exist, it may never place. Pods of the same time are in order of trial.
 type orderedGroup struct {
 	id      string
 	created int64
@@ -80,6 +81,9 @@ func (p *Problem) groupsIn(pods []*model.Pod) map[string]*orderedGroup {
 			groups[id] = g
 		}
 		g.pods = append(g.pods, pod)
+	}
+	for _, g := range groups {
+		slices.SortStableFunc(g.pods, func(a, b *model.Pod) int { return cmp.Compare(a.Created, b.Created) })
 	}
 	return groups
 }

@@ -59,7 +59,8 @@ func mix(a, b int) uint64 {
 }
 
 // permute sorts the runs of a queue as the strategy asks for. Pods that go first because of their priority stay before the others, and
-// pods that the constraints of others count before these, which would have to be bound first otherwise.
+// pods that the constraints of others count before these, which would have to be bound first otherwise. Pods of groups stay where they are:
+// kube-scheduler tries them in their order.
 func permute(s *Placer, queue []PodRun) []PodRun {
 	order := s.strategy.Order
 	if order == 0 || len(queue) < 2 {
@@ -67,7 +68,8 @@ func permute(s *Placer, queue []PodRun) []PodRun {
 	}
 	limited := slices.ContainsFunc(s.Templates, func(t *compile.Template) bool { return !t.Limits.Unlimited() })
 	same := func(a, b PodRun) bool {
-		return a.Pods[0].Virtual == b.Pods[0].Virtual && (!limited || a.Class.Shape.Priority == b.Class.Shape.Priority)
+		grouped := s.Problem.GroupOf(a.Pods[0]) != "" || s.Problem.GroupOf(b.Pods[0]) != ""
+		return !grouped && a.Pods[0].Virtual == b.Pods[0].Virtual && (!limited || a.Class.Shape.Priority == b.Class.Shape.Priority)
 	}
 	permuted := make([]int, len(queue))
 	for i := range permuted {
