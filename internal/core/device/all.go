@@ -92,7 +92,7 @@ func (s *search) placeAlternatives(list []*entry) []requirement.Set {
 func (s *search) complete(c *Claim) bool {
 	bad := s.incompletePool()
 	if bad != nil {
-		s.recordProblem("resourceclaim %q asks for all devices while resource pool %s/%s is incomplete or invalid", c.Name, bad.driver, bad.name)
+		s.recordProblem("%s asks for all devices while resource pool %s/%s is incomplete or invalid", c.text(), bad.driver, bad.name)
 	}
 	return bad == nil
 }

@@ -127,7 +127,7 @@ func (s *search) splitClaims(claims []*Claim) ([]*Template, *Failure) {
 		case le != nil:
 			place, ok := le.place()
 			if !ok {
-				return nil, &Failure{Text: fmt.Sprintf("the devices of resourceclaim %q come with another node", claim.Name)}
+				return nil, &Failure{Text: fmt.Sprintf("the devices of %s come with another node", claim.text())}
 			}
 			s.allocatedPlaces = append(s.allocatedPlaces, []requirement.Set{place})
 		case claim.Problem != "":

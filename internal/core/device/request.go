@@ -1,7 +1,9 @@
 package device
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
@@ -27,12 +29,22 @@ type Selection struct {
 type Claim struct {
 	// Name is namespace/name.
 	Name string
+	// ExtendedResources are the names of the extended resources that the claim serves; nil for claims that users know.
+	ExtendedResources []string
 	// Allocation is the claim's allocation in the cluster; nil if it has none.
 	Allocation *Allocation
 	// Problem is why the claim can never be allocated; empty for claims that can.
 	Problem     string
 	Requests    []Request
 	Constraints []Constraint
+}
+
+// text names the claim in messages: by what its user asked for, which is equal for the pods of a workload.
+func (c *Claim) text() string {
+	if len(c.ExtendedResources) == 0 {
+		return fmt.Sprintf("resourceclaim %q", c.Name)
+	}
+	return fmt.Sprintf("the request for extended resource %q", strings.Join(c.ExtendedResources, `", "`))
 }
 
 // Allocation is the allocation of a claim in the cluster.

@@ -290,7 +290,7 @@ func (s *search) withinMaxDevices(c *Claim) bool {
 		total += max(least, 0)
 	}
 	if total > MaxPerClaim {
-		s.recordProblem("resourceclaim %q asks for %d devices, more than the %d a claim may have", c.Name, total, MaxPerClaim)
+		s.recordProblem("%s asks for %d devices, more than the %d a claim may have", c.text(), total, MaxPerClaim)
 	}
 	return total <= MaxPerClaim
 }

@@ -207,6 +207,7 @@ func (e *ExtendedNeeds) claim(pod *model.Pod, by Served) *device.Claim {
 		if !by.has(i) {
 			continue
 		}
+		claim.ExtendedResources = append(claim.ExtendedResources, r.Name)
 		if r.class.Problem != "" {
 			claim.Problem = r.class.Problem
 		}
