@@ -137,7 +137,8 @@ cloud/azure/nodeprofile < API
 cloud/azure/bootstrapping < API, cloud/azure/family, cloud/azure/gpu, cloud/azure/nodeprofile, cloud/azure/session, cloud/azure/sku
 cloud/azure/aksmachine < API, cloud/azure/family, cloud/azure/nodeprofile, cloud/azure/zone
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
-cloud/azure/catalog < API, cloud, cloud/azure/choice, cloud/azure/instancetype, cloud/azure/inventory, cloud/azure/quota, cloud/azure/sku, cloud/azure/unavailableofferings, internal/observe, internal/ttlcache
+cloud/azure/telemetry < API, internal/observe
+cloud/azure/catalog < API, cloud/azure/telemetry, cloud, cloud/azure/choice, cloud/azure/instancetype, cloud/azure/inventory, cloud/azure/quota, cloud/azure/sku, cloud/azure/unavailableofferings, internal/observe, internal/ttlcache
 cloud/azure/choice < API, cloud, cloud/azure/azureerrors, cloud/azure/sku, cloud/azure/unavailableofferings, cloud/azure/zone
 cloud/azure/request < API, cloud/azure/aksmachine, cloud/azure/bootstrapping, cloud/azure/choice, cloud/azure/customdata, cloud/azure/family, cloud/azure/image, cloud/azure/instancetype, cloud/azure/naming, cloud/azure/network, cloud/azure/resourcetags, cloud/azure/sku, cloud/azure/subnet, cloud/azure/virtualmachine
 embedded/apiserver/store, embedded/apiserver/kind <

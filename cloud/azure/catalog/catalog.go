@@ -27,6 +27,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/azure/inventory"
 	"github.com/karpenter-anew/karpenter/cloud/azure/quota"
 	"github.com/karpenter-anew/karpenter/cloud/azure/sku"
+	"github.com/karpenter-anew/karpenter/cloud/azure/telemetry"
 	"github.com/karpenter-anew/karpenter/cloud/azure/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
@@ -103,7 +104,7 @@ func (c *Catalog) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*clou
 	class, err := c.Class(ctx, ref.Name)
 	if err != nil {
 		if apierrors.IsNotFound(err) && c.Publish != nil {
-			c.Publish(observe.NodeClassMissing(pool, pool.UID))
+			c.Publish(telemetry.NodeClassResolutionError(pool, pool.UID))
 		}
 		return nil, fmt.Errorf("resolving the node class of nodepool %q: %w", pool.Name, err)
 	}
