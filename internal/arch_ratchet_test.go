@@ -162,7 +162,7 @@ func declarations(t *testing.T, names func(ast.Decl) []string) map[string][]stri
 	out := map[string][]string{}
 	for _, top := range []string{"api", "cloud", "cmd", "internal"} {
 		err := filepath.WalkDir(filepath.Join("..", top), func(path string, d fs.DirEntry, err error) error {
-			if d != nil && d.IsDir() && d.Name() == "awstest" {
+			if d != nil && d.IsDir() && (d.Name() == "awstest" || d.Name() == "azuretest") {
 				return fs.SkipDir
 			}
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

@@ -116,6 +116,7 @@ cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/se
 cloud/aws/awstest/ebs < API, cloud/aws/awstest
 cloud/aws/awstest/firstboot <
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
+cloud/azure/azuretest <
 cloud/azure/size, cloud/azure/naming, cloud/azure/gpu, cloud/azure/quota, cloud/azure/subnet <
 cloud/azure/zone, cloud/azure/unavailableofferings, cloud/azure/family, cloud/azure/resourcetags < API
 cloud/azure/settings < internal/options

@@ -1,0 +1,113 @@
+package azuretest
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// operation is a long-running operation.
+type operation struct {
+	// due is when it ends, polls how many polls it is in progress at least.
+	due   time.Time
+	polls int
+	// finish runs once when it ends; its error fails the operation.
+	finish func() error
+	ended  bool
+	err    *apiError
+}
+
+// operationRoutes are those which poll.
+func operationRoutes() []route {
+	return []route{
+		{method: http.MethodGet, pattern: "/subscriptions/{}/providers/Microsoft.Test/operations/{}", operation: "operations", serve: pollOperation},
+		{method: http.MethodGet, pattern: "/subscriptions/{}/providers/Microsoft.Test/results/{}", operation: "results", serve: pollResult},
+	}
+}
+
+// begin starts an operation, and adds the headers that lead to it. The account is locked.
+func (a *Account) begin(r *request, to *response, finish func() error) *response {
+	id := fmt.Sprintf("operation-%06d", a.next())
+	a.operations[id] = &operation{due: a.clock.Now().Add(a.takes), polls: 1, finish: finish}
+	if to.header == nil {
+		to.header = http.Header{}
+	}
+	base := baseURL(r.http) + "/subscriptions/" + Subscription + "/providers/Microsoft.Test/"
+	to.header.Set("Azure-AsyncOperation", base+"operations/"+id)
+	to.header.Set("Location", base+"results/"+id)
+	shorten(to.header)
+	return to
+}
+
+// shorten makes the next poll come at once: clients wait for retry-after-ms if it is there, and otherwise for Retry-After.
+func shorten(header http.Header) {
+	header.Set("Retry-After", "3")
+	header.Set("retry-after-ms", "1")
+}
+
+// settle ends all operations that are due and were polled, or which nobody needs to poll. The account is locked.
+func (a *Account) settle(o *operation, polled bool) {
+	if polled {
+		o.polls--
+	}
+	if o.ended || o.polls >= 0 && polled || a.clock.Now().Before(o.due) {
+		return
+	}
+	o.ended = true
+	if o.finish == nil {
+		return
+	}
+	if err := o.finish(); err != nil {
+		o.err = asAPIError(err)
+	}
+}
+
+// Settle ends all operations that are due on the clock, as if they had been polled.
+func (a *Account) Settle() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(a.operations)) {
+		a.settle(a.operations[id], false)
+	}
+}
+
+// pollOperation serves the URL of Azure-AsyncOperation. A failed operation is an answer with status 200.
+func pollOperation(a *Account, r *request) (*response, error) {
+	o := a.operations[r.names[1]]
+	if o == nil {
+		return nil, refuse(http.StatusNotFound, "OperationNotFound", "The operation '%s' was not found.", r.names[1])
+	}
+	a.settle(o, true)
+	answer := ok(map[string]any{"status": "InProgress"})
+	switch {
+	case !o.ended:
+		answer.header = http.Header{}
+		shorten(answer.header)
+	case o.err != nil:
+		answer.body = map[string]any{"status": "Failed", "error": o.err.body()}
+	default:
+		answer.body = map[string]any{"status": "Succeeded"}
+	}
+	return answer, nil
+}
+
+// pollResult serves the URL of Location.
+func pollResult(a *Account, r *request) (*response, error) {
+	o := a.operations[r.names[1]]
+	if o == nil {
+		return nil, refuse(http.StatusNotFound, "OperationNotFound", "The operation '%s' was not found.", r.names[1])
+	}
+	a.settle(o, true)
+	if !o.ended {
+		answer := &response{status: http.StatusAccepted, header: http.Header{}}
+		answer.header.Set("Location", baseURL(r.http)+r.http.URL.String())
+		shorten(answer.header)
+		return answer, nil
+	}
+	if o.err != nil {
+		return nil, o.err
+	}
+	return &response{status: http.StatusNoContent}, nil
+}
