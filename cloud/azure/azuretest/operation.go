@@ -29,16 +29,28 @@ func operationRoutes() []route {
 
 // begin starts an operation, and adds the headers that lead to it. The account is locked.
 func (a *Account) begin(r *request, to *response, finish func() error) *response {
-	id := fmt.Sprintf("operation-%06d", a.next())
-	a.operations[id] = &operation{due: a.clock.Now().Add(a.takes), polls: 1, finish: finish}
+	id, _ := a.start(finish)
 	if to.header == nil {
 		to.header = http.Header{}
 	}
+	a.follow(r, to, id)
+	return to
+}
+
+// start starts an operation. The account is locked.
+func (a *Account) start(finish func() error) (string, *operation) {
+	id := fmt.Sprintf("operation-%06d", a.next())
+	o := &operation{due: a.clock.Now().Add(a.takes), polls: 1, finish: finish}
+	a.operations[id] = o
+	return id, o
+}
+
+// follow adds the headers that lead to an operation.
+func (a *Account) follow(r *request, to *response, id string) {
 	base := baseURL(r.http) + "/subscriptions/" + Subscription + "/providers/Microsoft.Test/"
 	to.header.Set("Azure-AsyncOperation", base+"operations/"+id)
 	to.header.Set("Location", base+"results/"+id)
 	shorten(to.header)
-	return to
 }
 
 // shorten makes the next poll come at once: clients wait for retry-after-ms if it is there, and otherwise for Retry-After.
@@ -47,7 +59,7 @@ func shorten(header http.Header) {
 	header.Set("retry-after-ms", "1")
 }
 
-// settle ends all operations that are due and were polled, or which nobody needs to poll. The account is locked.
+// settle ends an operation that is due, and was polled often enough if this is a poll. The account is locked.
 func (a *Account) settle(o *operation, polled bool) {
 	if polled {
 		o.polls--

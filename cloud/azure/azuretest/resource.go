@@ -21,6 +21,9 @@ type resource struct {
 	reservedUntil      time.Time
 	// failed resources were never provisioned.
 	failed bool
+	// pending is the operation that creates a machine, pendingID is its ID.
+	pending   *operation
+	pendingID string
 }
 
 // idIn is the ID of a resource in a resource group.

@@ -30,7 +30,7 @@ const (
 
 // routes are all kinds of requests.
 func routes() []route {
-	return slices.Concat(entraRoutes(), operationRoutes(), virtualMachineRoutes(), networkRoutes(), graphRoutes(), computeRoutes())
+	return slices.Concat(entraRoutes(), operationRoutes(), virtualMachineRoutes(), networkRoutes(), graphRoutes(), computeRoutes(), machineRoutes())
 }
 
 // inGroup is the pattern of a resource in a resource group.

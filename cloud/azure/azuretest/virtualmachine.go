@@ -263,7 +263,7 @@ func (a *Account) drop(id string) {
 		switch {
 		case strings.HasPrefix(key, below):
 			a.forgetResource(other)
-		case strings.EqualFold(other.owner, found.id):
+		case other.owner != "" && strings.EqualFold(other.owner, found.id):
 			a.release(found, other)
 		}
 	}
