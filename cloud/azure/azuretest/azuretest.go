@@ -68,6 +68,8 @@ type Account struct {
 	calls      []Call
 	serial     int
 	trouble    trouble
+	events     []event
+	revision   int // of the scheduled events
 }
 
 // Call is a recorded request.
@@ -109,6 +111,7 @@ func (a *Account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.mu.Lock()
+	a.evict()
 	answer, err := a.answer(r, body)
 	serial := a.next()
 	a.mu.Unlock()

@@ -2,8 +2,10 @@ package azuretest
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +19,9 @@ import (
 type Connection struct {
 	// URL is the endpoint of everything: ARM, Entra, metadata, prices and the bootstrapping service.
 	URL string
-	// HTTPClient trusts the certificate of the server.
+	// PlainURL is the same without TLS, for the bootstrapping and the metadata service.
+	PlainURL string
+	// HTTPClient trusts the certificate of the server, and reaches it also at the link-local address of the metadata service.
 	HTTPClient *http.Client
 	// Options are those of clients of the SDK. They do not retry, so that a failure needs to be injected only once.
 	Options *arm.ClientOptions
@@ -30,16 +34,41 @@ func Connect(t testing.TB, a *Account) *Connection {
 	t.Helper()
 	server := httptest.NewTLSServer(a)
 	t.Cleanup(server.Close)
+	plain := httptest.NewServer(a)
+	t.Cleanup(plain.Close)
+	client := server.Client()
+	if transport, isHTTP := client.Transport.(*http.Transport); isHTTP {
+		transport.DialContext = dialer(plain.Listener.Addr().String())
+	}
 	a.mu.Lock()
 	token, _ := a.issue()["access_token"].(string)
 	a.mu.Unlock()
 	return &Connection{
-		URL: server.URL, HTTPClient: server.Client(), Credential: staticToken(token),
+		URL: server.URL, PlainURL: plain.URL, HTTPClient: client, Credential: staticToken(token),
 		Options: &arm.ClientOptions{DisableRPRegistration: true, ClientOptions: policy.ClientOptions{
-			Cloud: Cloud(server.URL), Transport: server.Client(), Retry: policy.RetryOptions{MaxRetries: -1},
+			Cloud: Cloud(server.URL), Transport: client, Retry: policy.RetryOptions{MaxRetries: -1},
 		}},
 	}
 }
+
+// dialer connects to an address instead of the metadata service.
+func dialer(metadata string) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if address == "169.254.169.254:80" {
+			address = metadata
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+}
+
+// MetadataURL is where a virtual machine reads its metadata, which real ones read from a link-local address.
+func (c *Connection) MetadataURL(vm string) string { return c.PlainURL + "/" + vm + "/metadata" }
+
+// BootstrapHost is the host and port of the bootstrapping service.
+func (c *Connection) BootstrapHost() string { return strings.TrimPrefix(c.PlainURL, "http://") }
+
+// GalleryTokenURL is where the token for galleries comes from.
+func (c *Connection) GalleryTokenURL() string { return c.PlainURL + "/sig/token" }
 
 // Cloud is the configuration of the SDK for a server.
 func Cloud(endpoint string) cloud.Configuration {

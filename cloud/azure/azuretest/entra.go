@@ -53,4 +53,9 @@ func entraRefusal(code, description string) *response {
 }
 
 // baseURL is the URL of the account as the client sees it.
-func baseURL(r *http.Request) string { return "https://" + r.Host }
+func baseURL(r *http.Request) string {
+	if r.TLS == nil {
+		return "http://" + r.Host
+	}
+	return "https://" + r.Host
+}

@@ -30,7 +30,7 @@ const (
 
 // routes are all kinds of requests.
 func routes() []route {
-	return slices.Concat(entraRoutes(), operationRoutes(), virtualMachineRoutes(), networkRoutes(), graphRoutes(), computeRoutes(), machineRoutes())
+	return slices.Concat(entraRoutes(), operationRoutes(), virtualMachineRoutes(), networkRoutes(), graphRoutes(), computeRoutes(), machineRoutes(), openRoutes())
 }
 
 // inGroup is the pattern of a resource in a resource group.
@@ -71,10 +71,7 @@ func (a *Account) find(r *http.Request) (route, []string, error) {
 
 // admit checks the token, the api-version, the subscription and the resource group.
 func (a *Account) admit(r *http.Request, to route) error {
-	if to.open {
-		return nil
-	}
-	if !a.tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")] {
+	if !to.open && !a.tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")] {
 		return refuse(http.StatusUnauthorized, "InvalidAuthenticationToken", "The access token is invalid.")
 	}
 	version := r.URL.Query().Get("api-version")
@@ -85,6 +82,9 @@ func (a *Account) admit(r *http.Request, to route) error {
 		return refuse(http.StatusBadRequest, "NoRegisteredProviderFound",
 			"No registered resource provider found for location '%s' and API version '%s' for type '%s'. The supported api-versions are '%s'.",
 			a.location, version, to.operation, strings.Join(to.versions, ", "))
+	}
+	if to.open {
+		return nil
 	}
 	parts := strings.Split(r.URL.Path, "/")
 	if len(parts) > 2 && strings.EqualFold(parts[1], "subscriptions") && !strings.EqualFold(parts[2], Subscription) {

@@ -55,5 +55,6 @@ func (a *Account) Remove(id string) {
 func (a *Account) Exists(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.evict()
 	return a.get(id) != nil
 }
