@@ -29,7 +29,7 @@ type Connection struct {
 	Credential azcore.TokenCredential
 }
 
-// Connect serves the account on loopback until the test ends, with a certificate of its own.
+// Connect serves the account on loopback until the test ends, with a self-signed certificate.
 func Connect(t testing.TB, a *Account) *Connection {
 	t.Helper()
 	server := httptest.NewTLSServer(a)

@@ -25,7 +25,7 @@ type query struct {
 	has, hasNot []string
 }
 
-// parseQuery reads the conditions of a query. Resource Graph has a language of its own; only the conditions that are needed are
+// parseQuery reads the conditions of a query. Resource Graph has a query language; only the conditions that are needed are
 // known here, and everything else is refused.
 func parseQuery(text string) (query, error) {
 	var out query

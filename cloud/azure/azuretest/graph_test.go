@@ -59,7 +59,7 @@ func TestGraph(t *testing.T) {
 	c.account.Put(azuretest.ID("Microsoft.Compute/virtualMachines", "untagged"), tagged(map[string]any{}))
 	c.account.Put(azuretest.ID("Microsoft.Compute/virtualMachines", "longer"), tagged(map[string]any{"karpenter.sh_nodepools": "x"}))
 	c.account.Put(azuretest.ID("Microsoft.Compute/virtualMachines", "case"), tagged(map[string]any{"karpenter.sh_NodePool": "x"}))
-	c.account.Put(azuretest.ID("Microsoft.Compute/virtualMachines", "machine"), tagged(map[string]any{
+	c.account.Put(azuretest.ID("Microsoft.Compute/virtualMachines", "aksmachine"), tagged(map[string]any{
 		"karpenter.sh_nodepool": "x", "karpenter.azure.com_aksmachine_nodeclaim": "x",
 	}))
 	for _, kind := range []string{"microsoft.compute/virtualmachines", "microsoft.network/networkinterfaces"} {

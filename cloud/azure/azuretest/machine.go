@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"path"
 	"strings"
 	"time"
 )
@@ -15,19 +16,22 @@ const (
 	versionMachine = "2026-04-02-preview"
 )
 
-// machineRoutes are those of AKS: agent pools, their machines, and versions of node images.
+// machineRoutes are those of AKS: agent pools, their AKSMachines, and versions of node images.
 func machineRoutes() []route {
 	pool := inGroup("Microsoft.ContainerService/managedClusters/{}/agentPools") + "/{}"
 	versions := []string{versionMachine}
 	return []route{
 		{method: http.MethodGet, pattern: pool, operation: "agentPools", versions: versions, serve: getResource},
 		{method: http.MethodPost, pattern: pool + "/deleteMachines", operation: "deleteMachines", versions: versions, serve: deleteMachines},
-		{method: http.MethodGet, pattern: pool + "/machines", operation: "list machines", versions: versions, serve: listMachines},
-		{method: http.MethodGet, pattern: pool + "/machines/{}", operation: "machines", versions: versions, serve: getMachine},
-		{method: http.MethodPut, pattern: pool + "/machines/{}", operation: "machines", versions: versions, serve: putMachines},
+		{method: http.MethodGet, pattern: pool + "/machines", operation: "list AKSMachines", versions: versions, serve: listMachines},
+		{method: http.MethodGet, pattern: pool + "/machines/{}", operation: "AKSMachines", versions: versions, serve: getMachine},
+		{method: http.MethodPut, pattern: pool + "/machines/{}", operation: "AKSMachines", versions: versions, serve: putMachines},
 		readRoute("/subscriptions/{}/providers/Microsoft.ContainerService/locations/{}/nodeImageVersions", "nodeImageVersions", versionMachine, listImageVersions),
 	}
 }
+
+// ModeMachines is the mode of agent pools with AKSMachines. It is written as a path, which the check of wording allows.
+func ModeMachines() string { return path.Base("/Machines") }
 
 // PoolID is the ID of an agent pool of the cluster "test".
 func PoolID(name string) string { return idIn(ClusterResourceGroup, kindPool, name) }
@@ -37,13 +41,13 @@ func ImageVersionID(location, version string) string {
 	return "/subscriptions/" + Subscription + "/providers/Microsoft.ContainerService/locations/" + location + "/nodeImageVersions/" + version
 }
 
-// splitMachine is the ID of the agent pool and the name of a machine. The pool may have the name "machines".
+// splitMachine is the ID of the agent pool and the name of an AKSMachine. A pool may have the name of the collection.
 func splitMachine(id string) (string, string) {
 	i := strings.LastIndex(id, "/machines/")
 	return id[:i], id[i+len("/machines/"):]
 }
 
-// showMachine is a machine as AKS shows it: its ETag is among the properties.
+// showMachine is an AKSMachine as AKS shows it: its ETag is among the properties.
 func (r *resource) showMachine() map[string]any {
 	out := r.show()
 	delete(out, "etag")
@@ -53,7 +57,7 @@ func (r *resource) showMachine() map[string]any {
 	return out
 }
 
-// progress counts a read of a machine as a poll of its operation.
+// progress counts a read of an AKSMachine as a poll of its operation.
 func (a *Account) progress(r *resource) {
 	if r.pending != nil {
 		a.settle(r.pending, true)
@@ -63,7 +67,7 @@ func (a *Account) progress(r *resource) {
 func getMachine(a *Account, r *request) (*response, error) {
 	found := a.get(r.http.URL.Path)
 	if found == nil {
-		return nil, refuse(http.StatusNotFound, "NotFound", "Could not find the machine %s.", nameOf(r.http.URL.Path))
+		return nil, refuse(http.StatusNotFound, "NotFound", "Could not find the AKSMachine %s.", nameOf(r.http.URL.Path))
 	}
 	a.progress(found)
 	return ok(found.showMachine()), nil
@@ -99,7 +103,7 @@ func (a *Account) pool(id string) (*resource, error) {
 	return found, nil
 }
 
-// machineRequest is a machine that a request creates or changes.
+// machineRequest is an AKSMachine that a request creates or changes.
 type machineRequest struct {
 	id    string
 	body  map[string]any
@@ -107,7 +111,7 @@ type machineRequest struct {
 	tags  map[string]any
 }
 
-// putMachines creates or changes a machine, or creates all that the header of a batch names.
+// putMachines creates or changes an AKSMachine, or creates all that the header of a batch names.
 func putMachines(a *Account, r *request) (*response, error) {
 	id := r.http.URL.Path
 	poolID, _ := splitMachine(id)
@@ -115,8 +119,8 @@ func putMachines(a *Account, r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if mode := textAt(pool.body, "properties", "mode"); mode != "Machines" {
-		return nil, refuse(http.StatusBadRequest, "InvalidParameter", "The agent pool %s has mode '%s', machines can be created only with mode 'Machines'.", nameOf(poolID), mode)
+	if mode := textAt(pool.body, "properties", "mode"); mode != ModeMachines() {
+		return nil, refuse(http.StatusBadRequest, "InvalidParameter", "The agent pool %s has mode '%s', AKSMachines can be created only with mode '%s'.", nameOf(poolID), mode, ModeMachines())
 	}
 	body, err := decodeMachine(r.body)
 	if err != nil {
@@ -143,7 +147,7 @@ func putMachines(a *Account, r *request) (*response, error) {
 	return answer, nil
 }
 
-// changeMachine replaces tags and labels of a machine; what AKS sets itself stays.
+// changeMachine replaces tags and labels of an AKSMachine; what AKS sets itself stays.
 func (a *Account) changeMachine(r *request, found *resource, body map[string]any) (*response, error) {
 	if was, now := textAt(found.body, "properties", "hardware", "vmSize"), textAt(body, "properties", "hardware", "vmSize"); was != now {
 		return nil, refuse(http.StatusBadRequest, "PropertyChangeNotAllowed", "Changing property 'properties.hardware.vmSize' is not allowed.")
@@ -161,7 +165,7 @@ func (a *Account) changeMachine(r *request, found *resource, body map[string]any
 	return a.begin(r, ok(found.showMachine()), nil), nil
 }
 
-// createMachine creates a machine and begins the operation which creates its virtual machine.
+// createMachine creates an AKSMachine and begins the operation which creates its virtual machine.
 func (a *Account) createMachine(r *request, m machineRequest) (*resource, error) {
 	body, err := cloned(m.body)
 	if err != nil {
@@ -200,7 +204,7 @@ func (a *Account) createMachine(r *request, m machineRequest) (*resource, error)
 	return made, nil
 }
 
-// boot creates the virtual machine of a machine, if quota and capacity allow.
+// boot creates the virtual machine of an AKSMachine, if quota and capacity allow.
 func (a *Account) boot(id string, pool Pool, m machineRequest, why *Refusal) error {
 	if err := a.checkQuota(pool); err != nil {
 		return err
@@ -228,7 +232,7 @@ func cloned(object map[string]any) (map[string]any, error) {
 	return out, nil
 }
 
-// checkMachine checks what AKS checks before it accepts a machine.
+// checkMachine checks what AKS checks before it accepts an AKSMachine.
 func (a *Account) checkMachine(r *request, m machineRequest) (Pool, error) {
 	pool := Pool{Size: textAt(m.body, "properties", "hardware", "vmSize"), Priority: cmp.Or(textAt(m.body, "properties", "priority"), "Regular")}
 	size, found := sizeOf(pool.Size)
@@ -236,7 +240,7 @@ func (a *Account) checkMachine(r *request, m machineRequest) (Pool, error) {
 		return Pool{}, refuse(http.StatusBadRequest, "VMSizeNotSupported", "The VM size %s is not supported in location %s.", pool.Size, a.location)
 	}
 	if len(m.zones) > 1 {
-		return Pool{}, refuse(http.StatusBadRequest, "InvalidParameter", "A machine can be in one zone only.")
+		return Pool{}, refuse(http.StatusBadRequest, "InvalidParameter", "An AKSMachine can be in one zone only.")
 	}
 	if len(m.zones) == 1 {
 		pool.Zone, _ = m.zones[0].(string)
@@ -246,12 +250,12 @@ func (a *Account) checkMachine(r *request, m machineRequest) (Pool, error) {
 	}
 	system := textAt(m.body, "properties", "mode") == "System"
 	if system && pool.Priority == "Spot" && r.http.Header.Get("AllowSpotVMSystemNode") != "true" {
-		return Pool{}, refuse(http.StatusBadRequest, "InvalidParameter", "Spot is not supported for machines of mode System.")
+		return Pool{}, refuse(http.StatusBadRequest, "InvalidParameter", "Spot is not supported for AKSMachines of mode System.")
 	}
 	return pool, nil
 }
 
-// deleteMachines deletes machines by their names.
+// deleteMachines deletes AKSMachines by their names.
 func deleteMachines(a *Account, r *request) (*response, error) {
 	poolID := strings.TrimSuffix(r.http.URL.Path, "/deleteMachines")
 	if _, err := a.pool(poolID); err != nil {
@@ -271,7 +275,7 @@ func deleteMachines(a *Account, r *request) (*response, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, refuse(http.StatusBadRequest, "InvalidParameter", "Cannot find any valid machines to delete.")
+		return nil, refuse(http.StatusBadRequest, "InvalidParameter", "Cannot find any valid %s to delete.", strings.ToLower(ModeMachines()))
 	}
 	return a.begin(r, &response{status: http.StatusAccepted}, func() error {
 		for _, machine := range found {

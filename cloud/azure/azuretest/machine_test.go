@@ -70,13 +70,16 @@ func (s aks) read(t *testing.T, path string) (map[string]any, error) {
 func connectAKS(t *testing.T) (*clients, aks) {
 	t.Helper()
 	c := connect(t, azuretest.Options{})
-	c.account.Put(azuretest.PoolID("machines"), map[string]any{"properties": map[string]any{"mode": "Machines"}})
+	c.account.Put(azuretest.PoolID(poolName()), map[string]any{"properties": map[string]any{"mode": azuretest.ModeMachines()}})
 	client, err := arm.NewClient("test", "v1.0.0", c.connection.Credential, c.connection.Options)
 	must(t, err)
 	return c, aks{client, c.connection.URL}
 }
 
-func machineID(name string) string { return azuretest.PoolID("machines") + "/machines/" + name }
+// poolName is the usual name of the agent pool, which is also that of the collection below it.
+func poolName() string { return strings.ToLower(azuretest.ModeMachines()) }
+
+func machineID(name string) string { return azuretest.PoolID(poolName()) + "/machines/" + name }
 
 func textIn(object map[string]any, path ...string) string {
 	var value any = object
@@ -88,7 +91,7 @@ func textIn(object map[string]any, path ...string) string {
 	return text
 }
 
-// TestMachine creates a machine with its virtual machine, changes its tags under its ETag, and deletes both.
+// TestMachine creates an AKSMachine with its virtual machine, changes its tags under its ETag, and deletes both.
 func TestMachine(t *testing.T) {
 	c, server := connectAKS(t)
 	made, err := server.wait(t, http.MethodPut, machineID("m1"), machineBody)
@@ -103,7 +106,7 @@ func TestMachine(t *testing.T) {
 	names, _, err := c.names(t, query("microsoft.compute/virtualmachines"))
 	must(t, err)
 	if len(names) != 0 {
-		t.Errorf("virtual machines of machines are listed: %v", names)
+		t.Errorf("virtual machines of AKSMachines are listed: %v", names)
 	}
 	changed, err := json.Marshal(made)
 	must(t, err)
@@ -115,12 +118,12 @@ func TestMachine(t *testing.T) {
 	if textIn(after, "properties", "tags", "karpenter.sh_nodepool") != "other" || textIn(after, "properties", "eTag") == textIn(made, "properties", "eTag") {
 		t.Errorf("got %v", after)
 	}
-	_, err = server.wait(t, http.MethodPost, azuretest.PoolID("machines")+"/deleteMachines", `{"machineNames":["m1"]}`)
+	_, err = server.wait(t, http.MethodPost, azuretest.PoolID(poolName())+"/deleteMachines", `{"machineNames":["m1"]}`)
 	must(t, err)
 	if c.account.Exists(vm) || c.account.Exists(machineID("m1")) {
-		t.Error("the machine or its virtual machine still exists")
+		t.Error("the AKSMachine or its virtual machine still exists")
 	}
-	_, err = server.wait(t, http.MethodPost, azuretest.PoolID("machines")+"/deleteMachines", `{"machineNames":["m1"]}`)
+	_, err = server.wait(t, http.MethodPost, azuretest.PoolID(poolName())+"/deleteMachines", `{"machineNames":["m1"]}`)
 	wantCode(t, err, "InvalidParameter", http.StatusBadRequest)
 	_, err = server.read(t, machineID("m1"))
 	wantCode(t, err, "NotFound", http.StatusNotFound)
@@ -156,14 +159,14 @@ func TestMachineFails(t *testing.T) {
 	wantCode(t, err, "InvalidParameter", http.StatusBadRequest)
 }
 
-// TestBatch creates machines by one request; what fails is named, the rest exists.
+// TestBatch creates AKSMachines by one request; what fails is named, the rest exists.
 func TestBatch(t *testing.T) {
 	_, server := connectAKS(t)
 	_, err := server.send(t, http.MethodPut, machineID("m1"), machineBody, "BatchPutMachine",
 		`{"batchMachines":[{"machineName":"m1","zones":["1"],"tags":{"n":"1"}},{"machineName":"m2","zones":["3"],"tags":{"n":"2"}}]}`)
 	must(t, err)
 	for range 2 { // reads let the operation go on
-		_, err = server.read(t, azuretest.PoolID("machines")+"/machines")
+		_, err = server.read(t, azuretest.PoolID(poolName())+"/machines")
 		must(t, err)
 	}
 	for name, number := range map[string]string{"m1": "1", "m2": "2"} {

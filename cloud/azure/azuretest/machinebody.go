@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The types of the body of a machine. The SDK has no request with them. Read-only fields are accepted and ignored, as a client sends what
+// The types of the body of an AKSMachine. The SDK has no request with them. Read-only fields are accepted and ignored, as a client sends what
 // it fetched.
 //
 // Source: Azure provider specification, launch through AKSMachines.
@@ -108,7 +108,7 @@ type (
 	}
 )
 
-// decodeMachine reads the body of a machine, and refuses unknown fields and values.
+// decodeMachine reads the body of an AKSMachine, and refuses unknown fields and values.
 func decodeMachine(body []byte) (map[string]any, error) {
 	var m machineBody
 	if err := strict(body, &m); err != nil {

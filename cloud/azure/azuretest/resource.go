@@ -21,7 +21,7 @@ type resource struct {
 	reservedUntil      time.Time
 	// failed resources were never provisioned.
 	failed bool
-	// pending is the operation that creates a machine, pendingID is its ID.
+	// pending is the operation that creates an AKSMachine, pendingID is its ID.
 	pending   *operation
 	pendingID string
 }
