@@ -60,14 +60,14 @@ func TestOperationTakesTime(t *testing.T) {
 	poller, err := c.machines.BeginCreateOrUpdate(t.Context(), group, "aks-a", virtualMachine("aks-a", "Standard_D2s_v3", "1", "Regular"), nil)
 	must(t, err)
 	for range 3 {
-		_, err := poller.Poll(t.Context())
+		_, err := poller.Poll(t.Context()) //nolint:bodyclose // the SDK has read it
 		must(t, err)
 	}
 	if poller.Done() {
 		t.Fatal("the operation is done too early")
 	}
 	c.clock.SetTime(c.clock.Now().Add(time.Minute))
-	_, err = poller.Poll(t.Context())
+	_, err = poller.Poll(t.Context()) //nolint:bodyclose // the SDK has read it
 	must(t, err)
 	if !poller.Done() {
 		t.Fatal("the operation does not end")
