@@ -3,6 +3,7 @@ package instance_test
 import (
 	"context"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -26,6 +27,8 @@ type failure struct {
 
 // azure answers the real clients of the SDK. It keeps what exists by name, and the calls that it got in order.
 type azure struct {
+	// mu guards vms while a launch waits in another goroutine.
+	mu sync.Mutex
 	calls      []string
 	vms        map[string]armcompute.VirtualMachine
 	nics       map[string]armnetwork.Interface
@@ -81,6 +84,8 @@ func (a *azure) client(t *testing.T) *instance.Client {
 func (a *azure) getVM(_ context.Context, _, name string, _ *armcompute.VirtualMachinesClientGetOptions) (
 	resp azfake.Responder[armcompute.VirtualMachinesClientGetResponse], errResp azfake.ErrorResponder,
 ) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.calls = append(a.calls, "get vm")
 	vm, ok := a.vms[name]
 	if !ok {

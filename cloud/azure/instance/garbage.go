@@ -25,8 +25,8 @@ func Orphans(instances []*Instance, providerIDs []string, now time.Time) []*Inst
 	})
 }
 
-// OrphanNICs returns the names of those network interfaces that garbage collection deletes: they have neither the name of a virtual
-// machine nor the one that the network interface of a NodeClaim has. There is no grace period, because a network
+// OrphanNICs returns the names of those network interfaces that garbage collection deletes: they have neither the name of an
+// instance nor the one that the network interface of a NodeClaim has. There is no grace period, because a network
 // interface exists only while its NodeClaim does. They must have been listed before the NodeClaims.
 func OrphanNICs(names []string, vms []*Instance, nodeClaims []string) []string {
 	used := make([]string, 0, len(vms)+len(nodeClaims))

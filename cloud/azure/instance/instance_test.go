@@ -242,7 +242,9 @@ func TestExisting(t *testing.T) {
 		properties := *vm.Properties
 		properties.ProvisioningState = to.Ptr("Succeeded")
 		vm.Properties, vm.Resources = &properties, []*armcompute.VirtualMachineExtension{{Name: to.Ptr("CSE-agent-karpenter")}}
+		a.mu.Lock()
 		a.vms[name] = vm
+		a.mu.Unlock()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
