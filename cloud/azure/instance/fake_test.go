@@ -28,7 +28,7 @@ type failure struct {
 // azure answers the real clients of the SDK. It keeps what exists by name, and the calls that it got in order.
 type azure struct {
 	// mu guards vms while a launch waits in another goroutine.
-	mu sync.Mutex
+	mu         sync.Mutex
 	calls      []string
 	vms        map[string]armcompute.VirtualMachine
 	nics       map[string]armnetwork.Interface
