@@ -27,8 +27,7 @@ func (ps nominations) reserve(pods []*model.Pod, nodes []*model.Node, now time.T
 	starting := map[string]int{}
 	held, replaced := nominations{}, places{}
 	for i, n := range nodes {
-		closedAgain := n.Initialized && translate.HasEphemeralTaint(n) && now.UnixNano() < n.Disruption.LastPodEvent+int64(window)
-		if n.ClaimName != "" && (!n.Initialized || closedAgain) {
+		if n.ClaimName != "" && (!n.Initialized || closedAgain(n, now, window)) {
 			starting[n.ClaimName] = i
 			ps.compare(n, held, replaced)
 		}
@@ -51,6 +50,13 @@ func (ps nominations) reserve(pods []*model.Pod, nodes []*model.Node, now time.T
 		ps[uid] = claim
 	}
 	return open, reserved
+}
+
+// closedAgain reports whether a node was tainted right after it was initialized. The label of the node says that it was, a moment before the
+// condition of its NodeClaim says when.
+func closedAgain(n *model.Node, now time.Time, window time.Duration) bool {
+	last := n.Disruption.LastPodEvent
+	return n.Initialized && translate.HasEphemeralTaint(n) && (last == 0 || now.UnixNano() < last+int64(window))
 }
 
 // compare counts in replaced the pods that run on a node without having been nominated to it. They hold a place there from now on: each

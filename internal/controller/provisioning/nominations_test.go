@@ -50,11 +50,16 @@ func TestNominationsEndWithTheirNode(t *testing.T) {
 
 func TestAPodWaitsForANodeThatIsTaintedRightAfterItsStart(t *testing.T) {
 	pod := &model.Pod{UID: "p", Shape: &model.Shape{Requests: resource.Vector{1000}}}
-	node := &model.Node{ID: "x", ClaimName: "a", Initialized: true, Taints: unready}
-	node.Disruption.LastPodEvent = now.Add(-19 * time.Second).UnixNano()
-	ps := nominations{"p": "a"}
-	if open, reserved := ps.reserve([]*model.Pod{pod}, []*model.Node{node}, now, 20*time.Second); len(open) != 0 || len(reserved[0].Pods) != 1 {
-		t.Errorf("%d pods to plan, %d pods expected on the node, want 0 and 1", len(open), len(reserved[0].Pods))
+	for name, last := range map[string]int64{
+		"within the window":                       now.Add(-19 * time.Second).UnixNano(),
+		"when it was initialized is not said yet": 0,
+	} {
+		node := &model.Node{ID: "x", ClaimName: "a", Initialized: true, Taints: unready}
+		node.Disruption.LastPodEvent = last
+		ps := nominations{"p": "a"}
+		if open, reserved := ps.reserve([]*model.Pod{pod}, []*model.Node{node}, now, 20*time.Second); len(open) != 0 || len(reserved[0].Pods) != 1 {
+			t.Errorf("%s: %d pods to plan, %d pods expected on the node, want 0 and 1", name, len(open), len(reserved[0].Pods))
+		}
 	}
 }
 
