@@ -55,7 +55,7 @@ func condenseAzure(instances []azureInstance, location string) ([]catalogType, e
 	region := regionOf(location)
 	var out []catalogType
 	for _, in := range instances {
-		name := azureName(in)
+		name := azureSKU(azureName(in))
 		price := in.Pricing[region].Linux
 		if name == "" || price == nil || price.OnDemand <= 0 || in.CPUs < leastCPUs || in.Memory < leastMemory || confidential(name) || retired(name) {
 			continue
@@ -79,6 +79,17 @@ func condenseAzure(instances []azureInstance, location string) ([]catalogType, e
 		}
 	}
 	return out, nil
+}
+
+// azureSKU is the name that Azure has for a size of the data set, which drops separators and changes letters of some. It is empty for
+// sizes that nodes cannot have: those that are no virtual machines, those whose names the provider for AKS does not know, and D11s and the
+// like, which stand for DS11, which is there, too.
+func azureSKU(name string) string {
+	if regexp.MustCompile(`^(S\d|D\d+s$|NM|M896ixds)`).MatchString(name) {
+		return ""
+	}
+	name = strings.ReplaceAll(name, "_v710_", "_V710_")
+	return regexp.MustCompile(`^(M\d+[a-z]+)(\d+)_v`).ReplaceAllString(name, "${1}_${2}_v")
 }
 
 // zonalLocations are locations with three zones. Source: the page "Azure regions list" of Azure.

@@ -43,7 +43,8 @@ func size(name, more string) string {
 func TestAzureCatalog(t *testing.T) {
 	got, err := condenseAzure(azureSample(t, "["+strings.Join([]string{
 		size("Standard D4s v3", `, "arch": ["x64"]`), size("D4pds v6", ""), size("Standard D4ps v5", `, "arch": ["Arm64"], "low_priority": false`),
-		size("NV4ads V710 v5", `, "GPU": "1/6 V710"`), size("ND96asr A100 v4", `, "GPU": "8x A100 (NVlink)"`), size("NM16ads MA35D", `, "GPU": "1x ASIC VPU"`),
+		size("NV4ads V710 v5", `, "GPU": "1/6 V710"`), size("ND96asr A100 v4", `, "GPU": "8x A100 (NVlink)"`), size("NV8ads v710 v5", `, "GPU": "1/3 V710"`),
+		size("M128bds3 v3", ""), size("M416s 8 v2", ""), size("D11s", ""), size("S192", ""), size("NM16ads MA35D", `, "GPU": "1x ASIC VPU"`),
 		size("Basic A2", ""), size("A4", ""), size("E16-4ads v5", ""), size("DC4as v5", ""), size("NC6", ""), size("B2ts v2", `, "memory": 1`), size("B1ms", `, "vcpu": 1`),
 		strings.ReplaceAll(size("D4s v4", ""), "us-east", "us-west"),
 	}, ",")+"]"), "eastus")
@@ -57,9 +58,11 @@ func TestAzureCatalog(t *testing.T) {
 	want := `Standard_D4pds_v6 arm64 4 16384 250 map[] 1 0.25 123
 Standard_D4ps_v5 arm64 4 16384 250 map[] 1 0 123
 Standard_D4s_v3 amd64 4 16384 250 map[] 1 0.25 123
+Standard_M128bds_3_v3 amd64 4 16384 250 map[] 1 0.25 123
+Standard_M416s_8_v2 amd64 4 16384 250 map[] 1 0.25 123
 Standard_ND96asr_A100_v4 amd64 4 16384 250 map[nvidia.com/gpu:8] 1 0.25 123
-Standard_NM16ads_MA35D amd64 4 16384 250 map[] 1 0.25 123
-Standard_NV4ads_V710_v5 amd64 4 16384 250 map[amd.com/gpu:1] 1 0.25 123`
+Standard_NV4ads_V710_v5 amd64 4 16384 250 map[amd.com/gpu:1] 1 0.25 123
+Standard_NV8ads_V710_v5 amd64 4 16384 250 map[amd.com/gpu:1] 1 0.25 123`
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
