@@ -60,6 +60,9 @@ type Options struct {
 	VirtualMachines   VirtualMachines
 	Extensions        Extensions
 	NetworkInterfaces NetworkInterfaces
+	Graph             Graph
+	// Cluster is the name of the cluster, which tags have.
+	Cluster string
 	// Subscription is the id of the subscription, ResourceGroup the name of the group that holds the nodes.
 	Subscription, ResourceGroup string
 	Clock                       clock.PassiveClock
