@@ -1,0 +1,146 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
+	"github.com/karpenter-anew/karpenter/cloud/azure/telemetry"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
+)
+
+const (
+	// launchTimeout is how long Azure may take for a virtual machine and its extensions.
+	launchTimeout = 30 * time.Minute
+	// launchedInterval is how often the NodeClaim is read until its condition Launched is known, launchedTimeout for how long.
+	launchedInterval, launchedTimeout = 500 * time.Millisecond, 5 * time.Minute
+)
+
+// record counts a failed launch and marks the offerings that it shows to be unavailable.
+func (l *Launcher) record(err error, created telemetry.Created) {
+	var failed *instance.LaunchError
+	if !errors.As(err, &failed) {
+		return
+	}
+	l.Catalog.UnavailableOfferings.Mark(failed.Failure.Unavailable)
+	switch failed.Phase {
+	case instance.PhaseSync:
+		l.Metrics.Failed(created, telemetry.PhaseSync, failed.Code)
+	case instance.PhaseAsync:
+		l.Metrics.Failed(created, telemetry.PhaseAsync, failed.Code)
+	}
+}
+
+// wait waits until the virtual machine runs. What a launch that fails leaves behind is deleted.
+func (l *Launcher) wait(ctx context.Context, claim *v1.NodeClaim, launch *instance.Launch, created telemetry.Created) error {
+	ctx, cancel := context.WithTimeout(ctx, launchTimeout)
+	defer cancel()
+	err := launch.Wait(ctx)
+	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
+		return err // the next process goes on with what was canceled
+	}
+	l.record(err, created)
+	l.Publish(telemetry.AsyncProvisioningError(claim, err))
+	if err := l.Instances.Cleanup(ctx, launch.Instance.Name); err != nil {
+		observe.Log(ctx).ErrorContext(ctx, "cannot delete what a failed launch left behind, garbage collection will", logfield.NodeClaim(claim.Name), logfield.Error(err))
+	}
+	return err
+}
+
+// follow waits until the virtual machine runs, and deletes the NodeClaim if it never does.
+func (l *Launcher) follow(ctx context.Context, claim *v1.NodeClaim, launch *instance.Launch, created telemetry.Created) error {
+	err := l.wait(ctx, claim, launch, created)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	// The NodeClaim controller is about to write that the NodeClaim is launched: that has to come first.
+	l.awaitLaunched(ctx, claim.Name)
+	gone := client.IgnoreNotFound(l.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}))
+	if gone == nil {
+		l.Disrupted(claim.Labels[v1.NodePoolLabelKey], created.CapacityType)
+	}
+	return errors.Join(err, gone)
+}
+
+// awaitLaunched reads a NodeClaim until its condition Launched is known, or the NodeClaim is gone.
+func (l *Launcher) awaitLaunched(ctx context.Context, name string) {
+	ticker := l.Clock.NewTicker(launchedInterval)
+	defer ticker.Stop()
+	until := l.Clock.Now().Add(launchedTimeout)
+	for l.Clock.Now().Before(until) {
+		claim := &v1.NodeClaim{}
+		err := l.Client.Get(ctx, client.ObjectKey{Name: name}, claim)
+		if client.IgnoreNotFound(err) == nil && (err != nil || condition.Status(claim, v1.ConditionTypeLaunched) != metav1.ConditionUnknown) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+	}
+}
+
+// Background runs what launches wait for. Add it to the manager: tasks end with it.
+type Background struct {
+	mu      sync.Mutex
+	ctx     context.Context //nolint:containedctx // that of the process, which tasks outlive their callers for
+	tasks   sync.WaitGroup
+	running map[string]bool
+	started chan struct{}
+}
+
+func newBackground() *Background {
+	return &Background{running: map[string]bool{}, started: make(chan struct{})}
+}
+
+// Start runs until the context ends, and then until all tasks have ended.
+func (b *Background) Start(ctx context.Context) error {
+	b.mu.Lock()
+	b.ctx = ctx
+	b.mu.Unlock()
+	close(b.started)
+	<-ctx.Done()
+	b.mu.Lock()   // no task begins any more
+	b.mu.Unlock() //nolint:staticcheck // waits for a task that is about to begin
+	b.tasks.Wait()
+	return nil
+}
+
+// Running is how many tasks run.
+func (b *Background) Running() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.running)
+}
+
+// Go runs a task, unless one with the same name runs. It waits until the background has started, and reports false if that has ended.
+func (b *Background) Go(name string, task func(context.Context) error) bool {
+	<-b.started
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.ctx.Err() != nil:
+		return false
+	case b.running[name]:
+		return true
+	}
+	b.running[name] = true
+	b.tasks.Go(func() {
+		if err := task(b.ctx); err != nil {
+			observe.Log(b.ctx).ErrorContext(b.ctx, "launch failed", logfield.Error(err))
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.running, name)
+	})
+	return true
+}

@@ -1,0 +1,198 @@
+// Package launcher launches the virtual machines of NodeClaims: it chooses an offering, sends the request, and follows it until the node
+// can start. A NodeClaim of a pool counts as launched when Azure has accepted the request; a failure that comes later ends the NodeClaim.
+//
+// Source: Azure provider specification, Create; launch of virtual machines, sequence.
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/azure/catalog"
+	"github.com/karpenter-anew/karpenter/cloud/azure/choice"
+	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
+	"github.com/karpenter-anew/karpenter/cloud/azure/network"
+	"github.com/karpenter-anew/karpenter/cloud/azure/request"
+	"github.com/karpenter-anew/karpenter/cloud/azure/telemetry"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+// Requests makes the requests of a launch; request.VMs is one.
+type Requests interface {
+	Of(context.Context, request.Launch) (request.VM, error)
+}
+
+// Instances creates virtual machines; instance.Client is one.
+type Instances interface {
+	Create(context.Context, instance.Request) (*instance.Launch, error)
+	Cleanup(ctx context.Context, name string) error
+}
+
+// Pools reads the pools of load balancers again; network.BackendPools is one.
+type Pools interface {
+	Refresh(context.Context, network.Pools) (network.Pools, error)
+}
+
+// Options are what a launcher is made of.
+type Options struct {
+	Catalog   *catalog.Catalog
+	Requests  Requests
+	Instances Instances
+	Pools     Pools
+	// Client reads and deletes NodeClaims.
+	Client client.Client
+	Clock  clock.WithTicker
+	// Cloud is the name of the Azure environment.
+	Cloud   string
+	Metrics *telemetry.Metrics
+	// Publish publishes events.
+	Publish func(...observe.Event)
+	// Disrupted counts NodeClaims that end because their launch failed later, by pool and capacity type.
+	Disrupted func(pool, capacityType string)
+	// Random returns a number in [0, n).
+	Random func(n int) int
+}
+
+// Launcher launches virtual machines. Make one with New.
+type Launcher struct {
+	Options
+	Background *Background
+	correction cloud.Correction
+}
+
+// New returns a launcher. Its background has to be started before the first launch.
+func New(o Options) *Launcher { return &Launcher{Options: o, Background: newBackground()} }
+
+// UseCorrection sets the correction of instance types. Call it before the controllers start.
+func (l *Launcher) UseCorrection(c cloud.Correction) { l.correction = c }
+
+// Launched is a launch that Azure has accepted, or whose virtual machine runs.
+type Launched struct {
+	Instance *instance.Instance
+	// Type and Offering are what was launched; Type is nil if an earlier launch was something that the class cannot have any more.
+	Type     *cloud.InstanceType
+	Offering *cloud.Offering
+	Request  request.Launch
+	// Tags are those of the virtual machine.
+	Tags map[string]string
+}
+
+// Launch launches a NodeClaim. Repeated for one that is launched already, it finds the same virtual machine, by its name.
+func (l *Launcher) Launch(ctx context.Context, claim *v1.NodeClaim) (Launched, error) {
+	class, err := l.readyClass(ctx, claim)
+	if err != nil {
+		return Launched{}, err
+	}
+	chosen, types, err := l.choose(ctx, claim, class)
+	if err != nil {
+		return Launched{}, err
+	}
+	d, ok := l.Catalog.SKU(chosen.InstanceType.Name)
+	if !ok {
+		return Launched{}, cloud.NewCreateError(fmt.Errorf("azure lists size %q no more", chosen.InstanceType.Name), "InstanceTypeResolutionFailed", "Error resolving instance types")
+	}
+	order := request.Launch{Claim: claim, Class: class, Choice: chosen, SKU: d}
+	vm, err := l.Requests.Of(ctx, order)
+	if err != nil {
+		if errors.Is(err, request.ErrNoImage) {
+			l.Metrics.ImageErrors.WithLabelValues(class.ImageFamily()).Inc()
+		}
+		return Launched{}, err
+	}
+	created := telemetry.Created{
+		Image: vm.Spec.Image.ID, Size: vm.Spec.Size, Zone: vm.Spec.Zone, CapacityType: chosen.Offering.CapacityType(), NodePool: claim.Labels[v1.NodePoolLabelKey],
+	}
+	pools := vm.Interface.Attachment.Pools
+	launch, err := l.Instances.Create(ctx, instance.Request{
+		Class: class, VM: vm.Spec, NIC: network.InterfaceBody(&vm.Interface), Attempt: chosen.Attempt, Cloud: l.Cloud, Command: vm.Command,
+		RefreshPools: func(ctx context.Context) ([]string, error) {
+			fresh, err := l.Pools.Refresh(ctx, pools)
+			return fresh.IDs, err
+		},
+		Requesting: func() { l.Metrics.Started(created) },
+	})
+	if err != nil {
+		l.record(err, created)
+		return Launched{}, err
+	}
+	follow := func(ctx context.Context) error { return l.follow(ctx, claim, launch, created) }
+	if claim.Labels[v1.NodePoolLabelKey] == "" {
+		if err := l.wait(ctx, claim, launch, created); err != nil {
+			return Launched{}, err
+		}
+	} else if !l.Background.Go(string(claim.UID), follow) {
+		return Launched{}, errors.New("the controller is shutting down")
+	}
+	out := Launched{Instance: launch.Instance, Type: chosen.InstanceType, Offering: chosen.Offering, Request: order, Tags: vm.Spec.Tags}
+	if launch.Existing {
+		out.Type, out.Offering = soldAs(types, launch.Instance)
+	}
+	return out, nil
+}
+
+// readyClass is the class of a claim, fit to be launched from.
+func (l *Launcher) readyClass(ctx context.Context, claim *v1.NodeClaim) (*v1beta1.AKSNodeClass, error) {
+	if claim.Spec.NodeClassRef == nil {
+		return nil, cloud.NewInsufficientCapacityError(fmt.Errorf("nodeclaim %q names no node class", claim.Name))
+	}
+	class, err := l.Catalog.Class(ctx, claim.Spec.NodeClassRef.Name)
+	if apierrors.IsNotFound(err) {
+		l.Publish(telemetry.NodeClassResolutionError(claim, claim.UID))
+	}
+	if err != nil {
+		return nil, cloud.NewInsufficientCapacityError(err)
+	}
+	switch status := condition.Status(class, v1beta1.ConditionTypeReady); status {
+	case metav1.ConditionFalse:
+		at := slices.IndexFunc(class.Status.Conditions, func(c metav1.Condition) bool { return c.Type == v1beta1.ConditionTypeReady })
+		return nil, cloud.NewNodeClassNotReadyError(errors.New(class.Status.Conditions[at].Message))
+	case metav1.ConditionTrue:
+		return class, nil
+	default:
+		return nil, cloud.NewCreateError(fmt.Errorf("aksnodeclass %q is not known to be ready", class.Name), "NodeClassReadinessUnknown", "NodeClass is in Ready=Unknown")
+	}
+}
+
+// choose decides what to launch. It also returns the instance types of the class.
+func (l *Launcher) choose(ctx context.Context, claim *v1.NodeClaim, class *v1beta1.AKSNodeClass) (choice.Choice, []*cloud.InstanceType, error) {
+	types, err := l.Catalog.Types(ctx, class)
+	if err == nil && l.correction != nil && claim.Labels[v1.NodePoolLabelKey] != "" {
+		types, err = l.correction(claim.Labels[v1.NodePoolLabelKey], types)
+	}
+	if err != nil {
+		return choice.Choice{}, nil, cloud.NewCreateError(err, "InstanceTypeResolutionFailed", "Error resolving instance types")
+	}
+	chosen, err := choice.Choose(choice.Input{
+		Claim: claim, Offerings: choice.List(types), SKU: l.Catalog.SKU, Unavailable: l.Catalog.UnavailableOfferings, Random: l.Random,
+	})
+	return chosen, types, err
+}
+
+// soldAs is the type and offering of an instance; nil if the class cannot have it any more.
+func soldAs(types []*cloud.InstanceType, i *instance.Instance) (*cloud.InstanceType, *cloud.Offering) {
+	for _, t := range types {
+		if t.Name != i.Size {
+			continue
+		}
+		for k := range t.Offerings {
+			o := &t.Offerings[k]
+			if o.Label(corev1.LabelTopologyZone) == i.Zone && o.CapacityType() == i.CapacityType {
+				return t, o
+			}
+		}
+		return t, nil
+	}
+	return nil, nil
+}

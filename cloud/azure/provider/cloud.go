@@ -1,0 +1,42 @@
+package provider
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-anew/karpenter/api/azure/label"
+	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// Name is the name of the provider in metrics.
+const Name = "azure"
+
+// Conditions of AKS nodes.
+const (
+	nodeHealthy         corev1.NodeConditionType = "kubernetes.azure.com/NodeHealthy"
+	preemptionScheduled corev1.NodeConditionType = "PreemptionScheduled"
+)
+
+// Cloud is the provider with its registration for Karpenter.
+func (p *Provider) Cloud() cloud.Cloud {
+	return cloud.Cloud{
+		Name: Name, Provider: p, Labels: label.Rules(), RepairPolicies: repairPolicies(), UseCorrection: p.Launcher.UseCorrection,
+		NodeClasses: []cloud.NodeClass{{
+			GVK: v1beta1.SchemeGroupVersion.WithKind("AKSNodeClass"), New: func() cloud.NodeClassObject { return &v1beta1.AKSNodeClass{} },
+		}},
+	}
+}
+
+// repairPolicies say when a node is repaired. An agent on the node sets the last condition when Azure is about to evict a spot virtual machine,
+// some thirty seconds before.
+func repairPolicies() []cloud.RepairPolicy {
+	policy := func(condition corev1.NodeConditionType, status corev1.ConditionStatus, after time.Duration) cloud.RepairPolicy {
+		return cloud.RepairPolicy{ConditionType: condition, ConditionStatus: status, TolerationDuration: after, Action: cloud.ReplaceNode}
+	}
+	return []cloud.RepairPolicy{
+		policy(corev1.NodeReady, corev1.ConditionFalse, 10*time.Minute), policy(corev1.NodeReady, corev1.ConditionUnknown, 10*time.Minute),
+		policy(nodeHealthy, corev1.ConditionFalse, 0), policy(preemptionScheduled, corev1.ConditionTrue, 0),
+	}
+}

@@ -1,0 +1,239 @@
+// Package provider launches, finds and deletes the virtual machines of AKS nodes for NodeClaims. Other packages have the instance types of a
+// class (catalog), make requests (request), launch (launcher) and call Azure (instance). This package assembles them.
+//
+// Source: Azure provider specification, the cloud-provider contract.
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/azure/catalog"
+	"github.com/karpenter-anew/karpenter/cloud/azure/drift"
+	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
+	"github.com/karpenter-anew/karpenter/cloud/azure/launcher"
+	"github.com/karpenter-anew/karpenter/cloud/azure/naming"
+	"github.com/karpenter-anew/karpenter/cloud/azure/telemetry"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
+)
+
+const (
+	// launchedFor is how long this process remembers the instance of a NodeClaim: longer than a launch may take.
+	launchedFor = 15 * time.Minute
+	// startedFor is how long it knows for which NodeClaim it launched an instance: longer than a launched NodeClaim may stay without its
+	// provider ID.
+	startedFor = time.Hour
+)
+
+// Instances are the virtual machines; instance.Client has them.
+type Instances interface {
+	Get(ctx context.Context, name string) (*instance.Instance, error)
+	List(context.Context) (found []*instance.Instance, complete bool, err error)
+	Delete(ctx context.Context, name string) error
+	DeleteNIC(ctx context.Context, name string) error
+}
+
+// Options are what a provider is made of.
+type Options struct {
+	Catalog   *catalog.Catalog
+	Launcher  *launcher.Launcher
+	Instances Instances
+	// Client reads NodePools, NodeClaims and Nodes.
+	Client client.Client
+	// Identities are the ARM ids of the user-assigned identities of nodes, KubeletIdentity the client id of that of kubelets.
+	Identities      []string
+	KubeletIdentity string
+	// Publish publishes events.
+	Publish func(...observe.Event)
+}
+
+// Provider is the cloud.Provider of AKS. Make one with New.
+type Provider struct {
+	Options
+	launched *ttlcache.Cache[string, *v1.NodeClaim]
+	// started are the UIDs of the NodeClaims that instances were launched for, by provider ID.
+	started *ttlcache.Cache[string, types.UID]
+}
+
+var _ cloud.Provider = (*Provider)(nil)
+
+// New returns a provider.
+func New(o Options) *Provider {
+	return &Provider{
+		Options: o, launched: ttlcache.New[string, *v1.NodeClaim](o.Catalog.Clock, launchedFor),
+		started: ttlcache.New[string, types.UID](o.Catalog.Clock, startedFor),
+	}
+}
+
+// Create launches an instance for a claim. Called again for the same claim it finds the same instance, by its name.
+func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
+	if claim.UID == "" {
+		return nil, fmt.Errorf("launching nodeclaim %q: it has no UID; only objects read from the API server can be launched", claim.Name)
+	}
+	created, err := p.launched.GetOrLoad(ctx, string(claim.UID), func(ctx context.Context) (*v1.NodeClaim, error) {
+		if claim.Status.ProviderID != "" {
+			return p.recorded(ctx, claim)
+		}
+		launched, err := p.Launcher.Launch(ctx, claim)
+		if err != nil {
+			return nil, err
+		}
+		out, err := p.describe(claim, &launched)
+		if err == nil {
+			p.started.Set(out.Status.ProviderID, claim.UID)
+		}
+		return out, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return created.DeepCopy(), nil
+}
+
+// recorded is a claim whose instance is already recorded.
+func (p *Provider) recorded(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
+	found, err := p.Get(ctx, claim.Status.ProviderID)
+	if err != nil {
+		return nil, err
+	}
+	out := claim.DeepCopy()
+	out.Labels = found.Labels
+	maps.Copy(out.Labels, claim.Labels)
+	out.Status.ImageID, out.Status.Capacity, out.Status.Allocatable = found.Status.ImageID, found.Status.Capacity, found.Status.Allocatable
+	return out, nil
+}
+
+// nameOf is the name of the virtual machine of a provider ID. The error says that there is no such instance.
+func nameOf(providerID string) (string, error) {
+	id, err := naming.ParseProviderID(providerID)
+	if err != nil {
+		return "", cloud.NewNodeClaimNotFoundError(err)
+	}
+	return id.Name, nil
+}
+
+// Get is the claim that describes an instance.
+func (p *Provider) Get(ctx context.Context, providerID string) (*v1.NodeClaim, error) {
+	name, err := nameOf(providerID)
+	if err != nil {
+		return nil, err
+	}
+	i, err := p.Instances.Get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return p.claimOf(ctx, i)
+}
+
+// errIncomplete says that instances may be missing in a list.
+var errIncomplete = errors.New("some virtual machines cannot be read; the log names them")
+
+// List is a claim for every instance of the cluster. It fails if some cannot be read: nothing may be deleted because another is not listed.
+func (p *Provider) List(ctx context.Context) ([]*v1.NodeClaim, error) {
+	found, complete, err := p.Instances.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !complete {
+		return nil, errIncomplete
+	}
+	var out []*v1.NodeClaim
+	for _, i := range found {
+		claim, err := p.claimOf(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, claim)
+	}
+	return out, nil
+}
+
+// Delete begins to delete an instance. Azure takes minutes for it, in which callers find the instance again.
+func (p *Provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
+	name, err := nameOf(claim.Status.ProviderID)
+	if err != nil {
+		return err
+	}
+	if uid, ok := p.started.Get(claim.Status.ProviderID); ok {
+		p.launched.Delete(string(uid))
+	}
+	i, err := p.Instances.Get(ctx, name)
+	if err != nil || i.Deleting {
+		return err
+	}
+	if !p.Launcher.Background.Go("delete "+name, func(ctx context.Context) error { return p.delete(ctx, name) }) {
+		return errors.New("the controller is shutting down")
+	}
+	return nil
+}
+
+// delete deletes a virtual machine, and the network interface in case that it did not go with it: garbage collection deletes it otherwise.
+func (p *Provider) delete(ctx context.Context, name string) error {
+	if err := p.Instances.Delete(ctx, name); err != nil {
+		return err
+	}
+	if err := p.Instances.DeleteNIC(ctx, name); err != nil {
+		observe.Log(ctx).InfoContext(ctx, "cannot delete a network interface yet, garbage collection will", logfield.Error(err))
+	}
+	return nil
+}
+
+// InstanceTypes are all types under the class of a pool.
+func (p *Provider) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*cloud.InstanceType, error) {
+	return p.Catalog.InstanceTypes(ctx, pool)
+}
+
+// IsDrifted says why an instance no longer matches its class. Without pool or class it returns no drift.
+func (p *Provider) IsDrifted(ctx context.Context, claim *v1.NodeClaim) (cloud.DriftReason, error) {
+	class, err := p.classOfPool(ctx, claim.Labels[v1.NodePoolLabelKey])
+	if class == nil || err != nil {
+		return "", err
+	}
+	if claim.Status.ProviderID == "" {
+		return "", fmt.Errorf("nodeclaim %q has no provider ID", claim.Name)
+	}
+	var node *corev1.Node
+	if claim.Status.NodeName != "" {
+		node = &corev1.Node{}
+		if err := p.Client.Get(ctx, client.ObjectKey{Name: claim.Status.NodeName}, node); apierrors.IsNotFound(err) {
+			node = nil
+		} else if err != nil {
+			return "", fmt.Errorf("getting node %q: %w", claim.Status.NodeName, err)
+		}
+	}
+	return drift.OfVM(class, claim, node, p.KubeletIdentity)
+}
+
+// classOfPool is the class of a pool; nil if there is no such pool or class.
+func (p *Provider) classOfPool(ctx context.Context, name string) (*v1beta1.AKSNodeClass, error) {
+	if name == "" {
+		return nil, nil
+	}
+	pool := &v1.NodePool{}
+	err := p.Client.Get(ctx, client.ObjectKey{Name: name}, pool)
+	if apierrors.IsNotFound(err) || err == nil && pool.Spec.Template.Spec.NodeClassRef == nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("getting nodepool %q: %w", name, err)
+	}
+	class, err := p.Catalog.Class(ctx, pool.Spec.Template.Spec.NodeClassRef.Name)
+	if apierrors.IsNotFound(err) {
+		p.Publish(telemetry.NodeClassResolutionError(pool, pool.UID))
+		return nil, nil
+	}
+	return class, err
+}
