@@ -215,9 +215,9 @@ func TestBrokenProvidersFail(t *testing.T) {
 		{"describes itself", "no name", func(l *ledger) { l.subject = func(s *Subject) { s.Cloud.Name = "" } }},
 		{"describes itself", "no class", func(l *ledger) { l.subject = func(s *Subject) { s.Cloud.NodeClasses = nil } }},
 		{"describes itself", "no prototype", func(l *ledger) { l.subject = func(s *Subject) { s.Cloud.NodeClasses[0].New = nil } }},
-		{"describes itself", "endless toleration", func(l *ledger) {
+		{"describes itself", "a negative toleration", func(l *ledger) {
 			l.subject = func(s *Subject) {
-				s.Cloud.RepairPolicies = []cloud.RepairPolicy{{ConditionType: "Ready", ConditionStatus: "False"}}
+				s.Cloud.RepairPolicies = []cloud.RepairPolicy{{ConditionType: "Ready", ConditionStatus: "False", TolerationDuration: -1}}
 			}
 		}},
 		{"instance types are complete", "no types", func(l *ledger) { l.types = nil }},

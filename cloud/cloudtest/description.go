@@ -37,7 +37,7 @@ func describesItself(_ context.Context, s Subject) error {
 		errs = append(errs, errors.New("the cloud manages a node class of another group"))
 	}
 	for _, p := range s.Cloud.RepairPolicies {
-		if p.ConditionType == "" || p.ConditionStatus == "" || p.TolerationDuration <= 0 {
+		if p.ConditionType == "" || p.ConditionStatus == "" || p.TolerationDuration < 0 {
 			errs = append(errs, fmt.Errorf("repair policy %+v is incomplete", p))
 		}
 	}

@@ -127,7 +127,9 @@ func (l *Launcher) Launch(ctx context.Context, claim *v1.NodeClaim) (Launched, e
 		l.record(err, created)
 		return Launched{}, err
 	}
-	follow := func(ctx context.Context) error { return l.follow(ctx, claim, launch, created) }
+	// The caller changes the claim once this returns.
+	followed := claim.DeepCopy()
+	follow := func(ctx context.Context) error { return l.follow(ctx, followed, launch, created) }
 	if claim.Labels[v1.NodePoolLabelKey] == "" {
 		if err := l.wait(ctx, claim, launch, created); err != nil {
 			return Launched{}, err

@@ -1,0 +1,32 @@
+package provider_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/cloudtest"
+)
+
+func TestContract(t *testing.T) {
+	cloudtest.Run(t, func(t *testing.T) cloudtest.Subject {
+		w := newWorld(t)
+		pool := &v1.NodePool{}
+		if err := w.client.Get(t.Context(), client.ObjectKey{Name: "general"}, pool); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		return cloudtest.Subject{
+			Cloud: w.provider.Cloud(), NodePool: pool,
+			NewNodeClaim: func(context.Context) (*v1.NodeClaim, error) {
+				n++
+				return w.claim(fmt.Sprintf("general-%d", n)), nil
+			},
+			Launched: func(context.Context, *v1.NodeClaim) error { w.settled(); return nil },
+			Pass:     func(context.Context) error { w.settled(); return nil },
+		}
+	})
+}
