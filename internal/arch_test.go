@@ -143,6 +143,7 @@ cloud/azure/catalog < API, cloud/azure/telemetry, cloud, cloud/azure/choice, clo
 cloud/azure/instance < API, cloud, cloud/azure/azureerrors, cloud/azure/naming, cloud/azure/unavailableofferings, cloud/azure/virtualmachine, cloud/azure/zone, internal/observe, internal/observe/logfield
 cloud/azure/choice < API, cloud, cloud/azure/azureerrors, cloud/azure/sku, cloud/azure/unavailableofferings, cloud/azure/zone
 cloud/azure/request < API, cloud/azure/aksmachine, cloud/azure/bootstrapping, cloud/azure/choice, cloud/azure/customdata, cloud/azure/family, cloud/azure/image, cloud/azure/instancetype, cloud/azure/naming, cloud/azure/network, cloud/azure/resourcetags, cloud/azure/sku, cloud/azure/subnet, cloud/azure/virtualmachine
+cloud/azure/garbage < API, cloud/azure/instance, internal/observe, internal/observe/logfield
 cloud/azure/launcher < API, cloud, cloud/azure/catalog, cloud/azure/choice, cloud/azure/instance, cloud/azure/network, cloud/azure/request, cloud/azure/telemetry, internal/observe, internal/observe/logfield
 cloud/azure/provider < API, cloud, cloud/azure/catalog, cloud/azure/drift, cloud/azure/instance, cloud/azure/launcher, cloud/azure/naming, cloud/azure/resourcetags, cloud/azure/telemetry, cloud/azure/zone, internal/observe, internal/observe/logfield, internal/ttlcache
 embedded/apiserver/store, embedded/apiserver/kind <
