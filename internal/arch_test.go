@@ -108,10 +108,11 @@ cloud/aws/provider < API, cloud, cloud/aws/awserrors, cloud/aws/catalog, cloud/a
 cloud/aws/offline < API, cloud, cloud/kwok, cloud/aws/kubeletcel, cloud/aws/instancetype, cloud/aws/kubelet, cloud/aws/resourcetags
 cloud/aws/profile < API, internal/observe, cloud/aws/awserrors, internal/ttlcache, cloud/aws/resourcetags, cloud/aws/awsfield
 cloud/nodeclass < API, internal/observe
+cloud/periodictask < internal/observe, internal/observe/logfield
 cloud/aws/nodeclass < API, cloud/nodeclass, cloud/aws/awserrors, cloud/aws/catalog, cloud/aws/image, cloud/aws/kubelet, cloud/aws/profile, cloud/aws/request, cloud/aws/resourcetags, cloud/aws/session, cloud/aws/template, internal/observe, internal/ttlcache, cloud/aws/devices
 cloud/aws/tagging < API, cloud/aws/instance, cloud/aws/template, internal/observe, internal/observe/logfield
 cloud/aws/periodic < API, cloud, cloud/aws/catalog, cloud/aws/discovery, cloud/aws/instance, cloud/aws/profile, cloud/aws/telemetry, internal/observe, cloud/aws/awsfield, internal/observe/logfield
-cloud/aws < API, cloud, cloud/aws/catalog, cloud/aws/controlplane, cloud/aws/health, cloud/aws/instancelookup, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/offline, cloud/aws/periodic, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/settings, cloud/aws/snapshot, cloud/aws/tagging, cloud/aws/telemetry, cloud/aws/zonalshift, cloud/plugin, internal/observe, internal/options
+cloud/aws < API, cloud, cloud/aws/catalog, cloud/aws/controlplane, cloud/aws/health, cloud/aws/instancelookup, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/nodeclass, cloud/aws/offline, cloud/aws/periodic, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/settings, cloud/aws/snapshot, cloud/aws/tagging, cloud/aws/telemetry, cloud/aws/zonalshift, cloud/periodictask, cloud/plugin, internal/observe, internal/options
 cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session
 cloud/aws/awstest/ebs < API, cloud/aws/awstest
 cloud/aws/awstest/firstboot <

@@ -186,7 +186,7 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 		return cloud.Cloud{}, err
 	}
 	p := provider.New(o)
-	registerTypeGauges(metrics, p.Catalog.Inventory)
+	p.Catalog.Inventory.Measure(metrics.TypeCPU, metrics.TypeMemory)
 	if err := p.Cluster.DiscoverEndpoint(ctx, p.Region, s.ClusterEndpoint, s.ClusterCABundle); err != nil {
 		return cloud.Cloud{}, err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/cloud/aws/tagging"
 	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
+	"github.com/karpenter-anew/karpenter/cloud/periodictask"
 )
 
 // Intervals of the periodic tasks.
@@ -110,26 +111,26 @@ func (e *controllerSet) controllers(m manager.Manager) error {
 }
 
 // jobs returns the periodic tasks.
-func (e *controllerSet) jobs(learnVersion func(context.Context) error) []periodic.Task {
+func (e *controllerSet) jobs(learnVersion func(context.Context) error) []periodictask.Task {
 	p := e.provider
 	spotPrices := func(ctx context.Context) error { return p.Catalog.Inventory.RefreshSpot(ctx, p.Clock.Now()) }
 	offerings := periodic.NewOfferings(periodic.OfferingsOptions{
 		Types: p.InstanceTypes, Client: e.client, Manages: e.manages, Reserves: p.ReservesCapacity, Metrics: p.Metrics,
 	})
-	out := []periodic.Task{
+	out := []periodictask.Task{
 		// Two tasks: the price list may be out of reach for ever, and the history of spot prices is long.
-		{Name: "providers.pricing", Every: periodic.Always(refreshEvery), RetryMax: priceRetryMax, Run: p.Catalog.Inventory.RefreshOnDemand},
-		{Name: "providers.pricing.spot", Every: periodic.Always(refreshEvery), RetryMax: priceRetryMax, Run: spotPrices},
-		{Name: "providers.instancetype", Every: periodic.Always(refreshEvery), Run: p.Catalog.Inventory.RefreshTypes},
-		{Name: "providers.ssm.invalidation", Every: periodic.Always(imagesEvery), Run: p.Catalog.Finder.ForgetOutdated},
-		{Name: "providers.version", Every: periodic.Always(versionEvery), Run: learnVersion},
-		{Name: "cloudprovider.metrics", Every: periodic.Always(offeringsEvery), Run: offerings.Refresh},
-		{Name: "launchtemplate.adoption", Every: periodic.Always(-1), Run: p.Requests.Templates.Hydrate},
-		{Name: "launchtemplate.garbagecollection", Every: periodic.Always(sweepEvery), Run: p.Requests.Templates.DeleteExpired},
+		{Name: "providers.pricing", Every: periodictask.Always(refreshEvery), RetryMax: priceRetryMax, Run: p.Catalog.Inventory.RefreshOnDemand},
+		{Name: "providers.pricing.spot", Every: periodictask.Always(refreshEvery), RetryMax: priceRetryMax, Run: spotPrices},
+		{Name: "providers.instancetype", Every: periodictask.Always(refreshEvery), Run: p.Catalog.Inventory.RefreshTypes},
+		{Name: "providers.ssm.invalidation", Every: periodictask.Always(imagesEvery), Run: p.Catalog.Finder.ForgetOutdated},
+		{Name: "providers.version", Every: periodictask.Always(versionEvery), Run: learnVersion},
+		{Name: "cloudprovider.metrics", Every: periodictask.Always(offeringsEvery), Run: offerings.Refresh},
+		{Name: "launchtemplate.adoption", Every: periodictask.Always(-1), Run: p.Requests.Templates.Hydrate},
+		{Name: "launchtemplate.garbagecollection", Every: periodictask.Always(sweepEvery), Run: p.Requests.Templates.DeleteExpired},
 	}
 	if e.profiles != nil {
-		out = append(out, periodic.Task{
-			Name: "instanceprofile.garbagecollection", Every: periodic.Always(profilesEvery), Run: periodic.Profiles{Keeper: e.profiles, Client: e.client}.Collect,
+		out = append(out, periodictask.Task{
+			Name: "instanceprofile.garbagecollection", Every: periodictask.Always(profilesEvery), Run: periodic.Profiles{Keeper: e.profiles, Client: e.client}.Collect,
 		})
 	}
 	for i := range out {

@@ -12,6 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/periodic"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/cloud/aws/zonalshift"
+	"github.com/karpenter-anew/karpenter/cloud/periodictask"
 )
 
 // Polling intervals.
@@ -38,7 +39,7 @@ func watchZonalShifts(ctx context.Context, o *provider.Options, s Settings, arc 
 }
 
 // watches are the jobs that follow what happens to instances.
-func (e *controllerSet) watches() []periodic.Task {
+func (e *controllerSet) watches() []periodictask.Task {
 	p, telemetry := e.provider, e.settings.Telemetry
 	responder := &interruption.Handler{
 		Client: e.client, Clock: p.Clock, Manages: e.manages, Fresh: p.LaunchedRecently, Recorder: telemetry.Recorder, Metrics: telemetry.Metrics,
@@ -46,18 +47,18 @@ func (e *controllerSet) watches() []periodic.Task {
 	}
 	poll := &health.Poller{EC2: e.statuses, Client: e.client, Manages: e.manages, Handle: responder.Handle, Shifted: p.Shifts.Shifted, Clock: p.Clock, Metrics: e.metrics}
 	reserved := periodic.Reservations{Instances: p.Instances, Finder: p.Catalog.Finder, Client: e.client, Manages: e.manages}
-	out := []periodic.Task{
-		{Name: "interruption.instancestatus", Every: periodic.Always(healthEvery), Run: poll.Poll},
-		{Name: "capacityreservation.capacitytype", Every: periodic.Always(reservationsEvery), Run: reserved.Demote},
-		{Name: "capacityreservation.expiration", Every: periodic.Always(reservationsEvery), Run: reserved.Expire},
+	out := []periodictask.Task{
+		{Name: "interruption.instancestatus", Every: periodictask.Always(healthEvery), Run: poll.Poll},
+		{Name: "capacityreservation.capacitytype", Every: periodictask.Always(reservationsEvery), Run: reserved.Demote},
+		{Name: "capacityreservation.expiration", Every: periodictask.Always(reservationsEvery), Run: reserved.Expire},
 	}
 	if e.queues != nil {
 		queue := &interruption.Queue{API: e.queues, Name: e.settings.InterruptionQueue, Region: p.Region, Handle: responder.Handle, Clock: p.Clock, Metrics: e.metrics}
-		out = append(out, periodic.Task{Name: "interruption", Every: periodic.Always(0), Run: queue.Poll})
+		out = append(out, periodictask.Task{Name: "interruption", Every: periodictask.Always(0), Run: queue.Poll})
 	}
 	if p.Shifts != nil {
 		announcer := &zonalshift.Announcer{Watch: p.Shifts, Client: e.client, Manages: e.manages, Recorder: telemetry.Recorder}
-		out = append(out, periodic.Task{Name: "zonalshift", Every: periodic.Always(shiftsEvery), Run: announcer.Announce})
+		out = append(out, periodictask.Task{Name: "zonalshift", Every: periodictask.Always(shiftsEvery), Run: announcer.Announce})
 	}
 	for i := range out {
 		out[i].Clock = p.Clock

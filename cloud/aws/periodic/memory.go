@@ -1,3 +1,7 @@
+// Package periodic has the periodic tasks of the provider: it refreshes the instance types and offerings of EC2, deletes unused launch
+// templates, and deletes orphaned instance profiles.
+//
+// Source: AWS provider specification, controllers.
 package periodic
 
 import (

@@ -1,8 +1,5 @@
-// Package periodic has the periodic tasks of the provider: it refreshes the instance types and offerings of EC2, deletes unused launch
-// templates, and deletes orphaned instance profiles.
-//
-// Source: AWS provider specification, controllers.
-package periodic
+// Package periodictask runs what a provider does from time to time: refresh what it knows of its cloud, and delete what nothing needs.
+package periodictask
 
 import (
 	"cmp"

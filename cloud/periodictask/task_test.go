@@ -1,4 +1,4 @@
-package periodic_test
+package periodictask_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
 
-	"github.com/karpenter-anew/karpenter/cloud/aws/periodic"
+	"github.com/karpenter-anew/karpenter/cloud/periodictask"
 )
 
 // TestJobsAreDoneAgainAndAgain runs in a synctest bubble, where hours take no time.
@@ -20,17 +20,17 @@ func TestJobsAreDoneAgainAndAgain(t *testing.T) {
 		fails int
 		want  []time.Duration
 	}{
-		"always":                          {periodic.Always(12 * time.Hour), 0, []time.Duration{0, 12 * time.Hour, 24 * time.Hour}},
-		"once":                            {periodic.Always(-1), 0, []time.Duration{0}},
-		"soon again after a failure":      {periodic.Always(time.Hour), 2, []time.Duration{0, time.Second, 3 * time.Second, time.Hour + 3*time.Second}},
-		"a failure of what is once to do": {periodic.Always(-1), 1, []time.Duration{0, time.Second}},
+		"always":                          {periodictask.Always(12 * time.Hour), 0, []time.Duration{0, 12 * time.Hour, 24 * time.Hour}},
+		"once":                            {periodictask.Always(-1), 0, []time.Duration{0}},
+		"soon again after a failure":      {periodictask.Always(time.Hour), 2, []time.Duration{0, time.Second, 3 * time.Second, time.Hour + 3*time.Second}},
+		"a failure of what is once to do": {periodictask.Always(-1), 1, []time.Duration{0, time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				start := time.Now()
 				var got []time.Duration
-				job := periodic.Task{Name: "job", Every: test.every, Clock: clock.RealClock{}, Run: func(context.Context) error {
+				job := periodictask.Task{Name: "job", Every: test.every, Clock: clock.RealClock{}, Run: func(context.Context) error {
 					got = append(got, time.Since(start))
 					if len(got) == len(test.want) {
 						stop()
@@ -59,7 +59,7 @@ func TestPausesGrowToTheirLimit(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), 24*time.Hour)
 			defer stop()
 			runs := 0
-			task := periodic.Task{Name: "task", Every: periodic.Always(time.Hour), RetryMax: limit, Clock: clock.RealClock{}, Run: func(context.Context) error {
+			task := periodictask.Task{Name: "task", Every: periodictask.Always(time.Hour), RetryMax: limit, Clock: clock.RealClock{}, Run: func(context.Context) error {
 				runs++
 				return errors.New("no")
 			}}
