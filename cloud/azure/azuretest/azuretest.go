@@ -114,10 +114,11 @@ func (a *Account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.evict()
 	answer, err := a.answer(r, body)
 	serial := a.next()
-	a.mu.Unlock()
 	if err != nil {
 		answer = refusalOf(err)
 	}
+	text, err := json.Marshal(answer.body) // it may have parts that operations change
+	a.mu.Unlock()
 	for name, values := range answer.header {
 		w.Header()[name] = values
 	}
@@ -126,7 +127,6 @@ func (a *Account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(answer.status)
 		return
 	}
-	text, err := json.Marshal(answer.body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

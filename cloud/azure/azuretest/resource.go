@@ -19,8 +19,9 @@ type resource struct {
 	// owner has the ID of the virtual machine that uses a network interface; reservedFor and reservedUntil keep one for a virtual machine.
 	owner, reservedFor string
 	reservedUntil      time.Time
-	// failed resources were never provisioned.
-	failed bool
+	// failed resources were never provisioned; failure is why, where Azure says it later.
+	failed  bool
+	failure *Refusal
 	// pending is the operation that creates an AKSMachine, pendingID is its ID.
 	pending   *operation
 	pendingID string

@@ -3,6 +3,7 @@ package azuretest
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ func virtualMachineRoutes() []route {
 	one := inGroup(kindVirtualMachine) + "/{}"
 	versions := []string{versionCompute}
 	return []route{
-		{method: http.MethodGet, pattern: one, operation: "virtualMachines", versions: versions, serve: getResource},
+		{method: http.MethodGet, pattern: one, operation: "virtualMachines", versions: versions, serve: getVirtualMachine},
 		{method: http.MethodPut, pattern: one, operation: "virtualMachines", versions: versions, serve: putVirtualMachine},
 		{method: http.MethodPatch, pattern: one, operation: "virtualMachines", versions: versions, serve: patchVirtualMachine},
 		{method: http.MethodDelete, pattern: one, operation: "virtualMachines", versions: versions, serve: deleteVirtualMachine},
@@ -29,6 +30,38 @@ func virtualMachineRoutes() []route {
 		{method: http.MethodPatch, pattern: one + "/extensions/{}", operation: "extensions", versions: versions, serve: patchExtension},
 		{method: http.MethodGet, pattern: one + "/extensions/{}", operation: "extensions", versions: versions, serve: getResource},
 	}
+}
+
+// getVirtualMachine serves GET of a virtual machine, which shows its extensions; its state in detail is shown if the request asks for it.
+func getVirtualMachine(a *Account, r *request) (*response, error) {
+	found := a.get(r.http.URL.Path)
+	if found == nil {
+		return nil, notFound(r.http.URL.Path)
+	}
+	answer := found.show()
+	var extensions []any
+	for _, e := range a.under(found.id + "/extensions") {
+		extensions = append(extensions, e.show())
+	}
+	if extensions != nil {
+		answer["resources"] = extensions
+	}
+	if r.http.URL.Query().Get("$expand") == "instanceView" {
+		properties := maps.Clone(found.properties())
+		properties["instanceView"] = map[string]any{"statuses": found.statuses()}
+		answer["properties"] = properties
+	}
+	return &response{status: http.StatusOK, body: answer, header: http.Header{"Etag": {found.etag}}}, nil
+}
+
+// statuses are the details of the state of a virtual machine.
+func (r *resource) statuses() []any {
+	state := textAt(r.body, "properties", "provisioningState")
+	status := map[string]any{"code": "ProvisioningState/" + strings.ToLower(state), "level": "Info", "displayStatus": "Provisioning " + strings.ToLower(state)}
+	if r.failure != nil {
+		status["code"], status["level"], status["message"] = "ProvisioningState/failed/"+r.failure.Code, "Error", r.failure.Message
+	}
+	return []any{status}
 }
 
 // putVirtualMachine creates a virtual machine, or replaces its tags and identity.
@@ -84,7 +117,7 @@ func (a *Account) create(r *request, body map[string]any, interfaces []*resource
 			return refuse(http.StatusConflict, "OperationPreempted", "The operation has been preempted by a deletion.")
 		}
 		if why != nil {
-			made.failed = true
+			made.failed, made.failure = true, why
 			made.properties()["provisioningState"] = "Failed"
 			a.reserve(id, interfaces)
 			return refuse(http.StatusConflict, why.Code, "%s", why.Message)

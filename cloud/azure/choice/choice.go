@@ -53,6 +53,32 @@ func List(types []*cloud.InstanceType) *cloud.OfferingList {
 	return cloud.NewOfferingList(types, label.Rules())
 }
 
+// Instance is what an earlier launch has made. The fields are values of labels.
+type Instance struct{ Size, Zone, CapacityType string }
+
+// Made returns the choice that an earlier launch of a NodeClaim was made with. It is false if instances of the class have no
+// such offering any more; the choice then has no offering, and no instance type if the class has none of that size.
+func Made(claim *v1.NodeClaim, types []*cloud.InstanceType, lookup func(string) (sku.Description, bool), i Instance) (Choice, bool) {
+	in := Input{Claim: claim, SKU: lookup}
+	out := Choice{
+		Attempt:        azureerrors.Attempt{InstanceType: in.identity(i.Size), CapacityType: i.CapacityType, Zone: i.Zone},
+		PlacementScope: zone.PlacementScope(i.Zone), UltraSSD: in.ultraSSD(),
+	}
+	for _, t := range types {
+		if t.Name != i.Size {
+			continue
+		}
+		out.InstanceType, out.Attempt.Zones = t, zones(t)
+		for k := range t.Offerings {
+			if o := &t.Offerings[k]; o.Zone() == i.Zone && o.CapacityType() == i.CapacityType {
+				out.Offering = o
+				return out, true
+			}
+		}
+	}
+	return out, false
+}
+
 // errNothingLeft is why a launch has no capacity.
 var errNothingLeft = errors.New("no instance types available")
 

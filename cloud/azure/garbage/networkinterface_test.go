@@ -27,7 +27,7 @@ const (
 // world is an account with network interfaces, and a cluster.
 func world(t *testing.T) (*azuretest.Account, client.Client, *garbage.NetworkInterfaces) {
 	t.Helper()
-	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	clock := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	account := azuretest.New(azuretest.Options{Clock: clock})
 	connection := azuretest.Connect(t, account)
 	graph, err := armresourcegraph.NewClient(connection.Credential, connection.Options)

@@ -145,6 +145,12 @@ func (c *Client) request(ctx context.Context, r Request) (*Launch, error) {
 	return &Launch{Instance: made, client: c, request: r, poller: poller}, nil
 }
 
+// Follow returns the launch of a virtual machine that an earlier process has requested, without a call. The request is the one
+// that it was created with, as far as it is known: name, location and tags of VM are needed for the extensions that are missing.
+func (c *Client) Follow(r Request, i *Instance) *Launch {
+	return &Launch{Instance: i, Existing: true, client: c, request: r}
+}
+
 // existing returns the launch of a virtual machine that exists. It counts as new, so that garbage collection spares it.
 func (c *Client) existing(r Request, vm *armcompute.VirtualMachine) (*Launch, error) {
 	found, err := c.instanceOf(vm)
@@ -152,7 +158,7 @@ func (c *Client) existing(r Request, vm *armcompute.VirtualMachine) (*Launch, er
 		return nil, failed(PhasePrepare, err, r.Attempt)
 	}
 	found.Created = c.Clock.Now()
-	return &Launch{Instance: found, Existing: true, client: c, request: r}, nil
+	return c.Follow(r, found), nil
 }
 
 func (c *Client) vmID(name string) string {

@@ -65,7 +65,7 @@ type Options struct {
 	Cluster string
 	// Subscription is the id of the subscription, ResourceGroup the name of the group that holds the nodes.
 	Subscription, ResourceGroup string
-	Clock                       clock.PassiveClock
+	Clock                       clock.Clock
 }
 
 // Client launches, reads and deletes virtual machines. Make one with NewClient. It is safe for concurrent use.

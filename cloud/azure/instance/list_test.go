@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/resourcegraph/armresourcegraph"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -15,16 +16,16 @@ import (
 )
 
 // graphWorld is an account with a client that lists it.
-func graphWorld(t *testing.T, o azuretest.Options) (*azuretest.Account, *instance.Client) {
+func graphWorld(t *testing.T, now clock.Clock, pageSize int) (*azuretest.Account, *instance.Client) {
 	t.Helper()
-	account := azuretest.New(o)
+	account := azuretest.New(azuretest.Options{Clock: now, PageSize: pageSize})
 	connection := azuretest.Connect(t, account)
 	graph, err := armresourcegraph.NewClient(connection.Credential, connection.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return account, instance.NewClient(instance.Options{
-		Graph: graph, Cluster: "mine", Subscription: azuretest.Subscription, ResourceGroup: azuretest.NodeResourceGroup, Clock: o.Clock,
+		Graph: graph, Cluster: "mine", Subscription: azuretest.Subscription, ResourceGroup: azuretest.NodeResourceGroup, Clock: now,
 	})
 }
 
@@ -35,8 +36,8 @@ func row(tags map[string]any, properties map[string]any) map[string]any {
 }
 
 func TestListOfVirtualMachines(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
-	account, client := graphWorld(t, azuretest.Options{Clock: clock, PageSize: 2})
+	clock := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	account, client := graphWorld(t, clock, 2)
 	const vms = "Microsoft.Compute/virtualMachines"
 	spot := map[string]any{"hardwareProfile": map[string]any{"vmSize": "Standard_D4s_v3"}, "priority": "Spot", "timeCreated": "2026-05-01T10:00:00Z"}
 	account.Put(azuretest.ID(vms, "aks-Spot"), row(map[string]any{"karpenter.azure.com_cluster": "mine"}, spot))
@@ -67,8 +68,8 @@ func TestListOfVirtualMachines(t *testing.T) {
 }
 
 func TestListOfNetworkInterfaces(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(time.Now())
-	account, client := graphWorld(t, azuretest.Options{Clock: clock, PageSize: 1})
+	clock := clocktesting.NewFakeClock(time.Now())
+	account, client := graphWorld(t, clock, 1)
 	const nics = "Microsoft.Network/networkInterfaces"
 	account.Put(azuretest.ID(nics, "aks-a"), row(map[string]any{"karpenter.azure.com_cluster": "mine"}, nil))
 	account.Put(azuretest.ID(nics, "aks-b"), row(map[string]any{}, nil))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
@@ -87,12 +86,12 @@ func (l *Launch) awaitExisting(ctx context.Context) ([]*armcompute.VirtualMachin
 		default:
 			return vm.Resources, nil
 		}
-		timer := time.NewTimer(pollInterval)
+		timer := c.Clock.NewTimer(pollInterval)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return nil, failed(PhaseAsync, fmt.Errorf("waiting for virtual machine %q: %w", name, ctx.Err()), l.request.Attempt)
-		case <-timer.C:
+		case <-timer.C():
 		}
 	}
 }

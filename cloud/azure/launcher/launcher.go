@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -36,7 +35,9 @@ type Requests interface {
 
 // Instances creates virtual machines; instance.Client is one.
 type Instances interface {
+	Get(ctx context.Context, name string) (*instance.Instance, error)
 	Create(context.Context, instance.Request) (*instance.Launch, error)
+	Follow(instance.Request, *instance.Instance) *instance.Launch
 	Cleanup(ctx context.Context, name string) error
 }
 
@@ -95,51 +96,79 @@ func (l *Launcher) Launch(ctx context.Context, claim *v1.NodeClaim) (Launched, e
 	if err != nil {
 		return Launched{}, err
 	}
-	chosen, types, err := l.choose(ctx, claim, class)
+	types, err := l.types(ctx, claim, class)
+	if err != nil {
+		return Launched{}, cloud.NewCreateError(err, "InstanceTypeResolutionFailed", "Error resolving instance types")
+	}
+	chosen, err := choice.Choose(choice.Input{
+		Claim: claim, Offerings: choice.List(types), SKU: l.Catalog.SKU, Unavailable: l.Catalog.UnavailableOfferings, Random: l.Random,
+	})
 	if err != nil {
 		return Launched{}, err
 	}
-	d, ok := l.Catalog.SKU(chosen.InstanceType.Name)
-	if !ok {
-		return Launched{}, cloud.NewCreateError(fmt.Errorf("azure lists size %q no more", chosen.InstanceType.Name), "InstanceTypeResolutionFailed", "Error resolving instance types")
+	p, err := l.prepare(ctx, request.Launch{Claim: claim, Class: class, Choice: chosen})
+	if err != nil {
+		return Launched{}, err
 	}
-	order := request.Launch{Claim: claim, Class: class, Choice: chosen, SKU: d}
+	launch, err := l.Instances.Create(ctx, p.request)
+	if err != nil {
+		l.record(err, p.created)
+		return Launched{}, err
+	}
+	if launch.Existing {
+		p = l.made(ctx, claim, class, types, launch.Instance)
+		launch = l.Instances.Follow(p.request, launch.Instance)
+	}
+	if claim.Labels[v1.NodePoolLabelKey] == "" {
+		if err := l.wait(ctx, claim, launch, p.created); err != nil {
+			return Launched{}, err
+		}
+	} else if !l.goFollow(claim, launch, p.created) {
+		return Launched{}, errors.New("the controller is shutting down")
+	}
+	return Launched{
+		Instance: launch.Instance, Type: p.order.Choice.InstanceType, Offering: p.order.Choice.Offering, Request: p.order, Tags: p.request.VM.Tags,
+	}, nil
+}
+
+// goFollow follows a launch in the background. It reports false if the process is shutting down.
+func (l *Launcher) goFollow(claim *v1.NodeClaim, launch *instance.Launch, created telemetry.Created) bool {
+	followed := claim.DeepCopy() // the caller changes the claim
+	return l.Background.Go(string(claim.UID), func(ctx context.Context) error { return l.follow(ctx, followed, launch, created) })
+}
+
+// prepared is a launch as Azure is asked for it.
+type prepared struct {
+	order   request.Launch
+	request instance.Request
+	created telemetry.Created
+}
+
+// prepare makes the request of a launch. It looks up the SKU of the order.
+func (l *Launcher) prepare(ctx context.Context, order request.Launch) (prepared, error) {
+	chosen := order.Choice
+	var ok bool
+	if order.SKU, ok = l.Catalog.SKU(chosen.InstanceType.Name); !ok {
+		return prepared{}, cloud.NewCreateError(fmt.Errorf("azure lists size %q no more", chosen.InstanceType.Name), "InstanceTypeResolutionFailed", "Error resolving instance types")
+	}
 	vm, err := l.Requests.Of(ctx, order)
 	if err != nil {
 		if errors.Is(err, request.ErrNoImage) {
-			l.Metrics.ImageErrors.WithLabelValues(class.ImageFamily()).Inc()
+			l.Metrics.ImageErrors.WithLabelValues(order.Class.ImageFamily()).Inc()
 		}
-		return Launched{}, err
+		return prepared{}, err
 	}
-	created := telemetry.Created{
-		Image: vm.Spec.Image.ID, Size: vm.Spec.Size, Zone: vm.Spec.Zone, CapacityType: chosen.Offering.CapacityType(), NodePool: claim.Labels[v1.NodePoolLabelKey],
-	}
+	out := prepared{order: order, created: telemetry.Created{
+		Image: vm.Spec.Image.ID, Size: vm.Spec.Size, Zone: vm.Spec.Zone, CapacityType: chosen.Offering.CapacityType(), NodePool: order.Claim.Labels[v1.NodePoolLabelKey],
+	}}
 	pools := vm.Interface.Attachment.Pools
-	launch, err := l.Instances.Create(ctx, instance.Request{
-		Class: class, VM: vm.Spec, NIC: network.InterfaceBody(&vm.Interface), Attempt: chosen.Attempt, Cloud: l.Cloud, Command: vm.Command,
+	out.request = instance.Request{
+		Class: order.Class, VM: vm.Spec, NIC: network.InterfaceBody(&vm.Interface), Attempt: chosen.Attempt, Cloud: l.Cloud, Command: vm.Command,
 		RefreshPools: func(ctx context.Context) ([]string, error) {
 			fresh, err := l.Pools.Refresh(ctx, pools)
 			return fresh.IDs, err
 		},
-		Requesting: func() { l.Metrics.Started(created) },
-	})
-	if err != nil {
-		l.record(err, created)
-		return Launched{}, err
-	}
-	// The caller changes the claim once this returns.
-	followed := claim.DeepCopy()
-	follow := func(ctx context.Context) error { return l.follow(ctx, followed, launch, created) }
-	if claim.Labels[v1.NodePoolLabelKey] == "" {
-		if err := l.wait(ctx, claim, launch, created); err != nil {
-			return Launched{}, err
-		}
-	} else if !l.Background.Go(string(claim.UID), follow) {
-		return Launched{}, errors.New("the controller is shutting down")
-	}
-	out := Launched{Instance: launch.Instance, Type: chosen.InstanceType, Offering: chosen.Offering, Request: order, Tags: vm.Spec.Tags}
-	if launch.Existing {
-		out.Type, out.Offering = soldAs(types, launch.Instance)
+		Requesting: func() { l.Metrics.Started(out.created) },
 	}
 	return out, nil
 }
@@ -167,34 +196,11 @@ func (l *Launcher) readyClass(ctx context.Context, claim *v1.NodeClaim) (*v1beta
 	}
 }
 
-// choose decides what to launch. It also returns the instance types of the class.
-func (l *Launcher) choose(ctx context.Context, claim *v1.NodeClaim, class *v1beta1.AKSNodeClass) (choice.Choice, []*cloud.InstanceType, error) {
+// types are the instance types that a NodeClaim of a class can be launched as.
+func (l *Launcher) types(ctx context.Context, claim *v1.NodeClaim, class *v1beta1.AKSNodeClass) ([]*cloud.InstanceType, error) {
 	types, err := l.Catalog.Types(ctx, class)
 	if err == nil && l.correction != nil && claim.Labels[v1.NodePoolLabelKey] != "" {
 		types, err = l.correction(claim.Labels[v1.NodePoolLabelKey], types)
 	}
-	if err != nil {
-		return choice.Choice{}, nil, cloud.NewCreateError(err, "InstanceTypeResolutionFailed", "Error resolving instance types")
-	}
-	chosen, err := choice.Choose(choice.Input{
-		Claim: claim, Offerings: choice.List(types), SKU: l.Catalog.SKU, Unavailable: l.Catalog.UnavailableOfferings, Random: l.Random,
-	})
-	return chosen, types, err
-}
-
-// soldAs is the type and offering of an instance; nil if the class cannot have it any more.
-func soldAs(types []*cloud.InstanceType, i *instance.Instance) (*cloud.InstanceType, *cloud.Offering) {
-	for _, t := range types {
-		if t.Name != i.Size {
-			continue
-		}
-		for k := range t.Offerings {
-			o := &t.Offerings[k]
-			if o.Label(corev1.LabelTopologyZone) == i.Zone && o.CapacityType() == i.CapacityType {
-				return t, o
-			}
-		}
-		return t, nil
-	}
-	return nil, nil
+	return types, err
 }

@@ -65,6 +65,15 @@ func newWorld(t *testing.T) *world {
 	w.account = azuretest.New(azuretest.Options{Clock: w.clock})
 	w.account.Put(azuretest.ID("Microsoft.Network/networkSecurityGroups", "aks-agentpool-12345678-nsg"), map[string]any{})
 	w.client = apiserver.New().WithStatusSubresource(&v1.NodeClaim{}, &v1beta1.AKSNodeClass{}).Build()
+	w.start()
+	w.addClass()
+	return w
+}
+
+// start starts the process: a provider that knows nothing yet.
+func (w *world) start() {
+	t := w.t
+	t.Helper()
 	connection := azuretest.Connect(t, w.account)
 	azure, err := session.New(connection.Credential, session.Options{
 		Environment: environment.Environment{
@@ -93,10 +102,8 @@ func newWorld(t *testing.T) *world {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = w.provider.Launcher.Background.Start(ctx) }()
-	w.end = func() { cancel(); <-done }
+	w.end = sync.OnceFunc(func() { cancel(); <-done })
 	t.Cleanup(w.end)
-	w.addClass()
-	return w
 }
 
 // assemble makes a provider, as the controller does.
