@@ -119,12 +119,13 @@ cloud/aws/awstest/firstboot <
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
 cloud/azure/azuretest <
 cloud/azure/size, cloud/azure/naming, cloud/azure/gpu, cloud/azure/quota, cloud/azure/subnet <
-cloud/azure/zone, cloud/azure/unavailableofferings, cloud/azure/family, cloud/azure/resourcetags < API
+cloud/azure/unavailableofferings, cloud/azure/family, cloud/azure/resourcetags < API
 cloud/azure/settings < internal/options
 cloud/azure/environment <
 cloud/azure/azurefield <
 cloud/azure/session < cloud/azure/environment, cloud/azure/settings, cloud/azure/azurefield, internal/observe, internal/observe/logfield
-cloud/azure/sku < cloud/azure/gpu, cloud/azure/size, cloud/azure/zone
+cloud/azure/sku < cloud/azure/gpu, cloud/azure/size
+cloud/azure/zone < API, cloud/azure/sku
 cloud/azure/instancetype < API, cloud, cloud/azure/gpu, cloud/azure/sku, cloud/azure/zone
 cloud/azure/retail < cloud/azure/price
 cloud/azure/network < API, cloud/azure/instancetype, cloud/azure/subnet, internal/ttlcache
@@ -145,8 +146,9 @@ cloud/azure/instance < API, cloud, cloud/azure/azureerrors, cloud/azure/naming, 
 cloud/azure/choice < API, cloud, cloud/azure/azureerrors, cloud/azure/sku, cloud/azure/unavailableofferings, cloud/azure/zone
 cloud/azure/request < API, cloud/azure/aksmachine, cloud/azure/bootstrapping, cloud/azure/choice, cloud/azure/customdata, cloud/azure/family, cloud/azure/image, cloud/azure/instancetype, cloud/azure/naming, cloud/azure/network, cloud/azure/resourcetags, cloud/azure/sku, cloud/azure/subnet, cloud/azure/virtualmachine
 cloud/azure/garbage < API, cloud/azure/instance, internal/observe, internal/observe/logfield
-cloud/azure/launcher < API, cloud, cloud/azure/catalog, cloud/azure/choice, cloud/azure/instance, cloud/azure/network, cloud/azure/request, cloud/azure/telemetry, internal/observe, internal/observe/logfield
-cloud/azure/provider < API, cloud, cloud/azure/catalog, cloud/azure/drift, cloud/azure/instance, cloud/azure/launcher, cloud/azure/naming, cloud/azure/resourcetags, cloud/azure/telemetry, cloud/azure/zone, internal/observe, internal/observe/logfield, internal/ttlcache
+cloud/azure/launcher < API, cloud, cloud/azure/catalog, cloud/azure/choice, cloud/azure/instance, cloud/azure/naming, cloud/azure/network, cloud/azure/request, cloud/azure/telemetry, cloud/azure/virtualmachine, internal/observe, internal/observe/logfield
+cloud/azure/provider < API, cloud, cloud/azure/bootstrapping, cloud/azure/catalog, cloud/azure/customdata, cloud/azure/drift, cloud/azure/environment, cloud/azure/instance, cloud/azure/instancetype, cloud/azure/inventory, cloud/azure/launcher, cloud/azure/naming, cloud/azure/network, cloud/azure/quota, cloud/azure/request, cloud/azure/resourcetags, cloud/azure/session, cloud/azure/settings, cloud/azure/telemetry, cloud/azure/unavailableofferings, cloud/azure/zone, internal/observe, internal/observe/logfield, internal/ttlcache
+cloud/azure < API, cloud, cloud/azure/discovery, cloud/azure/environment, cloud/azure/garbage, cloud/azure/inventory, cloud/azure/network, cloud/azure/nodeclass, cloud/azure/provider, cloud/azure/retail, cloud/azure/session, cloud/azure/settings, cloud/azure/telemetry, cloud/periodictask, cloud/plugin, internal/observe, internal/options
 embedded/apiserver/store, embedded/apiserver/kind <
 embedded/apiserver/registry < embedded/apiserver/store, embedded/apiserver/kind
 embedded/apiserver/front < embedded/apiserver/registry, embedded/apiserver/kind
@@ -214,7 +216,7 @@ internal/demo < API
 internal/operator < API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/observe/logfield
 
 # layer 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, cloud/plugin, internal/completion, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert, internal/observe/logfield, internal/demo, embedded/controlplane, examples
+cmd/karpenter < API, cloud, cloud/aws, cloud/azure, cloud/kwok, cloud/plugin, internal/completion, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert, internal/observe/logfield, internal/demo, embedded/controlplane, examples
 
 # scenarios and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/translate, internal/manifest, internal/options, internal/simulation, test/scenario/...

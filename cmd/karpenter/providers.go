@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws"
+	"github.com/karpenter-anew/karpenter/cloud/azure"
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
 	"github.com/karpenter-anew/karpenter/cloud/plugin"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -18,6 +19,7 @@ func providers() []plugin.Provider {
 	return []plugin.Provider{
 		kwok.Provider(),
 		aws.Provider(),
+		azure.Provider(),
 	}
 }
 

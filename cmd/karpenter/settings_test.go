@@ -9,7 +9,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	azure "github.com/karpenter-anew/karpenter/cloud/azure/settings"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -61,14 +60,6 @@ func TestSettingsMatchTheSpecification(t *testing.T) {
 		if want = strings.TrimSpace(want); !strings.HasPrefix(want, "#") && !slices.Contains(got, want) {
 			t.Errorf("missing: %s", want)
 		}
-	}
-}
-
-// TestSettingsOfCloudsTogether: the flags of clouds can be part of one command line, those of AKS included, which are not registered yet.
-func TestSettingsOfCloudsTogether(t *testing.T) {
-	none := func(string) (string, bool) { return "", false }
-	if _, err := options.Parse(nil, none, append(providerSettings(), &azure.Settings{})...); err != nil {
-		t.Error(err)
 	}
 }
 

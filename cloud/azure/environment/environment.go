@@ -33,6 +33,8 @@ type Environment struct {
 	Location string
 	// ResourceGroup is that of the managed cluster; empty if it is not set. Only some provision modes need it.
 	ResourceGroup string
+	// SystemNamespace is the namespace of the controller, where AKS says when nodes may get newer images; empty if it is not set.
+	SystemNamespace string
 	// Cloud is the name of the cloud: a constant of this package, or what the file of another cloud says.
 	Cloud string
 	// Configuration has the endpoints of the cloud.
@@ -65,7 +67,7 @@ func Read(from Sources) (Environment, error) {
 	}
 	out := Environment{
 		SubscriptionID: get("AZURE_SUBSCRIPTION_ID", "ARM_SUBSCRIPTION_ID"), TenantID: get("AZURE_TENANT_ID", "ARM_TENANT_ID"),
-		Location: get("LOCATION"), ResourceGroup: get("ARM_RESOURCE_GROUP"),
+		Location: get("LOCATION"), ResourceGroup: get("ARM_RESOURCE_GROUP"), SystemNamespace: get("SYSTEM_NAMESPACE"),
 	}
 	var errs []error
 	if out.SubscriptionID == "" {

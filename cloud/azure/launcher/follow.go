@@ -65,7 +65,9 @@ func (l *Launcher) follow(ctx context.Context, claim *v1.NodeClaim, launch *inst
 	l.awaitLaunched(ctx, claim.Name)
 	gone := client.IgnoreNotFound(l.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}))
 	if gone == nil {
-		l.Disrupted(claim.Labels[v1.NodePoolLabelKey], created.CapacityType)
+		counted := claim.DeepCopy() // from before the NodeClaim controller wrote the labels of the instance
+		counted.Labels[v1.CapacityTypeLabelKey] = created.CapacityType
+		l.Disrupted(counted)
 	}
 	return errors.Join(err, gone)
 }

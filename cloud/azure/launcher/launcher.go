@@ -60,8 +60,8 @@ type Options struct {
 	Metrics *telemetry.Metrics
 	// Publish publishes events.
 	Publish func(...observe.Event)
-	// Disrupted counts NodeClaims that end because their launch failed later, by pool and capacity type.
-	Disrupted func(pool, capacityType string)
+	// Disrupted counts a NodeClaim that ends because its launch failed later.
+	Disrupted func(*v1.NodeClaim)
 	// Random returns a number in [0, n).
 	Random func(n int) int
 }

@@ -21,8 +21,15 @@ const (
 
 // Cloud is the provider with its registration for Karpenter.
 func (p *Provider) Cloud() cloud.Cloud {
+	out := Describe()
+	out.Provider, out.UseCorrection = p, p.Launcher.UseCorrection
+	return out
+}
+
+// Describe is the cloud without a provider: its name, kinds, labels and repair policies.
+func Describe() cloud.Cloud {
 	return cloud.Cloud{
-		Name: Name, Provider: p, Labels: label.Rules(), RepairPolicies: repairPolicies(), UseCorrection: p.Launcher.UseCorrection,
+		Name: Name, Labels: label.Rules(), RepairPolicies: repairPolicies(),
 		NodeClasses: []cloud.NodeClass{{
 			GVK: v1beta1.SchemeGroupVersion.WithKind("AKSNodeClass"), New: func() cloud.NodeClassObject { return &v1beta1.AKSNodeClass{} },
 		}},

@@ -19,21 +19,11 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/azure/azuretest"
-	"github.com/karpenter-anew/karpenter/cloud/azure/catalog"
-	"github.com/karpenter-anew/karpenter/cloud/azure/customdata"
 	"github.com/karpenter-anew/karpenter/cloud/azure/environment"
-	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
-	"github.com/karpenter-anew/karpenter/cloud/azure/instancetype"
-	"github.com/karpenter-anew/karpenter/cloud/azure/inventory"
-	"github.com/karpenter-anew/karpenter/cloud/azure/launcher"
-	"github.com/karpenter-anew/karpenter/cloud/azure/network"
 	"github.com/karpenter-anew/karpenter/cloud/azure/provider"
-	"github.com/karpenter-anew/karpenter/cloud/azure/quota"
-	"github.com/karpenter-anew/karpenter/cloud/azure/request"
 	"github.com/karpenter-anew/karpenter/cloud/azure/session"
 	"github.com/karpenter-anew/karpenter/cloud/azure/settings"
 	"github.com/karpenter-anew/karpenter/cloud/azure/telemetry"
-	"github.com/karpenter-anew/karpenter/cloud/azure/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
@@ -56,7 +46,7 @@ type world struct {
 
 	mu        sync.Mutex
 	events    []observe.Event
-	disrupted int
+	disrupted []string // pools and capacity types
 }
 
 func newWorld(t *testing.T) *world {
@@ -75,60 +65,45 @@ func (w *world) start() {
 	t := w.t
 	t.Helper()
 	connection := azuretest.Connect(t, w.account)
-	azure, err := session.New(connection.Credential, session.Options{
-		Environment: environment.Environment{
-			SubscriptionID: azuretest.Subscription, Location: location, Cloud: environment.PublicCloud, Configuration: azuretest.Cloud(connection.URL),
+	at := environment.Environment{
+		SubscriptionID: azuretest.Subscription, TenantID: azuretest.Tenant, Location: location, Cloud: environment.PublicCloud, Configuration: azuretest.Cloud(connection.URL),
+	}
+	set := &settings.Settings{
+		KubeletBootstrapToken: "abcdef.0123456789abcdef", LinuxAdminUsername: "azureuser", SSHPublicKey: "ssh-rsa K", NetworkPlugin: "azure", NetworkPluginMode: "overlay",
+		NetworkDataplane: "cilium", VNETGUID: "guid", VNETSubnetID: azuretest.SubnetID(), KubeletIdentityClientID: "identity",
+		NodeResourceGroup: azuretest.NodeResourceGroup, ProvisionMode: settings.ModeScriptless,
+	}
+	azure, err := session.New(connection.Credential, session.Options{Environment: at, Settings: set, Transport: connection.HTTPClient, Clock: w.clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := provider.Assemble(t.Context(), provider.AssemblyOptions{
+		Session: azure, Environment: at, Settings: set, ClusterName: "cluster", ClusterEndpoint: "https://cluster:443", VMMemoryOverheadPercent: 0.075,
+		Client: w.client, Clock: w.clock, Metrics: telemetry.NewMetrics(w.metrics), Random: func(int) int { return 0 },
+		Publish: func(events ...observe.Event) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.events = append(w.events, events...)
 		},
-		Settings: &settings.Settings{}, Transport: connection.HTTPClient, Clock: w.clock,
+		Disrupted: func(claim *v1.NodeClaim) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.disrupted = append(w.disrupted, claim.Labels[v1.NodePoolLabelKey]+" "+claim.Labels[v1.CapacityTypeLabelKey])
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	publish := func(events ...observe.Event) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.events = append(w.events, events...)
-	}
-	cat := catalog.New(catalog.Options{
-		Settings:  instancetype.Settings{Location: location, NodeResourceGroup: azuretest.NodeResourceGroup, VMMemoryOverheadPercent: 0.075},
-		Network:   instancetype.Network{Plugin: instancetype.PluginAzure, Mode: instancetype.ModeOverlay},
-		Inventory: inventory.New(location, azure.SKUs, nil), UnavailableOfferings: unavailableofferings.New(w.clock), Quota: quota.New(w.clock),
-		Client: w.client, Clock: w.clock, Publish: func(e observe.Event) { publish(e) },
-	})
-	if err := cat.Inventory.RefreshSKUs(t.Context()); err != nil {
+	built.Cluster.CABundle, built.Cluster.DNSServiceIP = "Y2E=", "10.0.0.10"
+	w.provider = built.Provider
+	if err := w.provider.Catalog.Inventory.RefreshSKUs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.provider = w.assemble(azure, cat, publish)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = w.provider.Launcher.Background.Start(ctx) }()
 	w.end = sync.OnceFunc(func() { cancel(); <-done })
 	t.Cleanup(w.end)
-}
-
-// assemble makes a provider, as the controller does.
-func (w *world) assemble(azure *session.Session, cat *catalog.Catalog, publish func(...observe.Event)) *provider.Provider {
-	instances := instance.NewClient(instance.Options{
-		VirtualMachines: azure.VirtualMachines, Extensions: azure.Extensions, NetworkInterfaces: azure.Interfaces, Graph: azure.ResourceGraph,
-		Cluster: "cluster", Subscription: azuretest.Subscription, ResourceGroup: azuretest.NodeResourceGroup, Clock: w.clock,
-	})
-	groups := network.NewSecurityGroups(azure.SecurityGroups, azuretest.NodeResourceGroup, w.clock)
-	pools := network.NewBackendPools(azure.LoadBalancers, azuretest.NodeResourceGroup, w.clock)
-	l := launcher.New(launcher.Options{
-		Catalog: cat, Instances: instances, Pools: pools, Client: w.client, Clock: w.clock, Cloud: environment.PublicCloud,
-		Metrics: telemetry.NewMetrics(w.metrics), Publish: publish, Random: func(int) int { return 0 },
-		Disrupted: func(string, string) { w.mu.Lock(); defer w.mu.Unlock(); w.disrupted++ },
-		Requests: &request.VMs{
-			Cluster: customdata.Cluster{
-				TenantID: azuretest.Tenant, SubscriptionID: azuretest.Subscription, NodeResourceGroup: azuretest.NodeResourceGroup, Location: location,
-				Environment: environment.PublicCloud, Endpoint: "https://cluster:443", CABundle: "Y2E=", BootstrapToken: "abcdef.0123456789abcdef",
-				KubeletIdentityClientID: "identity", AdminUser: "azureuser", DNSServiceIP: "10.0.0.10", Network: cat.Network, Dataplane: customdata.DataplaneCilium, VNetGUID: "guid",
-			},
-			Name: "cluster", Groups: groups, Starter: request.Scriptless{}, AdminUser: "azureuser", SSHKey: "ssh-rsa K",
-			Attachments: &network.Attachments{NodeResourceGroup: azuretest.NodeResourceGroup, SubnetID: azuretest.SubnetID(), BackendPools: pools, SecurityGroups: groups},
-		},
-	})
-	return provider.New(provider.Options{Catalog: cat, Launcher: l, Instances: instances, Client: w.client, KubeletIdentity: "identity", Publish: publish})
 }
 
 // addClass adds a class that is ready, and a pool.

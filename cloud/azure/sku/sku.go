@@ -15,7 +15,6 @@ import (
 
 	"github.com/karpenter-anew/karpenter/cloud/azure/gpu"
 	"github.com/karpenter-anew/karpenter/cloud/azure/size"
-	"github.com/karpenter-anew/karpenter/cloud/azure/zone"
 )
 
 // Report is what Azure reports about a SKU.
@@ -251,14 +250,13 @@ func (r Report) zones(location string) []Zone {
 	slices.SortFunc(numbers, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	out := make([]Zone, 0, len(numbers))
 	for _, number := range numbers {
-		name, err := zone.Label(plain(location), []string{number})
-		if err != nil {
-			continue // only for several zones
-		}
-		out = append(out, Zone{Name: name, UltraSSD: withUltraSSD[number]})
+		out = append(out, Zone{Name: ZoneName(plain(location), number), UltraSSD: withUltraSSD[number]})
 	}
 	return out
 }
+
+// ZoneName returns the value of topology.kubernetes.io/zone for a zone of a location, given its number.
+func ZoneName(location, number string) string { return strings.ToLower(location) + "-" + number }
 
 func (x Restriction) covers(location string) bool {
 	return slices.ContainsFunc(x.Locations, func(name string) bool { return sameLocation(name, location) })

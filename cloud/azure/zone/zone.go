@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/karpenter-anew/karpenter/api/azure/label"
+	"github.com/karpenter-anew/karpenter/cloud/azure/sku"
 )
 
 // Label returns the value of the label for zones that Azure reports, given the location. More than one zone is an error.
@@ -19,7 +20,7 @@ func Label(location string, zones []string) (string, error) {
 	case 0:
 		return label.ZoneRegional, nil
 	case 1:
-		return strings.ToLower(location) + "-" + zones[0], nil
+		return sku.ZoneName(location, zones[0]), nil
 	default:
 		return "", fmt.Errorf("labeling the zones %q of location %q: want at most one", zones, location)
 	}
