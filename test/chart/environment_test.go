@@ -16,6 +16,11 @@ import (
 
 // readVariables are the environment variables that the binary reads.
 func readVariables() []string {
+	return variablesOf(reflect.TypeFor[options.Options](), reflect.TypeFor[settings.Settings]())
+}
+
+// variablesOf are the environment variables that are fields of these types.
+func variablesOf(types ...reflect.Type) []string {
 	var out []string
 	var collect func(reflect.Type)
 	collect = func(of reflect.Type) {
@@ -27,8 +32,9 @@ func readVariables() []string {
 			}
 		}
 	}
-	collect(reflect.TypeFor[options.Options]())
-	collect(reflect.TypeFor[settings.Settings]())
+	for _, t := range types {
+		collect(t)
+	}
 	return out
 }
 

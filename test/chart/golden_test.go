@@ -9,6 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
+	azurecrds "github.com/karpenter-anew/karpenter/api/azure/crds"
 	"github.com/karpenter-anew/karpenter/api/crds"
 	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 )
@@ -20,6 +21,7 @@ func TestRenderedManifests(t *testing.T) {
 	everything := release{chart: controller, name: "other", namespace: "infra", files: []string{"testdata/every-value.yaml"}}
 	for name, r := range map[string]release{
 		"aws.golden":         named("settings.clusterName=one"),
+		"azure.golden":       onAKS(),
 		"kwok.golden":        named("settings.cloudProvider=kwok"),
 		"every-value.golden": everything,
 	} {
@@ -31,7 +33,7 @@ func TestRenderedManifests(t *testing.T) {
 func TestRenderedObjectsAreOfTheAPI(t *testing.T) {
 	everything := release{chart: controller, name: "other", namespace: "infra", files: []string{"testdata/every-value.yaml"}}
 	for name, r := range map[string]release{
-		"aws": named("settings.clusterName=one"), "kwok": named("settings.cloudProvider=kwok"), "everything": everything,
+		"aws": named("settings.clusterName=one"), "azure": onAKS(), "kwok": named("settings.cloudProvider=kwok"), "everything": everything,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := len(r.objects(t)); got < 11 {
@@ -70,7 +72,7 @@ func TestLint(t *testing.T) {
 }
 
 func TestDefinitionsAreTheGeneratedOnes(t *testing.T) {
-	for cloud, load := range map[string]func() ([]*apiextensionsv1.CustomResourceDefinition, error){"aws": awscrds.Definitions, "kwok": kwokcrds.Definitions} {
+	for cloud, load := range map[string]func() ([]*apiextensionsv1.CustomResourceDefinition, error){"aws": awscrds.Definitions, "azure": azurecrds.Definitions, "kwok": kwokcrds.Definitions} {
 		want, err := load()
 		if err != nil {
 			t.Fatal(err)

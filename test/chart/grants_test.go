@@ -115,8 +115,8 @@ func TestExplanationsAreOfGrants(t *testing.T) {
 // TestOnlySimulatedNodesAreRebootedByTheirStatus checks the permission with which the simulated cloud gives Nodes another boot ID.
 func TestOnlySimulatedNodesAreRebootedByTheirStatus(t *testing.T) {
 	t.Attr("covers", "N404")
-	for provider, want := range map[string]bool{"aws": false, "kwok": true} {
-		all := grants(named("settings.clusterName=one", "settings.cloudProvider="+provider).objects(t))
+	for provider, want := range map[string]bool{"aws": false, "azure": false, "kwok": true} {
+		all := grants(onAKS("settings.cloudProvider=" + provider).objects(t))
 		got := slices.ContainsFunc(all, func(g grant) bool { return g.covers(call{verb: "patch", resource: "nodes/status"}) })
 		if got != want {
 			t.Errorf("%s: patching nodes/status is granted: %v", provider, got)
@@ -127,9 +127,9 @@ func TestOnlySimulatedNodesAreRebootedByTheirStatus(t *testing.T) {
 // TestPodsArePatchedOnlyForTheirDeletionCosts checks the permission that the feature gate needs.
 func TestPodsArePatchedOnlyForTheirDeletionCosts(t *testing.T) {
 	t.Attr("covers", "N402")
-	for _, provider := range []string{"aws", "kwok"} {
+	for _, provider := range []string{"aws", "azure", "kwok"} {
 		for gate, want := range map[string]bool{"false": false, "true": true} {
-			all := grants(named("settings.clusterName=one", "settings.cloudProvider="+provider, "settings.featureGates.podDeletionCostManagement="+gate).objects(t))
+			all := grants(onAKS("settings.cloudProvider="+provider, "settings.featureGates.podDeletionCostManagement="+gate).objects(t))
 			got := slices.ContainsFunc(all, func(g grant) bool { return g.covers(call{verb: "patch", resource: "pods"}) })
 			if got != want {
 				t.Errorf("%s, PodDeletionCostManagement %s: patching pods is granted: %v", provider, gate, got)
@@ -142,9 +142,9 @@ func TestPodsArePatchedOnlyForTheirDeletionCosts(t *testing.T) {
 // autoscalers, and buffers of Deployments.
 func TestOptionalFeaturesMayReadWhatTheyNeed(t *testing.T) {
 	t.Attr("covers", "N398 N400 N403 N460")
-	for _, provider := range []string{"aws", "kwok"} {
+	for _, provider := range []string{"aws", "azure", "kwok"} {
 		for gate, watched := range map[string]bool{"false": false, "true": true} {
-			all := grants(named("settings.clusterName=one", "settings.cloudProvider="+provider, "settings.featureGates.capacityBuffer="+gate).objects(t))
+			all := grants(onAKS("settings.cloudProvider="+provider, "settings.featureGates.capacityBuffer="+gate).objects(t))
 			for c, want := range map[call]bool{
 				{verb: "list", resource: "services"}: true, {verb: "watch", resource: "services"}: true,
 				{verb: "list", group: "scheduling.k8s.io", resource: "podgroups"}: true, {verb: "watch", group: "scheduling.k8s.io", resource: "podgroups"}: true,
@@ -162,8 +162,8 @@ func TestOptionalFeaturesMayReadWhatTheyNeed(t *testing.T) {
 // TestAdministratorsOfANamespaceLaunchNothing checks what role aggregation grants: no status, which belongs to the controller, and no
 // writes of what launches nodes beyond the quota of a namespace.
 func TestAdministratorsOfANamespaceLaunchNothing(t *testing.T) {
-	for _, provider := range []string{"aws", "kwok"} {
-		r := named("settings.clusterName=one", "settings.cloudProvider="+provider)
+	for _, provider := range []string{"aws", "azure", "kwok"} {
+		r := onAKS("settings.cloudProvider=" + provider)
 		read := map[string]bool{}
 		for _, o := range r.objects(t) {
 			role, ok := o.(*rbacv1.ClusterRole)

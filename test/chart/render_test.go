@@ -51,6 +51,39 @@ func named(set ...string) release {
 
 // text renders the templates of objects; keys are the names of their files without the folder.
 func (r release) text() (map[string]string, error) {
+	files, err := r.rendered()
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for name, text := range files {
+		if strings.TrimSpace(text) != "" && !strings.HasSuffix(name, ".tpl") && filepath.Base(name) != notesFile {
+			out[filepath.Base(name)] = text
+		}
+	}
+	return out, nil
+}
+
+// notes is what Helm prints after the installation.
+func (r release) notes(t *testing.T) string {
+	t.Helper()
+	files, err := r.rendered()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		if filepath.Base(name) == notesFile {
+			return text
+		}
+	}
+	t.Fatalf("%s has no notes", r.chart)
+	return ""
+}
+
+const notesFile = "NOTES.txt"
+
+// rendered renders all templates; keys are the names of their files.
+func (r release) rendered() (map[string]string, error) {
 	chart, err := loader.Load(r.chart)
 	if err != nil {
 		return nil, err
@@ -66,17 +99,7 @@ func (r release) text() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := engine.Render(chart, all)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]string{}
-	for name, text := range files {
-		if strings.TrimSpace(text) != "" && !strings.HasSuffix(name, ".tpl") && filepath.Base(name) != "NOTES.txt" {
-			out[filepath.Base(name)] = text
-		}
-	}
-	return out, nil
+	return engine.Render(chart, all)
 }
 
 // manifest renders everything into one text, in the order of file names.

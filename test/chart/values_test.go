@@ -69,7 +69,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 		{"settings.featureGates.nodeRepair=on", []string{"/settings/featureGates/nodeRepair", "true, false"}},
 		{"settings.preferencePolicy=ignore", []string{"/settings/preferencePolicy", "'Respect', 'Economical', 'Ignore'"}},
 		{"settings.minValuesPolicy=x", []string{"/settings/minValuesPolicy", "'Strict', 'BestEffort'"}},
-		{"settings.cloudProvider=gcp", []string{"/settings/cloudProvider", "'aws', 'kwok'"}},
+		{"settings.cloudProvider=gcp", []string{"/settings/cloudProvider", "'aws', 'azure', 'kwok'"}},
 		{"settings.batchMaxDuration=10", []string{"/settings/batchMaxDuration", "string"}},
 		{"settings.batchIdleDuration=1x", []string{"/settings/batchIdleDuration", "1x"}},
 		{"settings.batchMaxDuration=0s", []string{"/settings/batchMaxDuration", "a duration above 0s"}},

@@ -4,7 +4,7 @@
 // Conventions that make pages testable:
 //
 //   - A fenced block "yaml" whose documents have apiVersion and kind contains objects. Karpenter objects are validated with the CRDs of
-//     AWS, or of kwok if the block refers to kwok node classes. Kubernetes objects are decoded strictly.
+//     AWS, or of kwok or Azure if the block refers to their node classes. Kubernetes objects are decoded strictly.
 //   - A fenced block "yaml KIND" contains a part of the spec of that kind. The test merges it into a minimal object.
 //   - Links without a scheme are files, with the heading after "#". File names in the text start with a folder of the repository.
 //   - Code spans are names and must exist in the code: a metric if it starts like one, an environment variable if it is upper case with an

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
+	azurecrds "github.com/karpenter-anew/karpenter/api/azure/crds"
 	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/test/crdtest"
 )
@@ -64,13 +66,15 @@ func TestKubectlCommandsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	simulated, err := kwokcrds.Definitions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, crd := range simulated {
-		if crd.Spec.Group == "karpenter.kwok.sh" {
-			definitions = append(definitions, crd)
+	for _, read := range []func() ([]*apiextensionsv1.CustomResourceDefinition, error){azurecrds.Definitions, kwokcrds.Definitions} {
+		others, err := read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, crd := range others {
+			if crd.Spec.Group == "karpenter.azure.com" || crd.Spec.Group == "karpenter.kwok.sh" {
+				definitions = append(definitions, crd)
+			}
 		}
 	}
 	config := crdtest.Server(t, definitions)
@@ -131,7 +135,8 @@ func writeKubeconfig(t *testing.T, config *rest.Config) string {
 func reset(t *testing.T, c client.Client) {
 	t.Helper()
 	for _, kind := range []struct{ version, kind string }{
-		{"karpenter.sh/v1", "NodePool"}, {"karpenter.sh/v1", "NodeClaim"}, {"karpenter.k8s.aws/v1", "EC2NodeClass"}, {"karpenter.kwok.sh/v1alpha1", "KWOKNodeClass"},
+		{"karpenter.sh/v1", "NodePool"}, {"karpenter.sh/v1", "NodeClaim"}, {"karpenter.k8s.aws/v1", "EC2NodeClass"},
+		{"karpenter.azure.com/v1beta1", "AKSNodeClass"}, {"karpenter.kwok.sh/v1alpha1", "KWOKNodeClass"},
 	} {
 		all := &unstructured.Unstructured{}
 		all.SetAPIVersion(kind.version)

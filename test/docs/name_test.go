@@ -12,6 +12,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
+	azurecrds "github.com/karpenter-anew/karpenter/api/azure/crds"
 	"github.com/karpenter-anew/karpenter/api/crds"
 	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 )
@@ -60,7 +61,7 @@ func TestVariablesExist(t *testing.T) {
 
 // TestLabelsExist checks what has a domain of ours: labels, annotations, taints, finalizers and resources.
 func TestLabelsExist(t *testing.T) {
-	label := regexp.MustCompile(`\b[a-z0-9.-]*karpenter\.(?:sh|k8s\.aws|kwok\.sh)/([a-z0-9-]+)`)
+	label := regexp.MustCompile(`\b[a-z0-9.-]*karpenter\.(?:sh|k8s\.aws|azure\.com|kwok\.sh)/([a-z0-9-]+)`)
 	for _, p := range pages(t) {
 		for _, match := range label.FindAllStringSubmatch(p.text, -1) {
 			// The domain may be a separate constant.
@@ -114,7 +115,7 @@ func fields(t *testing.T) map[string]bool {
 		out["spec."+path] = true
 	}
 	out["status.declaredFeatures"] = true
-	for _, read := range []func() ([]*apiextensionsv1.CustomResourceDefinition, error){awscrds.Definitions, kwokcrds.Definitions, crds.Legacy} {
+	for _, read := range []func() ([]*apiextensionsv1.CustomResourceDefinition, error){awscrds.Definitions, azurecrds.Definitions, kwokcrds.Definitions, crds.Legacy} {
 		all, err := read()
 		if err != nil {
 			t.Fatal(err)

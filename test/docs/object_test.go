@@ -14,6 +14,8 @@ import (
 
 	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	azurecrds "github.com/karpenter-anew/karpenter/api/azure/crds"
+	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
 	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 )
@@ -29,7 +31,7 @@ func newPlace(read func() ([]*apiextensionsv1.CustomResourceDefinition, error)) 
 	if err != nil {
 		panic(err)
 	}
-	judge, err := manifest.NewReader(all, awsv1.AddToScheme)
+	judge, err := manifest.NewReader(all, awsv1.AddToScheme, v1beta1.AddToScheme)
 	if err != nil {
 		panic(err)
 	}
@@ -38,16 +40,20 @@ func newPlace(read func() ([]*apiextensionsv1.CustomResourceDefinition, error)) 
 
 // The clusters. Rules are compiled once.
 var (
-	onAWS  = sync.OnceValue(func() place { return newPlace(awscrds.Definitions) })
-	onKwok = sync.OnceValue(func() place { return newPlace(kwokcrds.Definitions) })
+	onAWS   = sync.OnceValue(func() place { return newPlace(awscrds.Definitions) })
+	onAzure = sync.OnceValue(func() place { return newPlace(azurecrds.Definitions) })
+	onKwok  = sync.OnceValue(func() place { return newPlace(kwokcrds.Definitions) })
 )
 
 // checkObjects validates documents with the API server of a cluster of one cloud.
 func checkObjects(t *testing.T, name, text string) {
 	t.Helper()
 	where := onAWS()
-	if strings.Contains(text, "karpenter.kwok.sh") {
+	switch {
+	case strings.Contains(text, "karpenter.kwok.sh"):
 		where = onKwok()
+	case strings.Contains(text, "karpenter.azure.com"):
+		where = onAzure()
 	}
 	all, reader := where.definitions, where.judge
 	if _, err := reader.Read(name, strings.NewReader(text)); err != nil {
@@ -61,7 +67,8 @@ func checkObjects(t *testing.T, name, text string) {
 		}
 		group, version, _ := strings.Cut(content["apiVersion"].(string), "/")
 		defined := func(crd *apiextensionsv1.CustomResourceDefinition) bool {
-			return crd.Spec.Group == group && crd.Spec.Names.Kind == content["kind"] && crd.Spec.Versions[0].Name == version
+			current := func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version && !v.Deprecated }
+			return crd.Spec.Group == group && crd.Spec.Names.Kind == content["kind"] && slices.ContainsFunc(crd.Spec.Versions, current)
 		}
 		if strings.Contains(group, "karpenter") && !slices.ContainsFunc(all, defined) {
 			t.Errorf("%s: there is no %v %v", name, content["apiVersion"], content["kind"])

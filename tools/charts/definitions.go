@@ -13,12 +13,9 @@ type folder struct {
 	to   string
 }
 
-// unshipped is the cloud provider whose definitions no chart has. Its node classes would be accepted and then never become ready, because
-// there is no controller for them. Remove it once cmd/karpenter has the provider.
-const unshipped = "azure"
-
 // copies lists the folders. What Helm installs by itself cannot depend on values, so that folder has the node classes of every
-// cloud provider that is shipped, and the core kinds as AWS has them: only the label domain of EC2 is restricted there.
+// cloud provider, and the core kinds as AWS has them: only the label domain of EC2 is restricted there. Those of Azure also reject labels
+// that mean something else elsewhere, such as accelerator.
 func copies(api string) ([]folder, error) {
 	sets, err := filepath.Glob(filepath.Join(api, "*", "crds"))
 	if err != nil {
@@ -28,9 +25,6 @@ func copies(api string) ([]folder, error) {
 	out := []folder{{[]string{"crds/legacy/*.yaml"}, "karpenter-crd/definitions/legacy"}}
 	for _, set := range sets {
 		provider := filepath.Base(filepath.Dir(set))
-		if provider == unshipped {
-			continue
-		}
 		out = append(out, folder{[]string{provider + "/crds/*.yaml"}, "karpenter-crd/definitions/" + provider})
 		names, err := filepath.Glob(filepath.Join(set, "*.yaml"))
 		if err != nil {

@@ -19,12 +19,16 @@
 {{- $problems = append $problems "settings.legacyNodeRepair can't be combined with settings.featureGates.terminateFirstRepair: legacy node repair launches no replacements. Set one of them to false" }}
 {{- end }}
 {{- with include "karpenter.unknownAlerts" . }}{{ $problems = append $problems . }}{{ end }}
+{{- if and (gt (int .Values.replicas) 1) (eq (include "karpenter.variableOfUser" (list . "DISABLE_LEADER_ELECTION") | lower) "true") }}
+{{- $problems = append $problems (printf "replicas is %v and controller.env sets DISABLE_LEADER_ELECTION=true: each replica would launch nodes for the same pods. Set replicas to 1, or remove DISABLE_LEADER_ELECTION" .Values.replicas) }}
+{{- end }}
+{{- $problems = concat $problems (include "karpenter.azureProblems" . | fromJsonArray) }}
 {{- if $problems }}{{ fail (join "\n" $problems) }}{{ end }}
 {{- end }}
 
 {{- /*
-What is wrong with controller.image; empty if nothing is. Values of upstream's chart name an image of upstream by tag and digest. A
-digest determines the image, whatever the tag. The public repository and its mirrors are recognized by their path. An image of this project may be kept in a repository
+What is wrong with controller.image; empty if nothing is. Values of upstream's charts name an image of upstream by tag and digest. A
+digest determines the image, whatever the tag. The public repositories and their mirrors are recognized by their path. An image of this project may be kept in a repository
 with the path of a mirror, as long as neither tag nor digest can be one of upstream's.
 */}}
 {{- define "karpenter.imageProblem" -}}
@@ -33,7 +37,7 @@ with the path of a mirror, as long as neither tag nor digest can be one of upstr
 {{- $tag := toString (default "" $image.tag) }}
 {{- $digest := toString (default "" $image.digest) }}
 {{- $ownTag := or (eq $tag "") (eq $tag (toString .Chart.AppVersion)) }}
-{{- $public := regexMatch "(^|/)public\\.ecr\\.aws/karpenter[^/]*/" $repository }}
+{{- $public := regexMatch "(^|/)(public\\.ecr\\.aws/karpenter[^/]*|mcr\\.microsoft\\.com/aks/karpenter)/" $repository }}
 {{- $mirrored := and (regexMatch "/karpenter/controller$" $repository) (or $digest (and (not $ownTag) (regexMatch "^v?[0-9]+\\.[0-9]+" $tag))) }}
 {{- if or $public $mirrored -}}
 controller.image is {{ $repository }}{{ with $tag }}:{{ . }}{{ end }}{{ with $digest }}@{{ . }}{{ end }}, an image of upstream Karpenter, and this chart does not run upstream's controller. Remove controller.image.repository, tag and digest from your values, or set an image of this project: --set controller.image.repository=YOUR/REPOSITORY --set controller.image.tag={{ .Chart.AppVersion }} --set controller.image.digest=

@@ -42,6 +42,8 @@
   value: {{ $s.cloudProvider }}
 {{- if eq $s.cloudProvider "aws" }}
 {{ include "karpenter.environment.aws" . }}
+{{- else if eq $s.cloudProvider "azure" }}
+{{- include "karpenter.environment.azure" . }}
 {{- else if eq $s.cloudProvider "kwok" }}
 {{- include "karpenter.text" (list "CATALOG" $s.kwok.catalog) }}
 {{- end }}
@@ -51,7 +53,7 @@
 {{- $s := .Values.settings -}}
 - name: CLUSTER_NAME
   value: {{ required "Chart cannot be installed without a valid settings.clusterName!" (default .Values.controller.clusterName $s.clusterName) | quote }}
-{{- include "karpenter.text" (list "CLUSTER_ENDPOINT" (tpl (default "" (default .Values.controller.clusterEndpoint $s.clusterEndpoint)) . | trimAll "\"")) }}
+{{- include "karpenter.text" (list "CLUSTER_ENDPOINT" (include "karpenter.clusterEndpoint" .)) }}
 {{- include "karpenter.text" (list "CLUSTER_CA_BUNDLE" (tpl (default "" $s.clusterCABundle) .)) }}
 {{- include "karpenter.text" (list "INTERRUPTION_QUEUE" (tpl (default "" $s.interruptionQueue) .)) }}
 {{- include "karpenter.variable" (list "ISOLATED_VPC" $s.isolatedVPC) }}
@@ -65,4 +67,8 @@
 {{- include "karpenter.text" (list "SECURITY_GROUP_REFRESH_INTERVAL" $s.securityGroupRefreshInterval) }}
 - name: AWS_FEATURE_GATES
   value: {{ include "karpenter.awsFeatureGates" . | quote }}
+{{- end }}
+
+{{- define "karpenter.clusterEndpoint" -}}
+{{- tpl (default "" (default .Values.controller.clusterEndpoint .Values.settings.clusterEndpoint)) . | trimAll "\"" -}}
 {{- end }}

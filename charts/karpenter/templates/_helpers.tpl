@@ -192,6 +192,8 @@ true
   resources: [awsnodetemplates/finalizers] # owner references of managed objects
   verbs: [update]
 {{- end }}
+{{- else if eq .Values.settings.cloudProvider "azure" -}}
+{{ include "karpenter.cloudRules.azure" . }}
 {{- else if eq .Values.settings.cloudProvider "kwok" -}}
 - apiGroups: [karpenter.kwok.sh]
   resources: [kwoknodeclasses]
