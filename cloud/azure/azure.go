@@ -84,6 +84,7 @@ func (unopened) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftReason, er
 // New opens the cloud. It finds a credential, makes sure that it gets a token, and lists the SKUs of the location; whatever of this fails
 // ends the start. The client reads from a cache that does not run yet.
 func New(c client.Client, s Settings) (cloud.Cloud, error) {
+	s.Session.Clock = s.Clock
 	credential, err := session.NewCredential(&s.Session)
 	if err != nil {
 		return cloud.Cloud{}, err

@@ -86,7 +86,11 @@ func run(args []string, env options.LookupEnv, std streams) int {
 		return exitOK
 	}
 	if err != nil {
-		complain(std.err, args[0], options.Explain(err))
+		err = options.Explain(err)
+		if args[0] == controllerName {
+			err = errors.Join(err, line.Controller.check()) // all mistakes at once; the rest is found at the start otherwise
+		}
+		complain(std.err, args[0], err)
 		if args[0] == explainName {
 			return exitUsage
 		}

@@ -13,6 +13,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
+// controllerName is what controllerCommand is called on the command line.
+const controllerName = "controller"
+
 // controllerCommand runs the controllers until it receives a signal.
 type controllerCommand struct {
 	options.Options `embed:""`
@@ -22,6 +25,15 @@ type controllerCommand struct {
 func (*controllerCommand) Help() string {
 	return "Every flag can also be set by the environment variable in brackets; the flag takes precedence. " +
 		"SIGTERM and SIGINT stop it in order: no new work, up to 30 s for work in hand, then the lease is released. A second signal ends it at once."
+}
+
+// check reports the mistakes in the environment of the cloud provider.
+func (c *controllerCommand) check() error {
+	provider, err := providerNamed(c.CloudProvider)
+	if err != nil || provider.Check == nil {
+		return nil // a provider that is not known is reported elsewhere
+	}
+	return provider.Check(c.Options)
 }
 
 // Run implements the subcommand.
