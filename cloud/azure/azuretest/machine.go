@@ -14,12 +14,14 @@ import (
 const (
 	kindPool       = "Microsoft.ContainerService/managedClusters/test/agentPools"
 	versionMachine = "2026-04-02-preview"
+	// versionLater is a second version of the same API: clients choose one by an option.
+	versionLater = "2026-06-02-preview"
 )
 
 // machineRoutes are those of AKS: agent pools, their AKSMachines, and versions of node images.
 func machineRoutes() []route {
 	pool := inGroup("Microsoft.ContainerService/managedClusters/{}/agentPools") + "/{}"
-	versions := []string{versionMachine}
+	versions := []string{versionMachine, versionLater}
 	return []route{
 		{method: http.MethodGet, pattern: pool, operation: "agentPools", versions: versions, serve: getResource},
 		{method: http.MethodPost, pattern: pool + "/deleteMachines", operation: "deleteMachines", versions: versions, serve: deleteMachines},
