@@ -139,6 +139,7 @@ cloud/azure/virtualmachine < API, cloud/azure/zone
 cloud/azure/nodeprofile < API
 cloud/azure/bootstrapping < API, cloud/azure/family, cloud/azure/gpu, cloud/azure/nodeprofile, cloud/azure/session, cloud/azure/sku
 cloud/azure/aksmachine < API, cloud/azure/family, cloud/azure/nodeprofile, cloud/azure/zone
+cloud/azure/machinebatch < cloud/azure/aksmachine, cloud/azure/machineapi
 cloud/azure/machineapi <
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
 cloud/azure/telemetry < API, internal/observe
