@@ -29,8 +29,8 @@ func TestNames(t *testing.T) {
 			nodenetwork-vnetguid os-sku-effective os-sku-requested podnetwork-type role`)},
 		{"labels without a domain", label.LegacyLabels(), []string{"agentpool", "storageprofile", "storagetier", "accelerator"}},
 		{"annotations and the finalizer", within(label.Domain, []string{
-			label.AnnotationHash, label.AnnotationHashVersion, label.AnnotationInPlaceUpdateHash, label.TerminationFinalizer,
-		}), []string{"aksnodeclass-hash", "aksnodeclass-hash-version", "in-place-update-hash", "termination"}},
+			label.AnnotationHash, label.AnnotationHashVersion, label.AnnotationInPlaceUpdateHash, label.AnnotationAKSMachineResourceID, label.TerminationFinalizer,
+		}), []string{"aks-machine-resource-id", "aksnodeclass-hash", "aksnodeclass-hash-version", "in-place-update-hash", "termination"}},
 		{"tags", []string{label.TagCluster, label.TagNodePool, label.TagBilling, label.BillingLinux, label.TagAKSMachineNodeClaim}, []string{
 			"karpenter.azure.com_cluster", "karpenter.sh_nodepool", "compute.aks.billing", "linux", "karpenter.azure.com_aksmachine_nodeclaim",
 		}},

@@ -12,6 +12,8 @@ const (
 	AnnotationHashVersion = Domain + "/aksnodeclass-hash-version"
 	// AnnotationInPlaceUpdateHash holds, on NodeClaims, the hash of what is updated without replacing the node.
 	AnnotationInPlaceUpdateHash = Domain + "/in-place-update-hash"
+	// AnnotationAKSMachineResourceID holds, on NodeClaims, the ARM id of the AKSMachine; NodeClaims without one have none.
+	AnnotationAKSMachineResourceID = Domain + "/aks-machine-resource-id"
 )
 
 // TerminationFinalizer is on classes while NodeClaims refer to them.

@@ -94,6 +94,9 @@ type Instance struct {
 	Created time.Time
 	// Deleting says that Azure is deleting it.
 	Deleting bool
+	// AKSMachineID is the ARM id of the AKSMachine for which AKS created the virtual machine; empty for the others. DriftAction is what AKS
+	// would do about that AKSMachine because of drift.
+	AKSMachineID, DriftAction string
 }
 
 // ProviderID returns the provider ID of the node. It fails if the id is not that of a virtual machine.
