@@ -356,4 +356,6 @@ func TestAnEndDeletesNothing(t *testing.T) {
 type closed struct{}
 
 // Create implements machineinstance.Batcher.
-func (closed) Create(context.Context, string, *aksmachine.Body) error { return machinebatch.ErrShuttingDown }
+func (closed) Create(context.Context, string, *aksmachine.Body) error {
+	return machinebatch.ErrShuttingDown
+}

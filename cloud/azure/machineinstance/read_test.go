@@ -218,8 +218,12 @@ func TestWaitingEnds(t *testing.T) {
 		state, because string
 		background     bool
 	}{
-		{"Deleting", "is being deleted", true}, {"Failed", "does not say why", true}, {"Creating", "not created after 15m0s", true},
-		{"", "not created after 15m0s", true}, {"Upgrading", "not created after 15m0s", false}, {"gone", "it is gone", true},
+		{"Deleting", "is being deleted", true},
+		{"Failed", "does not say why", true},
+		{"Creating", "not created after 15m0s", true},
+		{"", "not created after 15m0s", true},
+		{"Upgrading", "not created after 15m0s", false},
+		{"gone", "it is gone", true},
 	} {
 		t.Run(test.state, func(t *testing.T) {
 			w := newWorld(t, options{})
