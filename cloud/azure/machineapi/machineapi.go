@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
@@ -47,10 +49,10 @@ func New(o Options) *Client {
 }
 
 // Pool is an agent pool.
-type Pool struct {
-	// Mode is "Machines" for agent pools that can have AKSMachines.
-	Mode string
-}
+type Pool struct{ Mode string }
+
+// HasAKSMachines reports whether the agent pool is one for AKSMachines.
+func (p Pool) HasAKSMachines() bool { return strings.EqualFold(p.Mode, path.Base("/Machines")) }
 
 // GetPool returns the agent pool.
 func (c *Client) GetPool(ctx context.Context) (Pool, error) {
@@ -171,8 +173,8 @@ func (c *Client) get(ctx context.Context, link string, into any) error {
 }
 
 // link is the URL of something below the agent pool.
-func (c *Client) link(path string) string {
-	return c.pool + path + "?" + url.Values{"api-version": {c.options.APIVersion}}.Encode()
+func (c *Client) link(below string) string {
+	return c.pool + below + "?" + url.Values{"api-version": {c.options.APIVersion}}.Encode()
 }
 
 func (c *Client) machineLink(name string) string { return c.link("/machines/" + url.PathEscape(name)) }

@@ -220,7 +220,7 @@ func TestPriorityIsRegularByDefault(t *testing.T) {
 func TestWhatDoesNotExistIsNotFound(t *testing.T) {
 	t.Attr("covers", "Z157")
 	s := serve(t, version)
-	if got, err := s.GetPool(t.Context()); err != nil || got.Mode != azuretest.ModeMachines() {
+	if got, err := s.GetPool(t.Context()); err != nil || !got.HasAKSMachines() || (machineapi.Pool{Mode: "User"}).HasAKSMachines() {
 		t.Errorf("the agent pool is %+v, %v", got, err)
 	}
 	lost := client(t, s.account, "other", version)

@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/azure/resourcetags"
 )
 
 func TestDelete(t *testing.T) {
@@ -82,11 +83,11 @@ func TestCleanupSparesOthers(t *testing.T) {
 	}
 }
 
-func TestUpdateTags(t *testing.T) {
+func TestUpdate(t *testing.T) {
 	t.Attr("covers", "Z226")
 	w := newWorld(t, options{})
 	i := w.create("general-a").Instance
-	must(t, w.UpdateTags(t.Context(), i.Name, i.Tags))
+	must(t, w.Update(t.Context(), i.Name, resourcetags.InPlace{Tags: i.Tags}))
 	if w.count(put) != 1 {
 		t.Error("tags are written that are there")
 	}
@@ -95,7 +96,7 @@ func TestUpdateTags(t *testing.T) {
 	}
 	changed := map[string]string{"karpenter.sh_nodepool": "general", "team": "b"}
 	w.account.Fail(put, http.StatusPreconditionFailed, "PreconditionFailed", "", 2)
-	must(t, w.UpdateTags(t.Context(), i.Name, changed))
+	must(t, w.Update(t.Context(), i.Name, resourcetags.InPlace{Tags: changed}))
 	now, err := w.Get(t.Context(), i.Name)
 	must(t, err)
 	equal(t, changed, now.Tags)
@@ -107,16 +108,16 @@ func TestUpdateTags(t *testing.T) {
 	w.account.Forget()
 	w.account.Fail(put, http.StatusPreconditionFailed, "PreconditionFailed", "", -1)
 	var response *azcore.ResponseError
-	if err := w.UpdateTags(t.Context(), i.Name, nil); !errors.As(err, &response) || response.StatusCode != http.StatusPreconditionFailed || w.count(put) != 3 {
+	if err := w.Update(t.Context(), i.Name, resourcetags.InPlace{Tags: nil}); !errors.As(err, &response) || response.StatusCode != http.StatusPreconditionFailed || w.count(put) != 3 {
 		t.Errorf("%d requests, %v", w.count(put), err)
 	}
 	w.account.Recover(put)
 	w.account.Fail(put, http.StatusForbidden, "AuthorizationFailed", "", 1)
-	if err := w.UpdateTags(t.Context(), i.Name, nil); err == nil || w.count(put) != 4 {
+	if err := w.Update(t.Context(), i.Name, resourcetags.InPlace{Tags: nil}); err == nil || w.count(put) != 4 {
 		t.Errorf("%d requests, %v", w.count(put), err)
 	}
 	for what, vm := range map[string]string{"unknown": vmOf("general-b"), "an earlier one": vmOf("general-a")} {
-		if err := w.UpdateTags(t.Context(), vm, nil); !cloud.IsNodeClaimNotFound(err) {
+		if err := w.Update(t.Context(), vm, resourcetags.InPlace{Tags: nil}); !cloud.IsNodeClaimNotFound(err) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -84,6 +84,11 @@ func (c *Client) launch(ctx context.Context, r Request) (*Launch, error) {
 	return launch, nil
 }
 
+// Follow returns the launch of an AKSMachine that an earlier request created, without a request. The body of the request is not needed.
+func (c *Client) Follow(r Request, i *instance.Instance) *Launch {
+	return &Launch{Instance: i, Existing: true, client: c, request: r}
+}
+
 // request requests an AKSMachine, alone or together with others.
 func (c *Client) request(ctx context.Context, r Request) (*runtime.Poller[machineapi.AKSMachine], error) {
 	c.cache.drop(r.Name)
@@ -102,9 +107,8 @@ func (c *Client) reuse(m *machineapi.AKSMachine, r Request) (*Launch, error) {
 		}
 		return nil, notLaunched(instance.PhasePrepare, fmt.Errorf("AKSMachine %q exists, for nodeclaim %q: nodeclaim %q needs another name", r.Name, owner, r.NodeClaim))
 	}
-	launch := &Launch{Existing: true, client: c, request: r}
-	var err error
-	launch.Instance, err = c.instanceOf(m)
+	found, err := c.instanceOf(m)
+	launch := c.Follow(r, found)
 	switch m.Properties.ProvisioningState {
 	case machineapi.StateFailed:
 		return nil, launch.failure(m)

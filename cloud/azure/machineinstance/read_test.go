@@ -12,6 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
 	"github.com/karpenter-anew/karpenter/cloud/azure/machineapi"
 	"github.com/karpenter-anew/karpenter/cloud/azure/machineinstance"
+	"github.com/karpenter-anew/karpenter/cloud/azure/resourcetags"
 )
 
 // names are the names of the virtual machines of instances.
@@ -286,7 +287,7 @@ func TestWithoutManagement(t *testing.T) {
 		t.Errorf("listed %s, %v", names(found), err)
 	}
 	_, get := w.Get(t.Context(), vmOf("general-a"))
-	for _, err := range []error{get, w.Delete(t.Context(), vmOf("general-a")), w.UpdateTags(t.Context(), vmOf("general-a"), nil)} {
+	for _, err := range []error{get, w.Delete(t.Context(), vmOf("general-a")), w.Update(t.Context(), vmOf("general-a"), resourcetags.InPlace{Tags: nil})} {
 		if !cloud.IsNodeClaimNotFound(err) {
 			t.Errorf("the error is %v", err)
 		}

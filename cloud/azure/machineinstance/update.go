@@ -9,21 +9,22 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
+	"github.com/karpenter-anew/karpenter/cloud/azure/resourcetags"
 	"github.com/karpenter-anew/karpenter/cloud/azure/session"
 )
 
 // updateAttempts is how often an update is tried if the AKSMachine changes meanwhile.
 const updateAttempts = 3
 
-// UpdateTags replaces the tags of the AKSMachine of a virtual machine, and waits for it; without a request if it has them. If the AKSMachine changes
-// meanwhile, it is read again. The error is cloud.NodeClaimNotFoundError if there is none.
-func (c *Client) UpdateTags(ctx context.Context, vm string, tags map[string]string) error {
+// Update replaces the tags of the AKSMachine of a virtual machine, and waits for it; without a request if it has them. Identities are ignored:
+// AKS sets those. If the AKSMachine changes meanwhile, it is read again. The error is cloud.NodeClaimNotFoundError if there is none.
+func (c *Client) Update(ctx context.Context, vm string, want resourcetags.InPlace) error {
 	name, err := c.nameOf(vm)
 	if err != nil {
 		return err
 	}
 	for range updateAttempts {
-		if err = c.updateTags(ctx, name, vm, tags); !changed(err) {
+		if err = c.updateTags(ctx, name, vm, want.Tags); !changed(err) {
 			break
 		}
 	}
