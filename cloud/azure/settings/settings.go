@@ -56,6 +56,9 @@ type Settings struct {
 	// ManageExistingAKSMachines handles AKSMachines in modes that create none.
 	ManageExistingAKSMachines bool   `name:"manage-existing-aks-machines" envvar:"MANAGE_EXISTING_AKS_MACHINES" group:"Azure" help:"azure: manage AKSMachines that exist, in provision modes that create none."`
 	AKSMachinesPoolName       string `name:"aks-machines-pool-name" envvar:"AKS_MACHINES_POOL_NAME" group:"Azure" placeholder:"NAME" help:"azure: agent pool of AKSMachines; required by the provision modes with AKSMachines."`
+	// AKSMachinesAPIVersion is the version of the API of AKSMachines and of versions of node images. Clouds get versions at different times,
+	// and preview versions end.
+	AKSMachinesAPIVersion string `name:"aks-machines-api-version" envvar:"AKS_MACHINES_API_VERSION" group:"Azure" default:"2026-04-02-preview" help:"azure: version of the API of AKSMachines and node images."`
 	// ProviderBatchIdleDuration, ProviderBatchMaxDuration and ProviderBatchMaxSize bound batches of the mode ModeAKSMachineBatch.
 	ProviderBatchIdleDuration time.Duration `name:"provider-batch-idle-duration" envvar:"PROVIDER_BATCH_IDLE_DURATION" group:"Azure" default:"1s" help:"azure: quiet time after which a batch of AKSMachines closes."`
 	ProviderBatchMaxDuration  time.Duration `name:"provider-batch-max-duration" envvar:"PROVIDER_BATCH_MAX_DURATION" group:"Azure" default:"5s" help:"azure: longest time a batch of AKSMachines stays open."`
@@ -87,6 +90,11 @@ func (m ProvisionMode) CreatesAKSMachines() bool {
 	return m == ModeAKSMachine || m == ModeAKSMachineBatch
 }
 
+// ManagesAKSMachines reports whether AKSMachines are read, and deleted when they are not needed.
+func (s *Settings) ManagesAKSMachines() bool {
+	return s.ProvisionMode.CreatesAKSMachines() || s.ManageExistingAKSMachines
+}
+
 // Provider implements options.ProviderSettings.
 func (*Settings) Provider() options.CloudProvider { return Provider }
 
@@ -100,6 +108,7 @@ func (s *Settings) Public() map[string]string {
 		"provision-mode": string(s.ProvisionMode), "use-sig": strconv.FormatBool(s.UseSIG), "sig-subscription-id": s.SIGSubscriptionID,
 		"node-osdisk-diskencryptionset-id": s.NodeOSDiskDiskEncryptionSetID,
 		"manage-existing-aks-machines":     strconv.FormatBool(s.ManageExistingAKSMachines), "aks-machines-pool-name": s.AKSMachinesPoolName,
+		"aks-machines-api-version":     s.AKSMachinesAPIVersion,
 		"provider-batch-idle-duration": s.ProviderBatchIdleDuration.String(), "provider-batch-max-duration": s.ProviderBatchMaxDuration.String(),
 		"provider-batch-max-size": strconv.Itoa(s.ProviderBatchMaxSize), "additional-tags": s.AdditionalTags.String(),
 		"enable-azure-sdk-logging": strconv.FormatBool(s.EnableAzureSDKLogging),

@@ -86,6 +86,10 @@ func azureSettings() []struct {
 			func(s *settings.Settings) any { return s.NodeOSDiskDiskEncryptionSetID }, encryption, strings.ToUpper(encryption), "",
 		},
 		{"manage-existing-aks-machines", "false", "MANAGE_EXISTING_AKS_MACHINES", "true", func(s *settings.Settings) any { return s.ManageExistingAKSMachines }, false, true, false},
+		{
+			"aks-machines-api-version", "2026-04-01", "AKS_MACHINES_API_VERSION", "2026-06-02-preview", func(s *settings.Settings) any { return s.AKSMachinesAPIVersion },
+			"2026-04-01", "2026-06-02-preview", "2026-04-02-preview",
+		},
 		{"aks-machines-pool-name", "a", "AKS_MACHINES_POOL_NAME", "b", func(s *settings.Settings) any { return s.AKSMachinesPoolName }, "a", "b", ""},
 		{"provider-batch-idle-duration", "2s", "PROVIDER_BATCH_IDLE_DURATION", "0s", func(s *settings.Settings) any { return s.ProviderBatchIdleDuration }, 2 * time.Second, time.Duration(0), time.Second},
 		{"provider-batch-max-duration", "2s", "PROVIDER_BATCH_MAX_DURATION", "3s", func(s *settings.Settings) any { return s.ProviderBatchMaxDuration }, 2 * time.Second, 3 * time.Second, 5 * time.Second},
@@ -215,6 +219,11 @@ func TestVectors(t *testing.T) {
 		{with(machines, "USE_SIG", "false"), "use-sig"},
 		{with(machines, "SIG_SUBSCRIPTION_ID", ""), "sig-subscription-id"},
 		{with(machines, "AKS_MACHINES_POOL_NAME", ""), "aks-machines-pool-name"},
+		{with(some, "MANAGE_EXISTING_AKS_MACHINES", "true"), "aks-machines-pool-name"},
+		{with(some, "MANAGE_EXISTING_AKS_MACHINES", "true", "AKS_MACHINES_POOL_NAME", "pool"), ""},
+		{with(machines, "AKS_MACHINES_API_VERSION", "2026-04-01"), ""},
+		{with(machines, "AKS_MACHINES_API_VERSION", "newest"), "aks-machines-api-version"},
+		{with(some, "AKS_MACHINES_API_VERSION", "2026-04-01-"), "aks-machines-api-version"},
 		{with(machines, "PROVIDER_BATCH_MAX_SIZE", "0"), ""},
 		{batches, ""},
 		{with(batches, "PROVIDER_BATCH_IDLE_DURATION", "-1s"), "provider-batch-idle-duration"},
@@ -349,6 +358,11 @@ func TestProvisionModes(t *testing.T) {
 	} {
 		if mode.CreatesAKSMachines() != machines {
 			t.Errorf("%s creates AKSMachines: %v", mode, !machines)
+		}
+		for _, existing := range []bool{true, false} {
+			if s := (&settings.Settings{ProvisionMode: mode, ManageExistingAKSMachines: existing}); s.ManagesAKSMachines() != (machines || existing) {
+				t.Errorf("%s with --manage-existing-aks-machines=%t manages AKSMachines: %v", mode, existing, s.ManagesAKSMachines())
+			}
 		}
 	}
 }

@@ -65,6 +65,9 @@ func (s *Settings) validateNode(refuse options.Refuse) {
 		refuse("node-osdisk-diskencryptionset-id", "NODE_OSDISK_DISKENCRYPTIONSET_ID", id,
 			"must be /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Compute/diskEncryptionSets/NAME")
 	}
+	if !regexp.MustCompile(apiVersion).MatchString(s.AKSMachinesAPIVersion) {
+		refuse("aks-machines-api-version", "AKS_MACHINES_API_VERSION", s.AKSMachinesAPIVersion, "must be a date such as 2026-04-02, and -preview for a preview version")
+	}
 	for _, u := range []struct{ flag, env, value string }{
 		{"nodebootstrapping-server-url", "NODEBOOTSTRAPPING_SERVER_URL", s.NodeBootstrappingServerURL},
 		{"sig-access-token-server-url", "SIG_ACCESS_TOKEN_SERVER_URL", s.SIGAccessTokenServerURL},
@@ -125,6 +128,8 @@ func (s *Settings) validateCombinations(refuse options.Refuse) {
 		if !s.UseSIG {
 			refuse("use-sig", "USE_SIG", s.UseSIG, "must be true in %s", mode)
 		}
+	} else if s.ManageExistingAKSMachines {
+		require("aks-machines-pool-name", "AKS_MACHINES_POOL_NAME", s.AKSMachinesPoolName, "--manage-existing-aks-machines")
 	}
 	if s.UseSIG {
 		require("sig-subscription-id", "SIG_SUBSCRIPTION_ID", s.SIGSubscriptionID, "--use-sig")
@@ -136,6 +141,9 @@ func (s *Settings) validateCombinations(refuse options.Refuse) {
 		s.validateBatches(refuse)
 	}
 }
+
+// apiVersion is the form of the versions of Azure's APIs.
+const apiVersion = `^[0-9]{4}-[0-9]{2}-[0-9]{2}(-preview)?$`
 
 // maxBatchSize is the most AKSMachines that AKS creates by one request.
 const maxBatchSize = 50
