@@ -144,14 +144,15 @@ cloud/azure/machineapi <
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
 cloud/azure/telemetry < API, internal/observe
 cloud/azure/catalog < API, cloud/azure/telemetry, cloud, cloud/azure/choice, cloud/azure/instancetype, cloud/azure/inventory, cloud/azure/quota, cloud/azure/sku, cloud/azure/unavailableofferings, internal/observe, internal/ttlcache
-cloud/azure/instance < API, cloud, cloud/azure/azureerrors, cloud/azure/naming, cloud/azure/unavailableofferings, cloud/azure/virtualmachine, cloud/azure/zone, internal/observe, internal/observe/logfield
+cloud/azure/instance < API, cloud, cloud/azure/azureerrors, cloud/azure/naming, cloud/azure/unavailableofferings, cloud/azure/virtualmachine, cloud/azure/zone, internal/observe, internal/observe/logfield, cloud/azure/resourcetags
 cloud/azure/machineinstance < API, cloud, cloud/azure/aksmachine, cloud/azure/azureerrors, cloud/azure/instance, cloud/azure/machineapi, cloud/azure/machinebatch, cloud/azure/naming, cloud/azure/resourcetags, cloud/azure/session, cloud/azure/unavailableofferings, cloud/azure/zone, internal/observe, internal/observe/logfield
 cloud/azure/choice < API, cloud, cloud/azure/azureerrors, cloud/azure/sku, cloud/azure/unavailableofferings, cloud/azure/zone
 cloud/azure/request < API, cloud/azure/aksmachine, cloud/azure/bootstrapping, cloud/azure/choice, cloud/azure/customdata, cloud/azure/family, cloud/azure/image, cloud/azure/instancetype, cloud/azure/naming, cloud/azure/network, cloud/azure/resourcetags, cloud/azure/sku, cloud/azure/subnet, cloud/azure/virtualmachine
+cloud/azure/inplaceupdate < API, cloud/azure/naming, cloud/azure/resourcetags, internal/observe, internal/observe/logfield
 cloud/azure/garbage < API, cloud/azure/instance, internal/observe, internal/observe/logfield
 cloud/azure/launcher < API, cloud, cloud/azure/catalog, cloud/azure/choice, cloud/azure/instance, cloud/azure/naming, cloud/azure/network, cloud/azure/request, cloud/azure/telemetry, cloud/azure/virtualmachine, internal/observe, internal/observe/logfield
 cloud/azure/provider < API, cloud, cloud/azure/bootstrapping, cloud/azure/catalog, cloud/azure/customdata, cloud/azure/drift, cloud/azure/environment, cloud/azure/instance, cloud/azure/instancetype, cloud/azure/inventory, cloud/azure/launcher, cloud/azure/naming, cloud/azure/network, cloud/azure/quota, cloud/azure/request, cloud/azure/resourcetags, cloud/azure/session, cloud/azure/settings, cloud/azure/telemetry, cloud/azure/unavailableofferings, cloud/azure/zone, internal/observe, internal/observe/logfield, internal/ttlcache
-cloud/azure < API, cloud, cloud/azure/discovery, cloud/azure/environment, cloud/azure/garbage, cloud/azure/inventory, cloud/azure/network, cloud/azure/nodeclass, cloud/azure/provider, cloud/azure/retail, cloud/azure/session, cloud/azure/settings, cloud/azure/telemetry, cloud/periodictask, cloud/plugin, internal/observe, internal/options
+cloud/azure < API, cloud, cloud/azure/discovery, cloud/azure/environment, cloud/azure/garbage, cloud/azure/inplaceupdate, cloud/azure/inventory, cloud/azure/network, cloud/azure/nodeclass, cloud/azure/provider, cloud/azure/retail, cloud/azure/session, cloud/azure/settings, cloud/azure/telemetry, cloud/periodictask, cloud/plugin, internal/observe, internal/options
 embedded/apiserver/store, embedded/apiserver/kind <
 embedded/apiserver/registry < embedded/apiserver/store, embedded/apiserver/kind
 embedded/apiserver/front < embedded/apiserver/registry, embedded/apiserver/kind

@@ -17,6 +17,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	azurediscovery "github.com/karpenter-anew/karpenter/cloud/azure/discovery"
 	"github.com/karpenter-anew/karpenter/cloud/azure/garbage"
+	"github.com/karpenter-anew/karpenter/cloud/azure/inplaceupdate"
 	"github.com/karpenter-anew/karpenter/cloud/azure/network"
 	"github.com/karpenter-anew/karpenter/cloud/azure/nodeclass"
 	"github.com/karpenter-anew/karpenter/cloud/azure/provider"
@@ -69,6 +70,9 @@ func (e *controllerSet) register(m manager.Manager) error {
 	if err := nodeclass.NewHasher(o).Register(m, classWorkers); err != nil {
 		return err
 	}
+	if err := e.inPlaceUpdate().Register(m); err != nil {
+		return err
+	}
 	if err := m.Add(e.assembly.Provider.Launcher.Background); err != nil {
 		return fmt.Errorf("adding the background of launches: %w", err)
 	}
@@ -110,6 +114,15 @@ func (e *controllerSet) nodeClassOptions(live client.Reader, version func(contex
 		Namespace: at.SystemNamespace, NodeResourceGroup: s.NodeResourceGroup, Subnet: s.VNETSubnetID, DiskEncryptionSet: s.NodeOSDiskDiskEncryptionSetID,
 		NetworkPlugin: s.NetworkPlugin, NetworkPolicy: s.NetworkPolicy,
 	}
+}
+
+// inPlaceUpdate makes the controller that updates instances in place.
+func (e *controllerSet) inPlaceUpdate() *inplaceupdate.Controller {
+	s := e.settings.Session.Settings
+	return inplaceupdate.New(inplaceupdate.Options{
+		Client: e.client, Clock: e.settings.Clock, VMs: inplaceupdate.VMs{Instances: e.assembly.Instances},
+		Cluster: e.settings.ClusterName, Tags: s.AdditionalTags, Identities: s.NodeIdentities, Manages: e.manages,
+	})
 }
 
 // tasks returns the periodic tasks.

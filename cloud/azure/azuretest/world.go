@@ -2,6 +2,8 @@ package azuretest
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"strings"
 
 	"k8s.io/utils/clock"
@@ -57,4 +59,23 @@ func (a *Account) Exists(id string) bool {
 	defer a.mu.Unlock()
 	a.evict()
 	return a.get(id) != nil
+}
+
+// Body is what ARM shows of a resource; nil if there is none.
+func (a *Account) Body(id string) map[string]any {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	found := a.get(id)
+	if found == nil {
+		return nil
+	}
+	text, err := json.Marshal(found.show())
+	if err != nil {
+		panic(fmt.Sprintf("encoding resource %s: %v", id, err)) // it was decoded from JSON, or a test put it there
+	}
+	var out map[string]any
+	if err := json.Unmarshal(text, &out); err != nil {
+		panic(fmt.Sprintf("decoding resource %s: %v", id, err))
+	}
+	return out
 }

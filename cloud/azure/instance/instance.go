@@ -1,4 +1,4 @@
-// Package instance launches, finds and deletes the virtual machines of nodes that the provider itself creates, with their
+// Package instance launches, finds, updates and deletes the virtual machines of nodes that the provider itself creates, with their
 // network interfaces. It decides nothing about capacity: errors of launches are returned with what follows from them.
 //
 // Source: Azure provider specification, launch of virtual machines, calls.
@@ -35,6 +35,8 @@ type VirtualMachines interface {
 	Get(ctx context.Context, group, name string, options *armcompute.VirtualMachinesClientGetOptions) (armcompute.VirtualMachinesClientGetResponse, error)
 	BeginCreateOrUpdate(ctx context.Context, group, name string, body armcompute.VirtualMachine,
 		options *armcompute.VirtualMachinesClientBeginCreateOrUpdateOptions) (*runtime.Poller[armcompute.VirtualMachinesClientCreateOrUpdateResponse], error)
+	BeginUpdate(ctx context.Context, group, name string, body armcompute.VirtualMachineUpdate,
+		options *armcompute.VirtualMachinesClientBeginUpdateOptions) (*runtime.Poller[armcompute.VirtualMachinesClientUpdateResponse], error)
 	BeginDelete(ctx context.Context, group, name string,
 		options *armcompute.VirtualMachinesClientBeginDeleteOptions) (*runtime.Poller[armcompute.VirtualMachinesClientDeleteResponse], error)
 }
@@ -44,6 +46,9 @@ type Extensions interface {
 	BeginCreateOrUpdate(ctx context.Context, group, vm, name string, body armcompute.VirtualMachineExtension,
 		options *armcompute.VirtualMachineExtensionsClientBeginCreateOrUpdateOptions,
 	) (*runtime.Poller[armcompute.VirtualMachineExtensionsClientCreateOrUpdateResponse], error)
+	BeginUpdate(ctx context.Context, group, vm, name string, body armcompute.VirtualMachineExtensionUpdate,
+		options *armcompute.VirtualMachineExtensionsClientBeginUpdateOptions,
+	) (*runtime.Poller[armcompute.VirtualMachineExtensionsClientUpdateResponse], error)
 }
 
 // NetworkInterfaces are the calls about network interfaces.
@@ -51,6 +56,8 @@ type NetworkInterfaces interface {
 	Get(ctx context.Context, group, name string, options *armnetwork.InterfacesClientGetOptions) (armnetwork.InterfacesClientGetResponse, error)
 	BeginCreateOrUpdate(ctx context.Context, group, name string, body armnetwork.Interface,
 		options *armnetwork.InterfacesClientBeginCreateOrUpdateOptions) (*runtime.Poller[armnetwork.InterfacesClientCreateOrUpdateResponse], error)
+	UpdateTags(ctx context.Context, group, name string, tags armnetwork.TagsObject,
+		options *armnetwork.InterfacesClientUpdateTagsOptions) (armnetwork.InterfacesClientUpdateTagsResponse, error)
 	BeginDelete(ctx context.Context, group, name string,
 		options *armnetwork.InterfacesClientBeginDeleteOptions) (*runtime.Poller[armnetwork.InterfacesClientDeleteResponse], error)
 }
@@ -68,7 +75,7 @@ type Options struct {
 	Clock                       clock.Clock
 }
 
-// Client launches, reads and deletes virtual machines. Make one with NewClient. It is safe for concurrent use.
+// Client launches, reads, updates and deletes virtual machines. Make one with NewClient. It is safe for concurrent use.
 type Client struct {
 	Options
 
