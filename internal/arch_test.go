@@ -128,6 +128,8 @@ cloud/azure/sku < cloud/azure/gpu, cloud/azure/size
 cloud/azure/zone < API, cloud/azure/sku
 cloud/azure/instancetype < API, cloud, cloud/azure/gpu, cloud/azure/sku, cloud/azure/zone
 cloud/azure/retail < cloud/azure/price
+cloud/azure/offline < API, cloud, cloud/pricetable, cloud/azure/instancetype, cloud/azure/price, cloud/azure/size, cloud/azure/sku
+cloud/azure/snapshot < API, cloud/plugin
 cloud/azure/network < API, cloud/azure/instancetype, cloud/azure/subnet, internal/ttlcache
 cloud/azure/inventory < cloud/azure/price, cloud/azure/sku, internal/observe, internal/observe/logfield
 cloud/azure/image < API, cloud, cloud/azure/family
@@ -152,7 +154,7 @@ cloud/azure/inplaceupdate < API, cloud/azure/naming, cloud/azure/resourcetags, i
 cloud/azure/garbage < API, cloud/azure/instance, internal/observe, internal/observe/logfield
 cloud/azure/launcher < API, cloud, cloud/azure/catalog, cloud/azure/choice, cloud/azure/instance, cloud/azure/naming, cloud/azure/network, cloud/azure/request, cloud/azure/telemetry, cloud/azure/virtualmachine, internal/observe, internal/observe/logfield
 cloud/azure/provider < API, cloud, cloud/azure/bootstrapping, cloud/azure/catalog, cloud/azure/customdata, cloud/azure/drift, cloud/azure/environment, cloud/azure/instance, cloud/azure/instancetype, cloud/azure/inventory, cloud/azure/launcher, cloud/azure/naming, cloud/azure/network, cloud/azure/quota, cloud/azure/request, cloud/azure/resourcetags, cloud/azure/session, cloud/azure/settings, cloud/azure/telemetry, cloud/azure/unavailableofferings, cloud/azure/zone, internal/observe, internal/observe/logfield, internal/ttlcache
-cloud/azure < API, cloud, cloud/azure/discovery, cloud/azure/environment, cloud/azure/garbage, cloud/azure/inplaceupdate, cloud/azure/inventory, cloud/azure/network, cloud/azure/nodeclass, cloud/azure/provider, cloud/azure/retail, cloud/azure/session, cloud/azure/settings, cloud/azure/telemetry, cloud/periodictask, cloud/plugin, internal/observe, internal/options
+cloud/azure < API, cloud, cloud/azure/discovery, cloud/azure/environment, cloud/azure/garbage, cloud/azure/inplaceupdate, cloud/azure/inventory, cloud/azure/network, cloud/azure/nodeclass, cloud/azure/provider, cloud/azure/retail, cloud/azure/session, cloud/azure/settings, cloud/azure/telemetry, cloud/periodictask, cloud/plugin, internal/observe, internal/options, cloud/azure/instancetype, cloud/azure/offline, cloud/azure/snapshot
 embedded/apiserver/store, embedded/apiserver/kind <
 embedded/apiserver/registry < embedded/apiserver/store, embedded/apiserver/kind
 embedded/apiserver/front < embedded/apiserver/registry, embedded/apiserver/kind

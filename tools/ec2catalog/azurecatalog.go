@@ -137,22 +137,30 @@ func (in azureInstance) arch(name string) string {
 	return "amd64"
 }
 
-// extended are the GPUs as their device plugins name them. A part of a GPU is one device for Kubernetes. The video processors of one
-// series have no device plugin.
-func (in azureInstance) extended(name string) (map[string]int64, error) {
+// gpus counts the GPUs. A part of a GPU is one device for Kubernetes. The video processors of one series are none.
+func (in azureInstance) gpus() (int64, error) {
 	text := strings.ToLower(in.GPU)
 	if text == "0" || text == "" || strings.Contains(text, "vpu") {
-		return nil, nil
+		return 0, nil
 	}
 	count := regexp.MustCompile(`^(\d+)(/\d+)?`).FindStringSubmatch(text)
 	if count == nil {
-		return nil, fmt.Errorf("GPUs %q are no number", in.GPU)
+		return 0, fmt.Errorf("GPUs %q are no number", in.GPU)
 	}
 	n := int64(1)
 	if count[2] == "" {
 		if _, err := fmt.Sscan(count[1], &n); err != nil {
-			return nil, fmt.Errorf("GPUs %q: %w", in.GPU, err)
+			return 0, fmt.Errorf("GPUs %q: %w", in.GPU, err)
 		}
+	}
+	return n, nil
+}
+
+// extended are the GPUs as their device plugins name them.
+func (in azureInstance) extended(name string) (map[string]int64, error) {
+	n, err := in.gpus()
+	if n == 0 {
+		return nil, err
 	}
 	upper := strings.ToUpper(name + " " + in.GPU)
 	for _, amd := range []string{"V620", "V710", "MI25", "MI300", "NV4AS", "NV8AS", "NV16AS", "NV32AS"} {

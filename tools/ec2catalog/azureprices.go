@@ -21,16 +21,31 @@ type azureInstance struct {
 	Memory float64 `json:"memory"` // GiB
 	// GPU is the number and the model, such as "2X A10" or "1/2X A10"; "0" for none.
 	GPU string `json:"GPU"`
-	// Arch and Spot are not known of about half of the sizes.
-	Arch    []string `json:"arch"`
-	Spot    *bool    `json:"low_priority"`
-	Pricing map[string]struct {
-		Linux *struct {
-			OnDemand float64 `json:"ondemand"`
-			// Spot is the lowest price of a spot virtual machine.
-			Spot float64 `json:"spot_min"`
-		} `json:"linux"`
+	// Arch, the features below and the cache are not known of about half of the sizes.
+	Arch []string `json:"arch"`
+	Spot *bool    `json:"low_priority"`
+	// HyperV is the generations, as V1,V2.
+	HyperV     string `json:"hyperv_generations"`
+	Networking bool   `json:"accelerated_networking"`
+	PremiumIO  bool   `json:"premium_io"`
+	Encryption bool   `json:"encryption"`
+	UltraSSD   bool   `json:"ultra_ssd"`
+	// NoTrustedLaunch says that Trusted Launch cannot be used, in spite of its name in the data set: it is that of the capability
+	// TrustedLaunchDisabled.
+	NoTrustedLaunch bool `json:"trusted_launch"`
+	// Cache and TemporaryDisk are sizes in GiB; the temporary disk is on NVMe from version 6 on.
+	Cache         *int64 `json:"cached_disk"`
+	TemporaryDisk *int64 `json:"size"`
+	Pricing       map[string]struct {
+		Linux *azurePrice `json:"linux"`
 	} `json:"pricing"`
+}
+
+// azurePrice is the prices of a size in a location.
+type azurePrice struct {
+	OnDemand float64 `json:"ondemand"`
+	// Spot is the lowest price of a spot virtual machine.
+	Spot float64 `json:"spot_min"`
 }
 
 // azureLocations returns the names that Azure has for the locations of the data set.
@@ -60,11 +75,42 @@ func writeAzurePrices(path string) error {
 	if err != nil {
 		return err
 	}
-	table, err := encodeAzurePrices(src, instances)
+	table, err := encodeAzurePrices(src, instances, onDemandPrices())
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(path, table, 0o644)
+}
+
+// writeAzureSpotPrices writes the lowest prices of spot virtual machines of all sizes of Azure in all locations.
+func writeAzureSpotPrices(path string) error {
+	src, err := openSource()
+	if err != nil {
+		return err
+	}
+	instances, err := src.readAzure()
+	if err != nil {
+		return err
+	}
+	table, err := encodeAzurePrices(src, instances, spotPrices())
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, table, 0o644)
+}
+
+// azurePriceTable is which prices a table has.
+type azurePriceTable struct {
+	flag, title string
+	price       func(azureInstance, *azurePrice) float64
+}
+
+func onDemandPrices() azurePriceTable {
+	return azurePriceTable{"-azure-prices", "On-demand prices", func(_ azureInstance, p *azurePrice) float64 { return p.OnDemand }}
+}
+
+func spotPrices() azurePriceTable {
+	return azurePriceTable{"-azure-spot", "Lowest spot prices", func(in azureInstance, p *azurePrice) float64 { return in.spot(p.Spot) }}
 }
 
 // readAzure decodes the data set of Azure.
@@ -92,7 +138,7 @@ func azureName(in azureInstance) string {
 
 // encodeAzurePrices writes a header with the origin of the data, the locations, then one size per line, sorted by name: for each location
 // a price, or nothing if the size is not offered.
-func encodeAzurePrices(src source, instances []azureInstance) ([]byte, error) {
+func encodeAzurePrices(src source, instances []azureInstance, table azurePriceTable) ([]byte, error) {
 	names := azureLocations()
 	prices := map[string]map[string]float64{} // by name, by location
 	for _, in := range instances {
@@ -106,8 +152,11 @@ func encodeAzurePrices(src source, instances []azureInstance) ([]byte, error) {
 			if !ok {
 				return nil, fmt.Errorf("size %q has a price in %q, which is no known location", name, region)
 			}
-			if p.Linux != nil && p.Linux.OnDemand > 0 {
-				of[location] = p.Linux.OnDemand
+			if p.Linux == nil {
+				continue
+			}
+			if price := table.price(in, p.Linux); price > 0 {
+				of[location] = price
 			}
 		}
 		if len(of) == 0 {
@@ -123,7 +172,8 @@ func encodeAzurePrices(src source, instances []azureInstance) ([]byte, error) {
 	}
 	locations := slices.Sorted(maps.Values(names))
 	var b bytes.Buffer
-	b.WriteString("# Written by tools/ec2catalog -azure-prices. DO NOT EDIT.\n# On-demand prices of Linux in USD an hour; nothing between two commas where a size is not offered.\n")
+	fmt.Fprintf(&b, "# Written by tools/ec2catalog %s. DO NOT EDIT.\n# %s of Linux in USD an hour; nothing between two commas where a size is not offered.\n",
+		table.flag, table.title)
 	fmt.Fprintf(&b, "source,%s %s\ndate,%s\nlocations,%s\n", src.path, src.version, src.date, strings.Join(locations, ","))
 	for _, name := range slices.Sorted(maps.Keys(prices)) {
 		cells := []string{name}

@@ -46,7 +46,7 @@ func TestAzurePrices(t *testing.T) {
 		{"pretty_name_azure": "Basic A1", "pricing": {"us-east": {"linux": {"ondemand": 1}}}},
 		{"pretty_name_azure": "E16-4ads v5", "pricing": {"us-east": {"linux": {"ondemand": 1}}}},
 		{"pretty_name_azure": "Standard D9", "pricing": {"us-east": {"linux": {"ondemand": 0}}}}
-	]`))
+	]`), onDemandPrices())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestAzurePrices(t *testing.T) {
 		"nothing": `[]`, "an unknown location": `[{"pretty_name_azure": "D2as v6", "pricing": {"moon": {"linux": {"ondemand": 1}}}}]`,
 		"a size twice": `[{"pretty_name_azure": "D2as v6", "pricing": {"us-east": {"linux": {"ondemand": 1}}}}, {"pretty_name_azure": "Standard D2as v6", "pricing": {"us-east": {"linux": {"ondemand": 1}}}}]`,
 	} {
-		if got, err := encodeAzurePrices(src, azureSample(t, text)); err == nil {
+		if got, err := encodeAzurePrices(src, azureSample(t, text), onDemandPrices()); err == nil {
 			t.Errorf("%s is accepted:\n%s", what, got)
 		}
 	}

@@ -11,6 +11,8 @@
 //	go run . -prices ../../cloud/aws/price/table.txt
 //	go run . -hardware ../../cloud/aws/offline/hardware.txt
 //	go run . -azure-prices ../../cloud/azure/price/table.txt
+//	go run . -azure-spot ../../cloud/azure/offline/spot.txt
+//	go run . -azure-hardware ../../cloud/azure/offline/hardware.txt
 //
 // The prices are those of the day the data set was taken. Use the catalogues to simulate, not to budget.
 package main
@@ -29,8 +31,11 @@ func main() {
 	prices := flag.String("prices", "", "file to write the prices of all types in all regions to, instead of catalogues")
 	hardware := flag.String("hardware", "", "file to write the hardware of all types to, instead of catalogues")
 	azurePrices := flag.String("azure-prices", "", "file to write the prices of all sizes of Azure in all locations to, instead of catalogues")
+	azureSpot := flag.String("azure-spot", "", "file to write the spot prices of all sizes of Azure in all locations to, instead of catalogues")
+	azureHardware := flag.String("azure-hardware", "", "file to write the hardware of all sizes of Azure to, instead of catalogues")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: ec2catalog [-azure] [-out folder] region... | -limits file | -prices file | -hardware file | -azure-prices file")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: ec2catalog [-azure] [-out folder] region... | -limits file | -prices file | -hardware file | -azure-prices file | "+
+			"-azure-spot file | -azure-hardware file")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -42,17 +47,20 @@ func main() {
 		}
 		jobs = append(jobs, func() error { return write(*out, flag.Args()) })
 	}
-	if *limits != "" {
-		jobs = append(jobs, func() error { return writeLimits(*limits) })
-	}
-	if *prices != "" {
-		jobs = append(jobs, func() error { return writePrices(*prices) })
-	}
-	if *hardware != "" {
-		jobs = append(jobs, func() error { return writeHardware(*hardware) })
-	}
-	if *azurePrices != "" {
-		jobs = append(jobs, func() error { return writeAzurePrices(*azurePrices) })
+	for _, table := range []struct {
+		path  string
+		write func(path string) error
+	}{
+		{*limits, writeLimits},
+		{*prices, writePrices},
+		{*hardware, writeHardware},
+		{*azurePrices, writeAzurePrices},
+		{*azureSpot, writeAzureSpotPrices},
+		{*azureHardware, writeAzureHardware},
+	} {
+		if table.path != "" {
+			jobs = append(jobs, func() error { return table.write(table.path) })
+		}
 	}
 	if len(jobs) != 1 {
 		flag.Usage()

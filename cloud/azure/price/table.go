@@ -37,9 +37,22 @@ func TableFor(location string) Table {
 	return table
 }
 
+// Locations are those whose prices the table has, sorted.
+func Locations() []string {
+	for line := range strings.Lines(tableText) {
+		if names, ok := strings.CutPrefix(line, places+","); ok {
+			return strings.Split(strings.TrimSpace(names), ",")
+		}
+	}
+	return nil
+}
+
+// places begins the line of the table with the names of its locations.
+const places = "locations"
+
 // parseTable reads the table for a location.
 func parseTable(text, location string) (Table, error) {
-	read, err := pricetable.Read(text, "locations", strings.ToLower(location), fallbackLocation)
+	read, err := pricetable.Read(text, places, strings.ToLower(location), fallbackLocation)
 	if err != nil {
 		return Table{}, err
 	}
