@@ -1,0 +1,120 @@
+// Package snapshot says what snapshots of clusters hold of AKSNodeClasses, and how what identifies a subscription is redacted.
+//
+// Replacements have the form of what they replace, because the definition of AKSNodeClasses demands it. Equal names have equal replacements
+// wherever they stand: the resource group of nodes in a setting, a label and the id of a subnet.
+package snapshot
+
+import (
+	_ "embed"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/api/azure/label"
+	"github.com/karpenter-anew/karpenter/cloud/plugin"
+)
+
+//go:embed fields.txt
+var fields string
+
+// settings are the published settings that only this provider has; internal/snapshot/fields.txt or another provider lists the others.
+const settings = `    network-plugin =
+    network-plugin-mode =
+    node-resource-group armname
+`
+
+// The marks of fields.txt.
+const (
+	markID    = "armid"
+	markName  = "armname"
+	markImage = "image"
+	markZone  = "dnszone"
+	markTags  = "azuretags"
+)
+
+// Plugin returns what the provider registers for snapshots.
+func Plugin() plugin.Snapshot {
+	text := func(replace func(string, func(string) string) string) plugin.Redactor {
+		return func(value any, rename func(string) string) any {
+			if text, ok := value.(string); ok {
+				return replace(text, rename)
+			}
+			return value
+		}
+	}
+	return plugin.Snapshot{
+		Fields:   fields,
+		Settings: settings,
+		Redactors: map[string]plugin.Redactor{
+			markID: text(redactID), markName: text(redactName), markImage: text(redactImage), markZone: text(redactZone), markTags: redactTags,
+		},
+		Labels: map[string]string{label.AKSCluster: markName},
+	}
+}
+
+// redactName replaces a name of a resource. Azure does not distinguish upper and lower case in names. A pseudonym ends with ! if the name is
+// no value of a label; names of resources do not.
+func redactName(name string, rename func(string) string) string {
+	return strings.TrimSuffix(rename(strings.ToLower(name)), "!")
+}
+
+// redactID replaces the names in an ARM id, which stand behind a word that says what they name. What is no id is replaced as a whole.
+func redactID(id string, rename func(string) string) string {
+	return redactSegments(id, rename, func(word string) bool { return !strings.EqualFold(word, "providers") })
+}
+
+// redactImage replaces the subscription and the resource group in the id of an image; the names of galleries and images are those of AKS.
+func redactImage(id string, rename func(string) string) string {
+	if strings.HasPrefix(strings.ToLower(id), "/communitygalleries/") {
+		return id // public
+	}
+	return redactSegments(id, rename, func(word string) bool {
+		return strings.EqualFold(word, "subscriptions") || strings.EqualFold(word, "resourceGroups")
+	})
+}
+
+// redactSegments replaces the segments of an ARM id behind words that name something.
+func redactSegments(id string, rename func(string) string, names func(word string) bool) string {
+	segments := strings.Split(id, "/")
+	if len(segments) < 3 || segments[0] != "" || !strings.EqualFold(segments[1], "subscriptions") || len(segments)%2 == 0 {
+		return redactName(id, rename)
+	}
+	for i := 1; i+1 < len(segments); i += 2 {
+		if names(segments[i]) {
+			segments[i+1] = redactName(segments[i+1], rename)
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// clusterZone is the DNS zone of clusters. Rules about zones ask whether a name ends with it.
+const clusterZone = "cluster.local"
+
+// redactZone replaces a DNS zone.
+func redactZone(zone string, rename func(string) string) string {
+	switch {
+	case zone == "." || zone == clusterZone:
+		return zone
+	case strings.HasSuffix(zone, clusterZone):
+		return redactName(zone, rename) + "." + clusterZone
+	default:
+		return redactName(zone, rename)
+	}
+}
+
+// redactTags replaces tags and their values.
+func redactTags(value any, rename func(string) string) any {
+	all, ok := value.(map[string]any)
+	if !ok {
+		return value
+	}
+	out := map[string]any{}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		renamed := all[key]
+		if text, isText := renamed.(string); isText {
+			renamed = rename(text)
+		}
+		out[rename(key)] = renamed
+	}
+	return out
+}
