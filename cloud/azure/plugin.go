@@ -15,8 +15,10 @@ import (
 	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/azure/environment"
+	"github.com/karpenter-anew/karpenter/cloud/azure/provider"
 	"github.com/karpenter-anew/karpenter/cloud/azure/session"
 	"github.com/karpenter-anew/karpenter/cloud/azure/settings"
+	"github.com/karpenter-anew/karpenter/cloud/azure/snapshot"
 	"github.com/karpenter-anew/karpenter/cloud/azure/telemetry"
 	"github.com/karpenter-anew/karpenter/cloud/plugin"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -37,6 +39,7 @@ func Provider() plugin.Provider {
 		Offline:     func() plugin.Offline { return &offlineFlags{} },
 		Metrics:     func(r prometheus.Registerer) []observe.Definition { return telemetry.NewMetrics(r).Definitions() },
 		Events:      telemetry.ExampleEvents,
+		Snapshot:    snapshot.Plugin(),
 	}
 }
 
@@ -72,10 +75,18 @@ func openWith(c client.Client, o options.Options, telemetry *observe.Telemetry, 
 	})
 }
 
-// published returns the settings that change plans.
-func published(o options.Options, _ cloud.Cloud) map[string]string {
-	return map[string]string{
+// published returns the settings that change plans. The catalog is that of the location, which comes closest to what the subscription offers.
+func published(o options.Options, opened cloud.Cloud) map[string]string {
+	s := options.SettingsOf[settings.Settings](o)
+	out := map[string]string{
 		"cluster-name":               o.Cluster.Name,
 		"vm-memory-overhead-percent": strconv.FormatFloat(o.InstanceTypes.VMMemoryOverheadPercent, 'g', -1, 64),
+		"network-plugin":             s.NetworkPlugin,
+		"network-plugin-mode":        s.NetworkPluginMode,
+		"node-resource-group":        s.NodeResourceGroup,
 	}
+	if p, ok := opened.Provider.(*provider.Provider); ok {
+		out["catalog"] = catalogOf(p.Catalog.Location)
+	}
+	return out
 }

@@ -88,12 +88,7 @@ const (
 
 // validateNetwork checks the settings of the network.
 func (s *Settings) validateNetwork(refuse options.Refuse) {
-	if !slices.Contains([]string{networkAzure, networkNone}, s.NetworkPlugin) {
-		refuse("network-plugin", "NETWORK_PLUGIN", s.NetworkPlugin, "allowed: %s, %s", networkAzure, networkNone)
-	}
-	if !slices.Contains([]string{networkOverlay, ""}, s.NetworkPluginMode) {
-		refuse("network-plugin-mode", "NETWORK_PLUGIN_MODE", s.NetworkPluginMode, "must be %s or empty", networkOverlay)
-	}
+	ValidateNetworkPlugin(s.NetworkPlugin, s.NetworkPluginMode, refuse)
 	if !slices.Contains([]string{networkAzure, networkCilium, ""}, s.NetworkDataplane) {
 		refuse("network-dataplane", "NETWORK_DATAPLANE", s.NetworkDataplane, "must be %s, %s or empty", networkAzure, networkCilium)
 	}
@@ -106,6 +101,16 @@ func (s *Settings) validateNetwork(refuse options.Refuse) {
 	}
 	if ip, err := netip.ParseAddr(s.DNSServiceIP); s.DNSServiceIP != "" && (err != nil || ip.Zone() != "") {
 		refuse("dns-service-ip", "DNS_SERVICE_IP", s.DNSServiceIP, "must be an IP address")
+	}
+}
+
+// ValidateNetworkPlugin checks the words for the network plugin and its mode.
+func ValidateNetworkPlugin(name, mode string, refuse options.Refuse) {
+	if !slices.Contains([]string{networkAzure, networkNone}, name) {
+		refuse("network-plugin", "NETWORK_PLUGIN", name, "allowed: %s, %s", networkAzure, networkNone)
+	}
+	if !slices.Contains([]string{networkOverlay, ""}, mode) {
+		refuse("network-plugin-mode", "NETWORK_PLUGIN_MODE", mode, "must be %s or empty", networkOverlay)
 	}
 }
 
