@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
+	"github.com/karpenter-anew/karpenter/cloud/aws"
 	"github.com/karpenter-anew/karpenter/internal/convert"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 
@@ -26,8 +26,8 @@ type convertCommand struct {
 
 // Help is shown above the flags.
 func (*convertCommand) Help() string {
-	return "Reads Provisioners (karpenter.sh/v1alpha5), AWSNodeTemplates (karpenter.k8s.aws/v1alpha1), and NodePools and EC2NodeClasses of v1beta1, and prints " +
-		"NodePools (karpenter.sh/v1) and EC2NodeClasses (karpenter.k8s.aws/v1). A comment marks each field that has no equivalent or a different meaning; " +
+	return "Reads Provisioners (karpenter.sh/v1alpha5), AWSNodeTemplates (karpenter.k8s.aws/v1alpha1), NodePools and EC2NodeClasses of v1beta1, and AKSNodeClasses of v1alpha2, and prints " +
+		"NodePools (karpenter.sh/v1), EC2NodeClasses (karpenter.k8s.aws/v1) and AKSNodeClasses (karpenter.azure.com/v1beta1). A comment marks each field that has no equivalent or a different meaning; " +
 		"with -o json, comments go to standard error. Other documents are printed unchanged.\n\n" +
 		"Exit codes: 0 everything is converted; 1 invalid flag, or failure; 2 invalid input, with file, line and field, and nothing is printed."
 }
@@ -38,7 +38,8 @@ func (c *convertCommand) Run(s streams) error {
 	if len(paths) == 0 {
 		return codedError{errors.New("nothing to read: name files or directories with -f, or - for standard input"), exitUsage}
 	}
-	definitions, err := awscrds.Definitions()
+	// Of all definitions of NodePools, those of AWS restrict the labels whose names have changed.
+	definitions, err := place{Provider: aws.Provider().Name}.definitions()
 	if err != nil {
 		return err
 	}

@@ -47,8 +47,11 @@ func (c *conversion) classOf(m *draft, v value) ClassReference {
 		ref.Group, _, _ = strings.Cut(version.text(), "/")
 		m.head = append(m.head, c.note(version, "%q has become the group %s", version.text(), ref.Group))
 	}
-	if kind.present() {
+	switch {
+	case kind.present():
 		ref.Kind = kind.text()
+	case ref.Group == groupAzure:
+		ref.Kind = kindAKSClass
 	}
 	return ref
 }

@@ -1,6 +1,6 @@
 // Package convert converts objects of Karpenter's earlier APIs: Provisioner (karpenter.sh/v1alpha5), AWSNodeTemplate
 // (karpenter.k8s.aws/v1alpha1), and NodePool and EC2NodeClass of v1beta1 become NodePool (karpenter.sh/v1) and EC2NodeClass
-// (karpenter.k8s.aws/v1).
+// (karpenter.k8s.aws/v1). AKSNodeClass of karpenter.azure.com/v1alpha2 becomes one of v1beta1.
 //
 // Problem: the old APIs have fewer fields and other defaults; if fields are only renamed, nodes expire earlier, have other instance
 // types and are disrupted at other times. Approach: each field is read in turn and is copied, converted to another field, or named
@@ -21,8 +21,9 @@ import (
 
 // API groups and versions.
 const (
-	groupCore = "karpenter.sh"
-	groupAWS  = "karpenter.k8s.aws"
+	groupCore  = "karpenter.sh"
+	groupAWS   = "karpenter.k8s.aws"
+	groupAzure = "karpenter.azure.com"
 
 	coreToday       = groupCore + "/v1"
 	coreBeta        = groupCore + "/v1beta1"
@@ -30,6 +31,9 @@ const (
 	awsToday        = groupAWS + "/v1"
 	awsBeta         = groupAWS + "/v1beta1"
 	awsAlpha        = groupAWS + "/v1alpha1"
+	azureToday      = groupAzure + "/v1beta1"
+	azureAlpha      = groupAzure + "/v1alpha2"
+	kindAKSClass    = "AKSNodeClass"
 	kindPool        = "NodePool"
 	kindClass       = "EC2NodeClass"
 	kindClaim       = "NodeClaim"
@@ -114,7 +118,7 @@ type Result struct {
 // Handles reports whether objects of a kind are converted, or are reported as Unconverted.
 func Handles(apiVersion, kind string) bool {
 	switch apiVersion {
-	case coreAlpha, awsAlpha, coreBeta, awsBeta:
+	case coreAlpha, awsAlpha, coreBeta, awsBeta, azureAlpha:
 		return true
 	}
 	group, _, _ := strings.Cut(apiVersion, "/")
@@ -187,13 +191,15 @@ func (c *conversion) run() {
 		c.pool(all)
 	case awsBeta + " " + kindClass:
 		c.class(all)
+	case azureAlpha + " " + kindAKSClass:
+		aksClass(c, all)
 	case coreBeta + " " + kindClaim, coreAlpha + " " + kindMachine:
 		c.unconverted = c.kind + " " + c.name + " is the record of one instance. Karpenter makes it and a user does not apply it, so it was not converted: " +
 			"nodes of the old API are replaced by new ones of the NodePool."
 		return
 	default:
-		c.addFinding(value{path: "kind"}, "a %s of %s cannot be converted; convertible are Provisioner in %s, AWSNodeTemplate in %s, NodePool in %s and EC2NodeClass in %s",
-			c.kind, c.apiVersion, coreAlpha, awsAlpha, coreBeta, awsBeta)
+		c.addFinding(value{path: "kind"}, "a %s of %s cannot be converted; convertible are Provisioner in %s, AWSNodeTemplate in %s, NodePool in %s, EC2NodeClass in %s and "+
+			"AKSNodeClass in %s", c.kind, c.apiVersion, coreAlpha, awsAlpha, coreBeta, awsBeta, azureAlpha)
 		return
 	}
 	if status := all.take("status"); status.present() {

@@ -90,6 +90,8 @@ func placeIn(class *draft, owners map[string]*conversion, pools []*conversion) {
 		pool := c.poolDraft()
 		switch {
 		case !c.kubelet.present():
+		case pool.class.Group == groupAzure:
+			placeInAKSClass(c, pool)
 		case class == nil:
 			pool.head = append(pool.head, c.note(c.kubelet, "belongs to spec.kubelet of %s %s, which is not converted here. Put it there:", pool.class.Kind, pool.class.Name))
 			pool.head = append(pool.head, yamlLines(c.kubelet.node)...)

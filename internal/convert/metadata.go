@@ -25,6 +25,8 @@ func goneAnnotations() map[string]string {
 		"karpenter.k8s.aws/nodetemplate-hash":              hash,
 		"karpenter.k8s.aws/ec2nodeclass-hash":              hash,
 		"karpenter.k8s.aws/ec2nodeclass-hash-version":      hash,
+		"karpenter.azure.com/aksnodeclass-hash":            hash,
+		"karpenter.azure.com/aksnodeclass-hash-version":    hash,
 		"karpenter.sh/voluntary-disruption":                "what is to be disrupted is told by conditions of NodeClaims",
 		"karpenter.sh/linked":                              marker,
 		"karpenter.sh/managed-by":                          marker,
