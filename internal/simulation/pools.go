@@ -57,7 +57,8 @@ func (w *clusterObjects) setConditions(pool *v1.NodePool) (why string) {
 	} else {
 		set.True(v1.ConditionTypeValidationSucceeded)
 	}
-	reason, message := w.classUnready(pool.Spec.Template.Spec.NodeClassRef)
+	ref := pool.Spec.Template.Spec.NodeClassRef
+	reason, message := w.classUnready(ref)
 	if reason == "" {
 		set.True(v1.ConditionTypeNodeClassReady)
 		return why
@@ -66,7 +67,28 @@ func (w *clusterObjects) setConditions(pool *v1.NodePool) (why string) {
 	if why != "" {
 		why += "; "
 	}
-	return why + message
+	return why + message + w.unmetConditions(ref, message)
+}
+
+// unmetConditions says what the conditions of a class say on which its readiness depends, each behind a semicolon. Those that the message quotes
+// already are left out, and so are those that nothing has set so far.
+func (w *clusterObjects) unmetConditions(ref *v1.NodeClassReference, message string) string {
+	class, ok := w.classes[classID(ref.Group, ref.Kind, ref.Name)]
+	if !ok {
+		return ""
+	}
+	var out []string
+	for _, dependent := range class.ConditionTypes().Dependents {
+		c := meta.FindStatusCondition(*class.ConditionList(), dependent)
+		if c == nil || c.Status == metav1.ConditionTrue || c.Message == "" || strings.Contains(message, c.Message) || c.Reason == condition.ReasonAwaitingReconciliation {
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s is %s (%s): %s", c.Type, c.Status, c.Reason, c.Message))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(out, "; ")
 }
 
 // classUnready returns why the node class that ref names cannot be used; the reason is empty when it can.
