@@ -30,6 +30,8 @@ const (
 	markImage = "image"
 	markZone  = "dnszone"
 	markTags  = "azuretags"
+	// markPublic is for labels that are not well-known, because pods do not select by them, and that say nothing about their owner.
+	markPublic = "azurepublic"
 )
 
 // Plugin returns what the provider registers for snapshots.
@@ -47,15 +49,16 @@ func Plugin() plugin.Snapshot {
 		Settings: settings,
 		Redactors: map[string]plugin.Redactor{
 			markID: text(redactID), markName: text(redactName), markImage: text(redactImage), markZone: text(redactZone), markTags: redactTags,
+			markPublic: func(value any, _ func(string) string) any { return value },
 		},
-		Labels: map[string]string{label.AKSCluster: markName},
+		Labels: map[string]string{label.AKSCluster: markName, label.AKSNetworkSubnet: markName, label.SKUHyperVGeneration: markPublic},
 	}
 }
 
-// redactName replaces a name of a resource. Azure does not distinguish upper and lower case in names. A pseudonym ends with ! if the name is
-// no value of a label; names of resources do not.
+// redactName replaces a name of a resource, in the form that it has as the value of a label. Azure does not distinguish upper and lower case
+// in names. A pseudonym ends with ! if it is of a text that is no value of a label; names of resources do not.
 func redactName(name string, rename func(string) string) string {
-	return strings.TrimSuffix(rename(strings.ToLower(name)), "!")
+	return strings.TrimSuffix(rename(strings.ToLower(label.ClusterValue(name))), "!")
 }
 
 // redactID replaces the names in an ARM id, which stand behind a word that says what they name. What is no id is replaced as a whole.
