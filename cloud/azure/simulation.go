@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/azure/label"
 	"github.com/karpenter-anew/karpenter/api/azure/v1alpha2"
 	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
+	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/azure/instancetype"
@@ -161,6 +163,7 @@ func assumptions(classes []*v1beta1.AKSNodeClass) []string {
 	var out []string
 	for _, class := range classes {
 		if len(class.Status.Conditions) > 0 {
+			out = append(out, stale(class)...)
 			continue
 		}
 		out = append(out, fmt.Sprintf("AKSNodeClass %q is assumed to find its subnet, and images for all instance types", class.Name))
@@ -170,6 +173,21 @@ func assumptions(classes []*v1beta1.AKSNodeClass) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// stale says that a class which is ready has changed since, so that nothing is launched until its status is that of the present generation.
+func stale(class *v1beta1.AKSNodeClass) []string {
+	if condition.Status(class, v1beta1.ConditionTypeReady) != metav1.ConditionTrue || len(class.Status.Conditions) == 1 {
+		return nil
+	}
+	_, err := class.CurrentKubernetesVersion()
+	if _, more := class.CurrentImages(); err == nil {
+		err = more
+	}
+	if err == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("no node is launched with AKSNodeClass %q until its controller has updated the status: %s", class.Name, err)}
 }
 
 // classesAmong returns the AKSNodeClasses among objects.
