@@ -90,6 +90,9 @@ type Opened struct {
 	Source string
 	// Notes are the assumptions of the result, one sentence each.
 	Notes []string
+	// PlanNotes returns the assumptions about the instance types of nodes to launch, one sentence each; about all instance types if they are
+	// nil. Optional.
+	PlanNotes func(instanceTypes []string) []string
 }
 
 // Snapshot is what snapshots of clusters hold of the kinds of a provider, and how it is redacted.

@@ -129,6 +129,9 @@ func (c *explainCommand) question(ctx context.Context, k *kong.Context, s stream
 	}
 	_, _ = fmt.Fprintf(s.err, "karpenter explain: %s\n", origin.line(opened.Source))
 	opened.Notes = append(opened.Notes, unlistedNodes(ctx, opened)...)
+	if opened.PlanNotes != nil {
+		opened.Notes = append(opened.Notes, opened.PlanNotes(nil)...)
+	}
 	if c.missing != nil {
 		opened.Notes = append(opened.Notes, c.missing.Error())
 	}

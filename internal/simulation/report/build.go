@@ -26,6 +26,8 @@ type Extras struct {
 	Assumed []simulation.AssumedClass
 	// Notes are further assumptions.
 	Notes []string
+	// PlanNotes returns assumptions about the instance types of launches; nil for none.
+	PlanNotes func(instanceTypes []string) []string
 }
 
 // Build builds the report of a result.
@@ -42,7 +44,20 @@ func Build(result simulation.Result, extras Extras) Report {
 	}
 	r.Total = b.total(r)
 	r.Notes = b.notes(r, extras)
+	if extras.PlanNotes != nil {
+		r.Notes = append(r.Notes, extras.PlanNotes(instanceTypes(r.Launches))...)
+	}
 	return r
+}
+
+// instanceTypes are the cheapest of each launch, sorted; never nil.
+func instanceTypes(launches []Launch) []string {
+	out := make([]string, 0, len(launches))
+	for i := range launches {
+		out = append(out, launches[i].InstanceType)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 type reporter struct{ simulation.Result }
