@@ -37,6 +37,7 @@ func Provider() plugin.Provider {
 		Open:        openWith,
 		Published:   published,
 		Offline:     func() plugin.Offline { return &offlineFlags{} },
+		Catalogs:    catalogs,
 		Metrics:     func(r prometheus.Registerer) []observe.Definition { return telemetry.NewMetrics(r).Definitions() },
 		Events:      telemetry.ExampleEvents,
 		Snapshot:    snapshot.Plugin(),

@@ -79,12 +79,29 @@ func (f *offlineFlags) OpenFor(s plugin.Simulation) (plugin.Opened, error) {
 		return plugin.Opened{}, err
 	}
 	out.Cloud = opened
-	derived, all := p.Derived()
 	out.Notes = append(out.Notes,
-		"quota, restrictions and lack of capacity are not known: every size is assumed to be available in every zone, at prices of "+p.Date(),
-		fmt.Sprintf("%d of %d sizes are newer than the data about their hardware: their storage, network, encryption and Hyper-V generation are "+
-			"derived from their names, and they are assumed to have no ultra disks", derived, all))
+		"quota, restrictions and lack of capacity are not known: every size is assumed to be available in every zone, at prices of "+p.Date())
+	out.PlanNotes = func(instanceTypes []string) []string { return aboutDerived(p, instanceTypes) }
 	return out, nil
+}
+
+// aboutDerived says which sizes have features that are derived from their names: how many there are if none are asked for.
+func aboutDerived(p *offline.Provider, instanceTypes []string) []string {
+	const features = "storage, network, encryption, architecture and Hyper-V generation are derived from the name, and there are no ultra disks"
+	derived, all := p.Derived()
+	if instanceTypes == nil {
+		return []string{fmt.Sprintf("the data has no features of %d of %d sizes: their %s", len(derived), all, features)}
+	}
+	var out []string
+	for _, name := range instanceTypes {
+		if slices.Contains(derived, name) {
+			out = append(out, name)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the data has no features of %s: %s", strings.Join(out, ", "), features)}
 }
 
 // current returns the objects with AKSNodeClasses of the deprecated version in the current one, which has the same fields.
@@ -200,6 +217,9 @@ func classesAmong(objects []client.Object) []*v1beta1.AKSNodeClass {
 	}
 	return out
 }
+
+// catalogs are the names of all catalogs.
+func catalogs() []string { return offline.Catalogs() }
 
 // catalogOf is the name of the catalog of a location, which may not exist.
 func catalogOf(location string) string { return offline.CatalogFor(location) }

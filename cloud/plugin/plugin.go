@@ -43,6 +43,8 @@ type Provider struct {
 	Published func(options.Options, cloud.Cloud) map[string]string
 	// Offline returns the provider without a cluster and an account, for simulate, explain and snapshot.
 	Offline func() Offline
+	// Catalogs are the values of --catalog that the provider knows, sorted. Optional: the default provider knows most catalogs.
+	Catalogs func() []string
 	// Metrics registers the metrics that only this provider has and returns their definitions, for the reference. Optional.
 	Metrics func(prometheus.Registerer) []observe.Definition
 	// Events returns each event that only this provider publishes, for the reference. Optional.

@@ -103,13 +103,26 @@ func (p place) named() (cloud.Cloud, error) {
 	if err := errors.Join(errs...); err != nil {
 		return cloud.Cloud{}, err
 	}
-	name := cmp.Or(p.Provider, options.CloudProviderKWOK)
+	name := cmp.Or(p.Provider, p.providerOfCatalog(), options.CloudProviderKWOK)
 	chosen, err := p.offline(name)
 	if err != nil {
 		return cloud.Cloud{}, err
 	}
 	opened, err := chosen.Open(p.catalog())
 	return opened, p.opening(name, err)
+}
+
+// providerOfCatalog returns the provider that lists the catalog of the flags; empty if none does.
+func (p place) providerOfCatalog() options.CloudProvider {
+	if p.KWOK.InstanceTypesFilePath != "" {
+		return ""
+	}
+	for _, provider := range providers() {
+		if provider.Catalogs != nil && slices.Contains(provider.Catalogs(), p.KWOK.Catalog) {
+			return provider.Name
+		}
+	}
+	return ""
 }
 
 // opening says which provider could not be opened. A file of the user that cannot be used is a mistake in the input.

@@ -136,8 +136,9 @@ func Catalogs() []string {
 // Date is the day of the sizes and prices, as year-month-day.
 func (p *Provider) Date() string { return p.prices.date }
 
-// Derived counts the SKUs of the location, and those of them whose features are derived from their names.
-func (p *Provider) Derived() (derived, all int) { return len(p.derived), len(p.skus) }
+// Derived returns the names of the SKUs whose features are derived from these names, and counts all SKUs of the location. The caller must not
+// change the names.
+func (p *Provider) Derived() (names []string, all int) { return p.derived, len(p.skus) }
 
 // lacksStatus reports whether a class has no status, or none but that it is ready.
 func lacksStatus(class *v1beta1.AKSNodeClass) bool {
