@@ -141,7 +141,12 @@ func (s *analysis) assess(reason disrupt.Reason, c disrupt.Candidate) (command d
 
 // obstacleOf is the obstacle of a candidate, if it has one.
 func obstacleOf(c disrupt.Candidate, list []disrupt.Obstacle) (disrupt.Obstacle, bool) {
-	i := slices.IndexFunc(list, func(o disrupt.Obstacle) bool { return o.Node.ID == c.Node.ID })
+	return obstacleAt(c.Node, list)
+}
+
+// obstacleAt is the obstacle of a node, if it has one.
+func obstacleAt(n *model.Node, list []disrupt.Obstacle) (disrupt.Obstacle, bool) {
+	i := slices.IndexFunc(list, func(o disrupt.Obstacle) bool { return o.Node.ID == n.ID })
 	if i < 0 {
 		return disrupt.Obstacle{}, false
 	}

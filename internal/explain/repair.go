@@ -11,91 +11,102 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
-// repairVerdict is what repair means for an unhealthy node; nil for a healthy one, and where nodes are not repaired.
+// repairVerdict is what repair means for an unhealthy node, or for one that has to go together with an unhealthy one; nil for others, and where
+// nodes are not repaired.
 //
 // Objects do not say which commands failed, nor how often a node was rebooted, so backoffs and escalated reboots are not known here.
 func (s *analysis) repairVerdict(ctx context.Context, n *model.Node) (*Verdict, error) {
-	if !s.Options.NodeRepair || len(n.Health.Matches) == 0 {
+	if !s.Options.NodeRepair {
+		return nil, nil //nolint:nilnil // no verdict
+	}
+	set, o, found := s.repairable(n)
+	if !found {
 		return nil, nil //nolint:nilnil // no verdict
 	}
 	v := &Verdict{Reason: string(disrupt.Unhealthy), Wanted: true, Conditions: s.conditions(n)}
-	c, o, err := s.repairable(ctx, n)
-	if err != nil {
-		return nil, err
-	}
-	var command disrupt.Command
 	if o == nil {
-		command, o, err = s.repair(ctx, c)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if o == nil {
-		v.Plan, v.Now = s.planOf(command, n), true
-		return v, nil
+		var command disrupt.Command
+		var err error
+		if command, o, err = s.repair(ctx, n, set); err != nil {
+			return nil, err
+		}
+		if o == nil {
+			v.Plan, v.Now = s.planOf(command, n), true
+			return v, nil
+		}
 	}
 	var shown Obstacle
-	if o.Code == disrupt.NodePoolBudgetExhausted {
+	switch o.Code {
+	case disrupt.NodePoolBudgetExhausted, disrupt.PodGroupOverBudget:
 		shown = s.budgetObstacle(*o, disrupt.Unhealthy)
-	} else {
+	default:
 		shown = s.obstacle(*o)
 	}
-	if _, due := n.Health.Decide(s.Options.Now.UnixNano()); !due {
+	if _, due := n.Health.Decide(s.Options.Now.UnixNano()); !due && len(n.Health.Matches) > 0 {
 		shown.Until = firstDue(n)
 	}
 	v.Obstacle = &shown
 	return v, nil
 }
 
-// repairable is the candidate of an unhealthy node, or why it is none.
-func (s *analysis) repairable(ctx context.Context, n *model.Node) (disrupt.Candidate, *disrupt.Obstacle, error) {
+// repairable are the candidates that are repaired together with a node, or why it is none; found is false if repair does not concern it.
+func (s *analysis) repairable(n *model.Node) (set []disrupt.Candidate, o *disrupt.Obstacle, found bool) {
 	candidates, obstacles := s.qualification.Unhealthy()
-	if i := slices.IndexFunc(obstacles, func(o disrupt.Obstacle) bool { return o.Node.ID == n.ID }); i >= 0 {
-		return disrupt.Candidate{}, &obstacles[i], nil
+	if o, ok := obstacleAt(n, obstacles); ok {
+		return nil, &o, true
 	}
 	i := slices.IndexFunc(candidates, func(c disrupt.Candidate) bool { return c.Node.ID == n.ID })
 	if i < 0 {
-		return disrupt.Candidate{}, nil, fmt.Errorf("node %q: %w", n.Name, ErrNotFound)
+		return nil, nil, false
 	}
-	c, m := candidates[i], disrupt.Repair()
-	s.view.Prices[c.Node.Pool].Set(&c)
-	taken, refused := m.FilterNodes([]disrupt.Candidate{c})
-	if len(refused) > 0 {
-		return c, &refused[0], nil
+	for i := range candidates {
+		s.view.Prices[candidates[i].Node.Pool].Set(&candidates[i])
+	}
+	m := disrupt.Repair()
+	taken, refused := m.FilterNodes(m.Together(candidates[i], candidates))
+	if o, ok := obstacleAt(n, refused); ok {
+		return nil, &o, true
 	}
 	pods := map[string]disrupt.Obstacle{}
-	found := problem.InspectPods(n, s.view.Pods[n.NodeName], s.view.PDBs, s.view.PDBLimits, s.Options.Now)
-	if found.Blocked {
-		pods[n.ID] = found.Obstacle
+	for _, c := range taken {
+		found := problem.InspectPods(c.Node, s.view.Pods[c.Node.NodeName], s.view.PDBs, s.view.PDBLimits, s.Options.Now)
+		if found.Blocked {
+			pods[c.Node.ID] = found.Obstacle
+		}
 	}
-	if _, blocked := m.FilterPods(taken, pods); len(blocked) > 0 {
-		return c, &blocked[0], nil
+	fit, blocked := m.FilterPods(taken, pods)
+	if o, ok := obstacleAt(n, blocked); ok {
+		return nil, &o, true
 	}
-	return c, nil, ctx.Err()
+	return fit, nil, true
 }
 
-// repair is the command for a candidate within the budgets, or its obstacle.
-func (s *analysis) repair(ctx context.Context, c disrupt.Candidate) (disrupt.Command, *disrupt.Obstacle, error) {
-	m, one := disrupt.Repair(), []disrupt.Candidate{c}
-	budgets := disrupt.Budgets{c.Node.Pool: s.allowance(c.Node.Pool, disrupt.Unhealthy).Remaining}
-	if _, refused := m.Admit(budgets, one); len(refused) > 0 {
-		return disrupt.Command{}, &refused[0], nil
+// repair is the command for candidates that are repaired together, within the budgets, or the obstacle of one of their nodes.
+func (s *analysis) repair(ctx context.Context, n *model.Node, set []disrupt.Candidate) (disrupt.Command, *disrupt.Obstacle, error) {
+	m, budgets := disrupt.Repair(), disrupt.Budgets{}
+	for _, c := range set {
+		budgets[c.Node.Pool] = s.allowance(c.Node.Pool, disrupt.Unhealthy).Remaining
+	}
+	admitted, refused := m.Admit(budgets, set)
+	if o, ok := obstacleAt(n, refused); ok {
+		return disrupt.Command{}, &o, nil
 	}
 	input, _, err := s.view.Builder.Disruption(ctx, problem.Disruption{
-		Snapshot: s.view.Snapshot, Now: s.Options.Now, Pools: s.qualification.Pools, Candidates: one, Budgets: s.view.PDBs, PriceOf: s.priceOf,
+		Snapshot: s.view.Snapshot, Now: s.Options.Now, Pools: s.qualification.Pools, Candidates: admitted, Budgets: s.view.PDBs, PriceOf: s.priceOf,
 	})
 	if err != nil {
-		return disrupt.Command{}, nil, fmt.Errorf("simulating the cluster without node %q: %w", c.Node.Name, err)
+		return disrupt.Command{}, nil, fmt.Errorf("simulating the cluster without node %q: %w", n.Name, err)
 	}
-	session := input.Serial(input.Simulator(one, m.Simulates), budgets, s.grant)
+	session := input.Serial(input.Simulator(admitted, m.Simulates), budgets, s.grant)
 	session.TerminateFirst, session.TerminateFirstStatic = s.Options.TerminateFirstRepair, s.Options.TerminateFirstRepair
-	switch d := m.Decide(session, one); {
-	case len(d.Commands) > 0:
+	d := m.Decide(session, admitted)
+	if len(d.Commands) > 0 {
 		return d.Commands[0], nil, nil
-	case len(d.Obstacles) > 0:
-		return disrupt.Command{}, &d.Obstacles[0], nil
 	}
-	return disrupt.Command{}, &disrupt.NotReachedObstacles(one)[0], nil
+	if o, ok := obstacleAt(n, d.Obstacles); ok {
+		return disrupt.Command{}, &o, nil
+	}
+	return disrupt.Command{}, &disrupt.Obstacle{Code: disrupt.NotReached, Node: n}, nil
 }
 
 // conditions describes the conditions of a node that repair policies match, with what these say.

@@ -2,11 +2,15 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
 // groupsSince is the first minor version of Kubernetes that serves scheduling.k8s.io/v1beta1.
@@ -59,6 +63,54 @@ func TestGangsAreLaunchedAsAWhole(t *testing.T) {
 		return ""
 	})
 	w.awaitNodes(6)
+}
+
+// TestUnhealthyNodeOfAPodGroupIsRepairedWithTheOthers: a group that is disrupted as a whole runs on two nodes, one of which breaks. Both are
+// replaced, and the node of another pod stays.
+func TestUnhealthyNodeOfAPodGroupIsRepairedWithTheOthers(t *testing.T) {
+	t.Attr("covers", "N471")
+	t.Parallel()
+	if minor := kubernetesMinor(t); minor < groupsSince {
+		t.Logf("nothing is tested: Kubernetes 1.%d does not serve PodGroups, 1.%d and later do", minor, groupsSince)
+		return
+	}
+	w := beginOnOwnCluster(t, "--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true")
+	p := w.controller("--feature-gates=NodeRepair=true")
+	group := gang("train", 2)
+	group.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}}
+	w.create(class(), pool(cores("1"), func(p *v1.NodePool) { p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "100%"}} }),
+		group, deployment("train", 2, "700m", memberOf("train")), deployment("alone", 1, "700m"))
+	w.awaitRunning(3)
+	w.awaitNodes(3)
+	of := map[string]string{}
+	for _, pod := range w.pods() {
+		of[pod.Spec.NodeName] = pod.Labels["app"]
+	}
+	nodes := w.nodes()
+	first := slices.IndexFunc(nodes, func(n corev1.Node) bool { return of[n.Name] == "train" })
+	w.await("the node is unhealthy", patience, func() string {
+		if !w.get(&nodes[first]) {
+			return "it is gone"
+		}
+		nodes[first].Status.Conditions = append(nodes[first].Status.Conditions, corev1.NodeCondition{
+			Type: "KWOKUnhealthy", Status: corev1.ConditionTrue, Reason: "Broken", LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Hour)),
+		})
+		if err := w.client.Status().Update(w.ctx, &nodes[first]); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	w.await("the nodes of the group are replaced", 2*time.Minute, func() string {
+		for i := range nodes {
+			if there := w.get(&nodes[i]); there != (of[nodes[i].Name] == "alone") {
+				return fmt.Sprintf("node %s with the pod of %s is there: %v", nodes[i].Name, of[nodes[i].Name], there)
+			}
+		}
+		return ""
+	})
+	w.awaitRunning(3)
+	w.awaitNodes(3)
+	w.awaitMetric(p, `karpenter_voluntary_disruption_decisions_total{consolidation_type="",decision="replace",reason="unhealthy"} 1`)
 }
 
 // gang is a group that needs this many pods.

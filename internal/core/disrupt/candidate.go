@@ -84,7 +84,7 @@ type Candidate struct {
 	// InBackoff is set while the node is left alone because a command for it failed recently, InGroupBackoff while it is
 	// considered only by itself because a command for it and others was rejected.
 	InBackoff, InGroupBackoff bool
-	// Repair is what repair policies want for the node; nil except for the candidates of QualifyInput.Unhealthy. RepairCost orders those that
+	// Repair is what repair policies want for the node; nil except for the unhealthy ones of QualifyInput.Unhealthy. RepairCost orders those that
 	// are equally urgent.
 	Repair     *repair.Decision
 	RepairCost float64

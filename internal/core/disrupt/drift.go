@@ -77,7 +77,7 @@ func decideDrift(s Session, fit []Candidate) Decision {
 				kept = false // the simulation without the node would count on places that exist only once it is gone
 				continue
 			}
-			d.skipSet(Obstacle{Code: NoPlaceToDrift, Detail: describeUnplaced(t.Failed)}, set)
+			d.skipSet(Obstacle{Code: NoPlaceToDrift, Detail: s.describeNoPlace(set, t.Failed)}, set)
 			continue
 		}
 		if o := sim.poolInBackoff(t.Plan.NodeClaims); o != nil {

@@ -38,7 +38,7 @@ const (
 	Graceful Class = iota
 	// Eventual methods take such nodes if they have a termination grace period.
 	Eventual
-	// repairing methods take such nodes if they or their repair policies have a termination grace period.
+	// repairing methods take such nodes if they, or the repair policies of unhealthy ones, have a termination grace period.
 	repairing
 )
 
@@ -151,7 +151,7 @@ func (m Method) FilterPods(candidates []Candidate, blocks map[string]Obstacle) (
 			return o, true
 		case m.Class == Graceful || !o.Code.rule().Waivable:
 			return o, false
-		case m.Class == repairing:
+		case c.Repair != nil:
 			return Obstacle{Code: noGracePeriodForRepair, Node: c.Node}, limited || c.Repair.GracePeriod != nil
 		}
 		return o, limited

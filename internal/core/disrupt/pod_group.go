@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -76,6 +77,11 @@ func units(snapshot *model.Snapshot) map[string]*unit {
 		}
 	}
 	return out
+}
+
+// sortedUnits are units in the order of their first nodes.
+func sortedUnits(set map[*unit]bool) []*unit {
+	return slices.SortedFunc(maps.Keys(set), func(a, b *unit) int { return strings.Compare(a.nodes[0].ID, b.nodes[0].ID) })
 }
 
 // groupsDisruptedTogether are the groups whose pods are disrupted together or not at all, by ID.
@@ -154,10 +160,13 @@ func (m Method) wholeUnits(kept []Candidate, obstacles []Obstacle) ([]Candidate,
 }
 
 // OverBudget is the obstacle that budgets do not allow all nodes of a unit at once; nil if they do. set is the unit, or one candidate of none.
+// A node that is not initialized needs no budget.
 func (b Budgets) OverBudget(set []Candidate) *Obstacle {
 	need := map[string]int{}
 	for _, c := range set {
-		need[c.Node.Pool]++
+		if c.Node.Initialized {
+			need[c.Node.Pool]++
+		}
 	}
 	for _, c := range set {
 		switch pool := c.Node.Pool; {
@@ -166,7 +175,7 @@ func (b Budgets) OverBudget(set []Candidate) *Obstacle {
 			return &Obstacle{Code: NodePoolBudgetExhausted, Node: c.Node}
 		default:
 			return &Obstacle{
-				Code: podGroupOverBudget, Node: c.Node, Pool: pool, Count: need[pool],
+				Code: PodGroupOverBudget, Node: c.Node, Pool: pool, Count: need[pool],
 				Detail: c.unit.String(),
 			}
 		}

@@ -116,10 +116,17 @@ func (d *Decision) skip(code Code, c Candidate) {
 
 // skipSet records the same obstacle for all candidates of a set.
 func (d *Decision) skipSet(o Obstacle, set []Candidate) {
-	for _, c := range set {
-		o.Node = c.Node
-		d.Obstacles = append(d.Obstacles, o)
+	d.Obstacles = append(d.Obstacles, forAll(o, set)...)
+}
+
+// forAll is the same obstacle for all candidates of a set.
+func forAll(o Obstacle, set []Candidate) []Obstacle {
+	out := make([]Obstacle, len(set))
+	for i, c := range set {
+		out[i] = o
+		out[i].Node = c.Node
 	}
+	return out
 }
 
 // skipAll records why candidates are not disrupted.

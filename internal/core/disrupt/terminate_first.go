@@ -1,7 +1,9 @@
 package disrupt
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -98,11 +100,10 @@ func (st staging) holdersFirst(list []Candidate) []Candidate {
 // holds of its reservation is missing for these. It is false where nodes are not terminated first, for units, or where more is missing. before are
 // the commands of the session: pods and capacity count as if they were carried out.
 func (s Session) terminatesFirst(reason Reason, c Candidate, before []Command) (Command, bool) {
-	id := c.Node.Labels[s.ReservationLabel]
-	if c.unit != nil || !s.TerminateFirst || s.ReservationLabel == "" || id == "" || c.Node.Labels[capacityTypeKey] != reserved {
+	if c.unit != nil || !s.mayTerminateFirst(c) {
 		return Command{}, false
 	}
-	input, available := s.Input.released(s.ReservationLabel, id)
+	input, available := s.Input.released(s.ReservationLabel, c.Node.Labels[s.ReservationLabel])
 	if !available {
 		return Command{}, false
 	}
@@ -113,6 +114,20 @@ func (s Session) terminatesFirst(reason Reason, c Candidate, before []Command) (
 		return Command{}, false
 	}
 	return Command{Reason: reason, Candidates: []Candidate{c}, TerminateFirst: noReservedCapacity, Placements: sim.placements(t)}, true
+}
+
+// mayTerminateFirst reports whether nodes are terminated first, and a node holds an instance of a reservation.
+func (s Session) mayTerminateFirst(c Candidate) bool {
+	return s.TerminateFirst && s.ReservationLabel != "" && c.Node.Labels[s.ReservationLabel] != "" && c.Node.Labels[capacityTypeKey] == reserved
+}
+
+// describeNoPlace describes pods without a place, and if that is the cause, that no node of a unit is terminated first.
+func (s Session) describeNoPlace(set []Candidate, failed []UnplacedPod) string {
+	text := describeUnplaced(failed)
+	if u := set[0].unit; u != nil && slices.ContainsFunc(set, s.mayTerminateFirst) {
+		text = strings.TrimRight(text, " ") + fmt.Sprintf("; nodes are not terminated before their replacements launch if pods of %s run on several", u)
+	}
+	return text
 }
 
 // released is the input in which a reservation has one instance more, and in which pods that could use a reservation wait for one, as they do
