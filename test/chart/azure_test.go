@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -93,6 +94,36 @@ func TestQuickStartOfAzure(t *testing.T) {
 	vars["NETWORK_PLUGIN"], vars["NETWORK_PLUGIN_MODE"] = "none", ""
 	if _, err := options.Parse(nil, lookup, &azure.Settings{}); err != nil {
 		t.Errorf("without a network plugin: %v", err)
+	}
+}
+
+// TestValuesOfTheScriptForAzure checks that the binary accepts the values that deploy/azure/values.sh prints, with the token from its Secret.
+func TestValuesOfTheScriptForAzure(t *testing.T) {
+	r := named()
+	r.files = []string{"../../deploy/azure/testdata/values.yaml"}
+	env := the[*appsv1.Deployment](t, r.objects(t), "").Spec.Template.Spec.Containers[0].Env
+	secret := map[string]string{"token-id": "abcdef", "token-secret": "0123456789abcdef"}
+	vars := map[string]string{}
+	for _, v := range env {
+		value := v.Value
+		if v.ValueFrom != nil && v.ValueFrom.SecretKeyRef != nil {
+			if v.ValueFrom.SecretKeyRef.Name != "bootstrap-token-abcdef" {
+				t.Errorf("%s is in the Secret %s", v.Name, v.ValueFrom.SecretKeyRef.Name)
+			}
+			value = secret[v.ValueFrom.SecretKeyRef.Key]
+		}
+		// As the kubelet does: only variables before this one can be referred to.
+		vars[v.Name] = regexp.MustCompile(`\$\(([A-Z_]+)\)`).ReplaceAllStringFunc(value, func(reference string) string { return vars[reference[2:len(reference)-1]] })
+	}
+	all, err := options.Parse(nil, func(name string) (string, bool) { v, ok := vars[name]; return v, ok }, &azure.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := options.SettingsOf[azure.Settings](all); got.KubeletBootstrapToken != "abcdef.0123456789abcdef" || got.SSHPublicKey != "ssh-rsa AAAA it's@example.com" || all.LeaderElection.Disable {
+		t.Errorf("the settings are %+v", got)
+	}
+	if at, err := environment.Read(environment.Sources{Getenv: func(name string) string { return vars[name] }}); err != nil || at.ResourceGroup != "rg" {
+		t.Errorf("the environment is %+v, %v", at, err)
 	}
 }
 

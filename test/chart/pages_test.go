@@ -37,6 +37,15 @@ func TestLinesOfPagesRender(t *testing.T) {
 	}
 }
 
+// valuesOfPages is the file that pages let a script write.
+func valuesOfPages(t *testing.T, name string) string {
+	t.Helper()
+	if name != "karpenter-values.yaml" {
+		t.Errorf("which values are in %s?", name)
+	}
+	return "../../deploy/azure/testdata/values.yaml"
+}
+
 func checkLine(t *testing.T, path, root, line string) {
 	t.Helper()
 	// Placeholders for values of the user.
@@ -50,6 +59,9 @@ func checkLine(t *testing.T, path, root, line string) {
 		case "--namespace":
 			i++
 			r.namespace = words[i]
+		case "--values":
+			i++
+			r.files = append(r.files, valuesOfPages(t, words[i]))
 		case "--create-namespace", "--wait", "--skip-crds":
 		default:
 			t.Errorf("%s: %s: what is %s?", path, line, words[i])
