@@ -37,13 +37,14 @@ func Describe() cloud.Cloud {
 }
 
 // repairPolicies say when a node is repaired. An agent on the node sets the last condition when Azure is about to evict a spot virtual machine,
-// some thirty seconds before.
+// some thirty seconds before. The first policy is the default of the set, of which there is one; the others match any reason.
 func repairPolicies() []cloud.RepairPolicy {
-	policy := func(condition corev1.NodeConditionType, status corev1.ConditionStatus, after time.Duration) cloud.RepairPolicy {
-		return cloud.RepairPolicy{ConditionType: condition, ConditionStatus: status, TolerationDuration: after, Action: cloud.ReplaceNode}
+	policy := func(condition corev1.NodeConditionType, status corev1.ConditionStatus, reason string, after time.Duration) cloud.RepairPolicy {
+		return cloud.RepairPolicy{ConditionType: condition, ConditionStatus: status, ReasonRegex: reason, TolerationDuration: after, Action: cloud.ReplaceNode}
 	}
+	const anyReason = ".*"
 	return []cloud.RepairPolicy{
-		policy(corev1.NodeReady, corev1.ConditionFalse, 10*time.Minute), policy(corev1.NodeReady, corev1.ConditionUnknown, 10*time.Minute),
-		policy(nodeHealthy, corev1.ConditionFalse, 0), policy(preemptionScheduled, corev1.ConditionTrue, 0),
+		policy(corev1.NodeReady, corev1.ConditionFalse, "", 10*time.Minute), policy(corev1.NodeReady, corev1.ConditionUnknown, anyReason, 10*time.Minute),
+		policy(nodeHealthy, corev1.ConditionFalse, anyReason, 0), policy(preemptionScheduled, corev1.ConditionTrue, anyReason, 0),
 	}
 }
