@@ -102,7 +102,7 @@ func checkUse(t *testing.T, granted []grant, seen *recorder) {
 // TestExplanationsAreOfGrants: what is explained is granted in some cloud.
 func TestExplanationsAreOfGrants(t *testing.T) {
 	unknown := explained(t)
-	for _, r := range []release{everyFeature("kwok"), everyFeature("aws", "settings.clusterName=test")} {
+	for _, r := range []release{everyFeature("kwok"), everyFeature("aws", "settings.clusterName=test"), onAKS()} {
 		for _, g := range grants(r.objects(t)) {
 			delete(unknown, g.String())
 		}
