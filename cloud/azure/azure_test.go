@@ -128,7 +128,7 @@ func TestQuotasAreRead(t *testing.T) {
 	}
 }
 
-// TestLaunchesThatAreResumed chooses among NodeClaims those whose launch somebody has to follow.
+// TestLaunchesThatAreResumed chooses among NodeClaims those whose launch has to be followed.
 func TestLaunchesThatAreResumed(t *testing.T) {
 	e, account := opened(t)
 	ref := &v1.NodeClassReference{Group: v1beta1.Group, Kind: "AKSNodeClass", Name: "default"}

@@ -32,6 +32,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
 	"github.com/karpenter-anew/karpenter/cloud/azure/discovery"
 	"github.com/karpenter-anew/karpenter/cloud/azure/environment"
+	"github.com/karpenter-anew/karpenter/cloud/azure/machineapi"
 	"github.com/karpenter-anew/karpenter/cloud/azure/network"
 	"github.com/karpenter-anew/karpenter/cloud/azure/session"
 	"github.com/karpenter-anew/karpenter/cloud/azure/settings"
@@ -195,6 +196,19 @@ func pipelines() map[string]func(context.Context, *session.Session) error {
 		"discovery": func(ctx context.Context, s *session.Session) error {
 			_, err := (&discovery.Shared{Client: s.ResourceManager, Subscription: part, Location: part, APIVersion: part}).Versions(ctx)
 			return err
+		},
+		"machineapi": func(ctx context.Context, s *session.Session) error {
+			c := machineapi.New(machineapi.Options{ResourceManager: s.ResourceManager, Subscription: part, ResourceGroup: part, Cluster: part, Pool: part, APIVersion: part})
+			_, getErr := c.Get(ctx, part)
+			_, listErr := c.List(ctx)
+			_, poolErr := c.GetPool(ctx)
+			_, createErr := c.BeginCreate(ctx, part, struct{}{})
+			_, deleteErr := c.BeginDelete(ctx, part)
+			errs := []error{getErr, listErr, poolErr, createErr, deleteErr, c.CreateBatch(ctx, []machineapi.InBatch{{Name: part}}, struct{}{})}
+			if slices.Contains(errs, nil) {
+				return nil
+			}
+			return errors.Join(errs...)
 		},
 	}
 }

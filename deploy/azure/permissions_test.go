@@ -79,6 +79,8 @@ type site struct {
 	network    string
 	encryption string
 	galleries  bool
+	// aksMachines is the managed cluster; empty if AKSMachines are not managed.
+	aksMachines string
 }
 
 // required are the operations that the provider performs in a cluster, by scope, sorted.
@@ -105,6 +107,8 @@ func (s site) required(t *testing.T) map[string][]string {
 				if s.galleries {
 					add(subscription, o.action)
 				}
+			case strings.HasPrefix(o.action, "Microsoft.ContainerService/managedClusters/"):
+				add(s.aksMachines, o.action)
 			case o.inGroup:
 				add(nodeGroup, o.action)
 			default:
@@ -121,8 +125,8 @@ func (s site) required(t *testing.T) map[string][]string {
 // TestRolesPermitWhatTheProviderDoes compares the permissions of the identity with the operations of the requests that the provider sends,
 // and of those to the resources that the requests refer to: none is missing, and none is never used.
 func TestRolesPermitWhatTheProviderDoes(t *testing.T) {
-	galleries := given()
-	galleries["sharedGalleries"] = true
+	galleries, aksMachines := given(), given()
+	galleries["sharedGalleries"], aksMachines["aksMachines"] = true, true
 	for name, tc := range map[string]struct {
 		site
 		parameters map[string]any
@@ -133,6 +137,7 @@ func TestRolesPermitWhatTheProviderDoes(t *testing.T) {
 			site{network: nodeGroup, encryption: encryptionScope}, given("diskEncryptionSetName", "des", "diskEncryptionSetResourceGroup", "keys"),
 		},
 		"shared galleries": {site{network: nodeGroup, galleries: true}, galleries},
+		"AKSMachines":      {site{network: nodeGroup, aksMachines: subscription + "/resourceGroups/rg/providers/Microsoft.ContainerService/managedClusters/one"}, aksMachines},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.required(t), granted(t, deploy(t, tc.parameters))); diff != "" {

@@ -283,7 +283,7 @@ func TestCallersMayLeave(t *testing.T) {
 	})
 }
 
-// TestShutdown checks that nothing is sent any more, and that nobody waits.
+// TestShutdown checks that nothing is sent any more, and that no caller waits.
 func TestShutdown(t *testing.T) {
 	t.Attr("covers", "Z161 Z230")
 	simulate(t, func(t *testing.T, w *world) {

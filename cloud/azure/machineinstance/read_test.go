@@ -116,7 +116,7 @@ func TestReadsAreCached(t *testing.T) {
 		must(t, err)
 	}
 	read()
-	read() // there is no list yet, and nobody reads one in the background
+	read() // there is no list yet, and none is read in the background
 	if w.count(get) != 2 || w.count(list) != 0 {
 		t.Errorf("%d reads and %d lists", w.count(get), w.count(list))
 	}
