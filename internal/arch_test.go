@@ -115,8 +115,9 @@ cloud/aws/periodic < API, cloud, cloud/aws/catalog, cloud/aws/discovery, cloud/a
 cloud/aws < API, cloud, cloud/aws/catalog, cloud/aws/controlplane, cloud/aws/health, cloud/aws/instancelookup, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/nodeclass, cloud/aws/offline, cloud/aws/periodic, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/settings, cloud/aws/snapshot, cloud/aws/tagging, cloud/aws/telemetry, cloud/aws/zonalshift, cloud/periodictask, cloud/plugin, internal/observe, internal/options
 cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session
 cloud/aws/awstest/ebs < API, cloud/aws/awstest
-cloud/aws/awstest/firstboot <
-cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
+cloud/cloudtest/kubelet, cloud/cloudtest/nodejoin <
+cloud/aws/awstest/firstboot < cloud/cloudtest/kubelet
+cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot, cloud/cloudtest/kubelet, cloud/cloudtest/nodejoin
 cloud/azure/azuretest <
 cloud/azure/size, cloud/azure/naming, cloud/azure/gpu, cloud/azure/quota, cloud/azure/subnet <
 cloud/azure/unavailableofferings, cloud/azure/family, cloud/azure/resourcetags < API

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-anew/karpenter/cloud/cloudtest/kubelet"
 )
 
 // Kind is how an image processes user data at its first boot.
@@ -97,37 +99,5 @@ func (s *Settings) check() error {
 	if s.Cluster == "" {
 		return errors.New("the cluster has no name")
 	}
-	for key := range s.Labels {
-		if !mayLabel(key) {
-			return fmt.Errorf("the kubelet does not start: unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: %s", key)
-		}
-	}
-	for _, t := range s.Taints {
-		switch t.Effect {
-		case corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule:
-		default:
-			return fmt.Errorf("the kubelet does not start: invalid taint effect %q of %q", t.Effect, t.Key)
-		}
-	}
-	return nil
-}
-
-// mayLabel reports whether a kubelet may set a label on its own node.
-func mayLabel(key string) bool {
-	domain, _, found := strings.Cut(key, "/")
-	if !found {
-		return true
-	}
-	below := func(parent string) bool { return domain == parent || strings.HasSuffix(domain, "."+parent) }
-	switch {
-	case below("node-restriction.kubernetes.io"):
-		return false
-	case below("kubelet.kubernetes.io"), below("node.kubernetes.io"):
-		return true
-	}
-	switch key {
-	case corev1.LabelHostname, corev1.LabelArchStable, corev1.LabelOSStable, corev1.LabelTopologyZone, corev1.LabelTopologyRegion:
-		return true
-	}
-	return !below("kubernetes.io") && !below("k8s.io")
+	return kubelet.Check(s.Labels, s.Taints)
 }

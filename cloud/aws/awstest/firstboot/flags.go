@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
+	"github.com/karpenter-anew/karpenter/cloud/cloudtest/kubelet"
 )
 
 // kubeletFlags reads flags of the kubelet. A later flag overrides an earlier one.
@@ -32,24 +32,24 @@ func (s *Settings) kubeletFlag(name, value string) error {
 	switch name {
 	case "node-labels":
 		var labels map[string]string
-		labels, err = pairs(value, "=")
+		labels, err = kubelet.Pairs(value, "=")
 		s.label(labels)
 	case "register-with-taints":
-		s.Taints, err = taints(value)
+		s.Taints, err = kubelet.Taints(value)
 	case "max-pods":
 		s.MaxPods, err = strconv.ParseInt(value, 10, 64)
 	case "pods-per-core":
 		s.PodsPerCore, err = strconv.ParseInt(value, 10, 64)
 	case "system-reserved":
-		s.SystemReserved, err = pairs(value, "=")
+		s.SystemReserved, err = kubelet.Pairs(value, "=")
 	case "kube-reserved":
-		s.KubeReserved, err = pairs(value, "=")
+		s.KubeReserved, err = kubelet.Pairs(value, "=")
 	case "eviction-hard":
-		s.EvictionHard, err = pairs(value, "<")
+		s.EvictionHard, err = kubelet.Pairs(value, "<")
 	case "eviction-soft":
-		_, err = pairs(value, "<")
+		_, err = kubelet.Pairs(value, "<")
 	case "eviction-soft-grace-period":
-		_, err = pairs(value, "=")
+		_, err = kubelet.Pairs(value, "=")
 	case "eviction-max-pod-grace-period", "image-gc-high-threshold", "image-gc-low-threshold":
 		_, err = strconv.ParseInt(value, 10, 32)
 	case "cpu-cfs-quota":
@@ -66,34 +66,4 @@ func (s *Settings) label(labels map[string]string) {
 		s.Labels = map[string]string{}
 	}
 	maps.Copy(s.Labels, labels)
-}
-
-// pairs reads a list of keys and values.
-func pairs(text, separator string) (map[string]string, error) {
-	out := map[string]string{}
-	for item := range strings.SplitSeq(text, ",") {
-		key, value, ok := strings.Cut(item, separator)
-		if !ok || key == "" {
-			return nil, fmt.Errorf("%q is no pair of key, %q and value", item, separator)
-		}
-		out[key] = value
-	}
-	return out, nil
-}
-
-// taints reads a list of taints in the form key=value:Effect or key:Effect.
-func taints(text string) ([]corev1.Taint, error) {
-	var out []corev1.Taint
-	if text == "" {
-		return nil, nil
-	}
-	for item := range strings.SplitSeq(text, ",") {
-		at := strings.LastIndex(item, ":")
-		if at <= 0 {
-			return nil, fmt.Errorf("%q is no taint", item)
-		}
-		key, value, _ := strings.Cut(item[:at], "=")
-		out = append(out, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(item[at+1:])})
-	}
-	return out, nil
 }

@@ -3,10 +3,8 @@ package join
 import (
 	"context"
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"maps"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/cloud/cloudtest/nodejoin"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
@@ -219,7 +218,7 @@ func TestTheNodeGoesWithItsInstance(t *testing.T) {
 		}
 		b.account.Change(b.id, func(i *awstest.Instance) { i.State = "stopping" })
 		time.Sleep(time.Second)
-		if n = b.node(); n == nil || n.Status.Conditions[0].Status != corev1.ConditionUnknown || n.Annotations[HandsOff] == "" {
+		if n = b.node(); n == nil || n.Status.Conditions[0].Status != corev1.ConditionUnknown || n.Annotations[nodejoin.HandsOff] == "" {
 			t.Fatalf("node %+v is not unknown", n)
 		}
 		b.account.Vanish(b.id)
@@ -232,24 +231,4 @@ func TestTheNodeGoesWithItsInstance(t *testing.T) {
 			t.Error("it has come back")
 		}
 	})
-}
-
-func TestTheWayToTheAPIServerIsTriedForReal(t *testing.T) {
-	server := httptest.NewTLSServer(nil)
-	t.Cleanup(server.Close)
-	trusted := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := reach(t.Context(), server.URL, trusted); err != nil {
-		t.Error(err)
-	}
-	if err := reach(t.Context(), server.URL, []byte("nonsense")); err == nil {
-		t.Error("an authority without certificate is trusted")
-	}
-	foreign := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("nonsense")})
-	if err := reach(t.Context(), server.URL, foreign); err == nil {
-		t.Error("a foreign authority is trusted")
-	}
-	server.Close()
-	if err := reach(t.Context(), server.URL, trusted); err == nil {
-		t.Error("a server that is gone answers")
-	}
 }

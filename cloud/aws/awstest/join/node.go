@@ -3,8 +3,6 @@ package join
 import (
 	"fmt"
 	"maps"
-	"math"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,12 +11,8 @@ import (
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest/firstboot"
-)
-
-// Labels and annotations that identify Nodes for the simulator.
-const (
-	labelSimulated = "kwok.x-k8s.io/node"
-	simulated      = "fake"
+	"github.com/karpenter-anew/karpenter/cloud/cloudtest/kubelet"
+	"github.com/karpenter-anew/karpenter/cloud/cloudtest/nodejoin"
 )
 
 // usable is the fraction of an instance's memory that its operating system sees: firmware and hypervisor use the rest.
@@ -40,7 +34,7 @@ func nodeOf(m *awstest.Host, s firstboot.Settings) *corev1.Node {
 	maps.Copy(labels, map[string]string{
 		corev1.LabelHostname: m.DNS, corev1.LabelArchStable: m.Architecture, corev1.LabelOSStable: system,
 		corev1.LabelInstanceTypeStable: m.Type, corev1.LabelTopologyZone: m.Zone, corev1.LabelTopologyRegion: m.Region,
-		labelSimulated: simulated,
+		nodejoin.LabelSimulated: nodejoin.Simulated,
 	})
 	if m.ZoneID != "" {
 		labels["topology.k8s.aws/zone-id"] = m.ZoneID
@@ -50,11 +44,11 @@ func nodeOf(m *awstest.Host, s firstboot.Settings) *corev1.Node {
 	}
 	capacity := capacityOf(m, s)
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: m.DNS, Labels: labels, Annotations: map[string]string{labelSimulated: simulated}},
+		ObjectMeta: metav1.ObjectMeta{Name: m.DNS, Labels: labels, Annotations: map[string]string{nodejoin.LabelSimulated: nodejoin.Simulated}},
 		Spec:       corev1.NodeSpec{ProviderID: fmt.Sprintf("aws:///%s/%s", m.Zone, m.ID), Taints: s.Taints},
 		Status: corev1.NodeStatus{
 			Capacity: capacity, Allocatable: allocatable(m, s, capacity), Addresses: addresses(m, s),
-			NodeInfo: corev1.NodeSystemInfo{BootID: m.BootID(), Architecture: m.Architecture, OperatingSystem: system, OSImage: m.ImageName},
+			NodeInfo: corev1.NodeSystemInfo{Architecture: m.Architecture, OperatingSystem: system, OSImage: m.ImageName},
 		},
 	}
 }
@@ -113,52 +107,14 @@ func capacityOf(m *awstest.Host, s firstboot.Settings) corev1.ResourceList {
 
 // allocatable is the capacity minus reserved resources, as the kubelet computes it.
 func allocatable(m *awstest.Host, s firstboot.Settings, capacity corev1.ResourceList) corev1.ResourceList {
-	out := capacity.DeepCopy()
-	take := func(name corev1.ResourceName, amount resource.Quantity) {
-		if have, ok := out[name]; ok {
-			if have.Sub(amount); have.Sign() < 0 {
-				have.Set(0)
-			}
-			out[name] = have
-		}
-	}
-	reserved := s.KubeReserved
+	reserved, eviction := s.KubeReserved, s.EvictionHard
 	if reserved == nil {
 		reserved = imageReserves(m, s)
 	}
-	for _, list := range []map[string]string{reserved, s.SystemReserved} {
-		for name, text := range list {
-			if amount, err := resource.ParseQuantity(text); err == nil {
-				take(corev1.ResourceName(name), amount)
-			}
-		}
-	}
-	eviction := s.EvictionHard
 	if eviction == nil {
 		eviction = map[string]string{"memory.available": "100Mi", "nodefs.available": "10%"}
 	}
-	for signal, name := range map[string]corev1.ResourceName{"memory.available": corev1.ResourceMemory, "nodefs.available": corev1.ResourceEphemeralStorage} {
-		if text, ok := eviction[signal]; ok {
-			take(name, threshold(text, capacity[name]))
-		}
-	}
-	return out
-}
-
-// threshold is a percentage of a capacity, or an amount.
-func threshold(text string, of resource.Quantity) resource.Quantity {
-	if percent, ok := strings.CutSuffix(text, "%"); ok {
-		number, err := strconv.ParseFloat(percent, 64)
-		if err != nil || number >= 100 {
-			return resource.Quantity{}
-		}
-		return *resource.NewQuantity(int64(math.Ceil(float64(of.Value())*number/100)), resource.BinarySI)
-	}
-	amount, err := resource.ParseQuantity(text)
-	if err != nil {
-		return resource.Quantity{}
-	}
-	return amount
+	return kubelet.Allocatable(capacity, eviction, reserved, s.SystemReserved)
 }
 
 // imageReserves are the resources that images reserve for the kubelet and the runtime by default.

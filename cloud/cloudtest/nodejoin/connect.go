@@ -1,4 +1,4 @@
-package join
+package nodejoin
 
 import (
 	"context"
@@ -8,36 +8,53 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 )
 
 // reachTimeout is how long a kubelet waits for the API server.
 const reachTimeout = 5 * time.Second
 
-// connect connects to the API server that an instance was given. It does not check an endpoint again that worked once.
-func (j *Joiner) connect(ctx context.Context, endpoint, authority string) error {
+// APIServers checks whether instances reach the API server that they were given. The zero value is ready to use.
+type APIServers struct {
+	// Reach asks an API server for its version, trusting an authority (PEM); nil for Reach of this package.
+	Reach func(ctx context.Context, endpoint string, authority []byte) error
+
+	mu      sync.Mutex
+	reached map[string]bool
+}
+
+// Connect connects to an endpoint, a URL, with an authority, PEM in base64. It does not check a pair again that worked once.
+func (s *APIServers) Connect(ctx context.Context, endpoint, authority string) error {
 	pem, err := base64.StdEncoding.DecodeString(authority)
 	if err != nil {
 		return fmt.Errorf("decoding the authority of the cluster: %w", err)
 	}
 	key := endpoint + " " + authority
-	j.mu.Lock()
-	known := j.reached[key]
-	j.mu.Unlock()
+	s.mu.Lock()
+	known := s.reached[key]
+	s.mu.Unlock()
 	if known {
 		return nil
 	}
-	if err := j.o.Reach(ctx, endpoint, pem); err != nil {
+	try := s.Reach
+	if try == nil {
+		try = Reach
+	}
+	if err := try(ctx, endpoint, pem); err != nil {
 		return fmt.Errorf("reaching the API server at %q: %w", endpoint, err)
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.reached[key] = true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reached == nil {
+		s.reached = map[string]bool{}
+	}
+	s.reached[key] = true
 	return nil
 }
 
-// reach asks an API server for its version, trusting only the authority.
-func reach(ctx context.Context, endpoint string, authority []byte) error {
+// Reach asks an API server for its version, trusting only the authority, in PEM.
+func Reach(ctx context.Context, endpoint string, authority []byte) error {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(authority) {
 		return errors.New("the authority of the cluster holds no certificate")
