@@ -96,6 +96,24 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestNew opens the provider with the credential that the environment describes, as the controller does.
+func TestNew(t *testing.T) {
+	for name, value := range map[string]string{
+		"AZURE_TENANT_ID": azuretest.Tenant, "AZURE_CLIENT_ID": "client", "AZURE_CLIENT_SECRET": "secret", "AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential",
+	} {
+		t.Setenv(name, value)
+	}
+	clock := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	account := azuretest.New(azuretest.Options{Clock: clock})
+	opened, err := New(nil, installation(azuretest.Connect(t, account), clock))
+	if err != nil || opened.Name != "azure" {
+		t.Fatalf("opened %q, %v", opened.Name, err)
+	}
+	if n := len(account.Calls("POST token")); n == 0 {
+		t.Error("Entra was not asked for a token")
+	}
+}
+
 // TestPeriodsOfTasks lists the periodic tasks and how long after a success each runs again.
 func TestPeriodsOfTasks(t *testing.T) {
 	e, _ := opened(t)
