@@ -3,9 +3,11 @@ package session
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"k8s.io/utils/clock"
@@ -32,7 +34,7 @@ func NewCredential(o *Options) (azcore.TokenCredential, error) {
 		},
 		TenantID: o.Environment.TenantID,
 		// Microsoft's directory of authorities does not have those of clouds that a file describes.
-		DisableInstanceDiscovery: !published(o.Environment.Cloud),
+		DisableInstanceDiscovery: !published(o.Environment.Configuration.ActiveDirectoryAuthorityHost),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("finding a credential for Azure: %w", err)
@@ -40,9 +42,15 @@ func NewCredential(o *Options) (azcore.TokenCredential, error) {
 	return Limit(found, o.Clock), nil
 }
 
-// published reports whether a cloud is one of those that Microsoft runs.
-func published(name string) bool {
-	return name == environment.PublicCloud || name == environment.ChinaCloud || name == environment.USGovernmentCloud
+// published reports whether Microsoft's directory of authorities has an authority, given its URL. The name of the cloud does not say so: a
+// file can describe one with the name of the public cloud and its own endpoints.
+func published(authority string) bool {
+	for _, known := range []azcloud.Configuration{azcloud.AzurePublic, azcloud.AzureChina, azcloud.AzureGovernment} {
+		if strings.EqualFold(strings.TrimSuffix(authority, "/"), strings.TrimSuffix(known.ActiveDirectoryAuthorityHost, "/")) {
+			return true
+		}
+	}
+	return false
 }
 
 // Limit returns a credential whose tokens end two hours from now at the latest.

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
 
+	"github.com/karpenter-anew/karpenter/cloud/azure/environment"
 	"github.com/karpenter-anew/karpenter/cloud/azure/session"
 	"github.com/karpenter-anew/karpenter/cloud/azure/settings"
 )
@@ -99,6 +100,11 @@ func TestOpen(t *testing.T) {
 	}
 	if got := azure.last(t, manager).Header.Get("Authorization"); got != "Bearer from-login" || azure.count("login.microsoft.com") != 0 {
 		t.Errorf("the token is %q; requests: %d", got, len(azure.requests))
+	}
+	named := options(azure)
+	named.Environment.Cloud = environment.PublicCloud
+	if _, err := session.Open(t.Context(), named); err != nil || azure.count("login.microsoft.com") != 0 {
+		t.Errorf("a cloud with its own authority and the name of the public cloud: %v, %d requests to Microsoft's directory", err, azure.count("login.microsoft.com"))
 	}
 	refuse = true
 	if _, err := session.Open(t.Context(), options(azure)); err == nil || !strings.Contains(err.Error(), "getting an access token for https://"+manager) {
