@@ -68,7 +68,7 @@ CORE = internal/core/...
 # layer 2: the contract with clouds, and how the process is seen and set up
 internal/ttlcache <
 cloud < API, internal/core/requirement, internal/core/spelling
-cloud/cloudtest < API, cloud, internal/core/requirement
+cloud/cloudtest < API, cloud, internal/core/repair, internal/core/requirement
 cloud/plugin < API, cloud, internal/observe, internal/options
 cloud/kwok < API, cloud, cloud/plugin, internal/core/requirement, internal/observe, internal/options, internal/observe/logfield
 cloud/aws/family < API

@@ -9,9 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/core/repair"
 )
 
-// describesItself: the cloud has a name, node classes that it recognises on claims and nodes, and sane policies.
+// describesItself: the cloud has a name, node classes that it recognises on claims and nodes, and policies with which node repair starts.
 func describesItself(_ context.Context, s Subject) error {
 	var errs []error
 	if s.Cloud.Name == "" {
@@ -36,10 +38,21 @@ func describesItself(_ context.Context, s Subject) error {
 	if s.Cloud.Manages(&v1.NodeClassReference{Group: "other.example.com", Kind: "OtherNodeClass", Name: "any"}) {
 		errs = append(errs, errors.New("the cloud manages a node class of another group"))
 	}
-	for _, p := range s.Cloud.RepairPolicies {
-		if p.ConditionType == "" || p.ConditionStatus == "" || p.TolerationDuration < 0 {
-			errs = append(errs, fmt.Errorf("repair policy %+v is incomplete", p))
-		}
+	if len(s.Cloud.RepairPolicies) > 0 { // else the cloud has no node repair
+		errs = append(errs, compile(s.Cloud.RepairPolicies))
 	}
 	return errors.Join(errs...)
+}
+
+// compile checks repair policies as the controller does at its start.
+func compile(policies []cloud.RepairPolicy) error {
+	var list []repair.Policy
+	for _, p := range policies {
+		list = append(list, repair.Policy{
+			ConditionType: string(p.ConditionType), ConditionStatus: string(p.ConditionStatus), ReasonRegex: p.ReasonRegex,
+			Toleration: p.TolerationDuration, GracePeriod: p.TerminationGracePeriod, Priority: p.Priority, Action: repair.Action(p.Action),
+		})
+	}
+	_, err := repair.Compile(list)
+	return err
 }

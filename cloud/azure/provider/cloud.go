@@ -36,15 +36,22 @@ func Describe() cloud.Cloud {
 	}
 }
 
-// repairPolicies say when a node is repaired. An agent on the node sets the last condition when Azure is about to evict a spot virtual machine,
-// some thirty seconds before. The first policy is the default of the set, of which there is one; the others match any reason.
+// evictionNotice is about how long before an eviction Azure announces it.
+const evictionNotice = 30 * time.Second
+
+// repairPolicies say when a node is repaired. An agent on the node sets the last condition when Azure is about to evict a spot virtual machine:
+// such a node comes before others, and pods that may not be evicted do not keep it, as Azure does not wait for them.
+//
+// Source: Azure provider specification, repair policies; behavior specification, repair policies: a set has one policy without an expression.
 func repairPolicies() []cloud.RepairPolicy {
+	const anyReason = ".*"
 	policy := func(condition corev1.NodeConditionType, status corev1.ConditionStatus, reason string, after time.Duration) cloud.RepairPolicy {
 		return cloud.RepairPolicy{ConditionType: condition, ConditionStatus: status, ReasonRegex: reason, TolerationDuration: after, Action: cloud.ReplaceNode}
 	}
-	const anyReason = ".*"
+	evicted, notice := policy(preemptionScheduled, corev1.ConditionTrue, anyReason, 0), evictionNotice
+	evicted.Priority, evicted.TerminationGracePeriod = 100, &notice
 	return []cloud.RepairPolicy{
 		policy(corev1.NodeReady, corev1.ConditionFalse, "", 10*time.Minute), policy(corev1.NodeReady, corev1.ConditionUnknown, anyReason, 10*time.Minute),
-		policy(nodeHealthy, corev1.ConditionFalse, anyReason, 0), policy(preemptionScheduled, corev1.ConditionTrue, anyReason, 0),
+		policy(nodeHealthy, corev1.ConditionFalse, anyReason, 0), evicted,
 	}
 }

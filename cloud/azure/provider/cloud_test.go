@@ -1,40 +1,23 @@
-package provider_test
+package provider
 
 import (
+	"fmt"
 	"testing"
-	"time"
 
-	"github.com/karpenter-anew/karpenter/cloud/azure/provider"
-	"github.com/karpenter-anew/karpenter/internal/core/repair"
-	"github.com/karpenter-anew/karpenter/internal/translate"
+	"github.com/google/go-cmp/cmp"
 )
 
-// TestUnhealthyNodes compiles the repair policies, as the feature gate NodeRepair does, and checks after what time each condition counts,
-// whatever its reason.
-func TestUnhealthyNodes(t *testing.T) {
-	policies, err := translate.RepairPolicies(provider.Describe().RepairPolicies)
-	if err != nil {
-		t.Fatal(err)
+// TestRepairPolicies has when nodes are repaired. Their form is verified by the contract of clouds.
+func TestRepairPolicies(t *testing.T) {
+	var got []string
+	for _, p := range Describe().RepairPolicies {
+		got = append(got, fmt.Sprintf("%s=%s %q %s %s %s %d", p.ConditionType, p.ConditionStatus, p.ReasonRegex, p.TolerationDuration, p.TerminationGracePeriod, p.Action, p.Priority))
 	}
-	for _, tc := range []struct {
-		kind, status string
-		after        time.Duration
-		healthy      bool
-	}{
-		{"Ready", "False", 10 * time.Minute, false},
-		{"Ready", "Unknown", 10 * time.Minute, false},
-		{"Ready", "True", 0, true},
-		{"kubernetes.azure.com/NodeHealthy", "False", 0, false},
-		{"kubernetes.azure.com/NodeHealthy", "Unknown", 0, true},
-		{"PreemptionScheduled", "True", 0, false},
-		{"PreemptionScheduled", "False", 0, true},
-		{"DiskPressure", "True", 0, true},
-	} {
-		for _, reason := range []string{"", "AnyReason"} {
-			matches := policies.Match(nil, repair.Condition{Type: tc.kind, Status: tc.status, Reason: reason}, 0)
-			if tc.healthy != (len(matches) == 0) || !tc.healthy && (len(matches) != 1 || matches[0].Rule.Toleration != tc.after) {
-				t.Errorf("%s %s for reason %q matches %+v", tc.kind, tc.status, reason, matches)
-			}
-		}
+	want := []string{
+		`Ready=False "" 10m0s <nil> ReplaceNode 0`, `Ready=Unknown ".*" 10m0s <nil> ReplaceNode 0`,
+		`kubernetes.azure.com/NodeHealthy=False ".*" 0s <nil> ReplaceNode 0`, `PreemptionScheduled=True ".*" 0s 30s ReplaceNode 100`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("repair policies (-want +got):\n%s", diff)
 	}
 }
