@@ -119,6 +119,8 @@ cloud/cloudtest/kubelet, cloud/cloudtest/nodejoin <
 cloud/aws/awstest/firstboot < cloud/cloudtest/kubelet
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot, cloud/cloudtest/kubelet, cloud/cloudtest/nodejoin
 cloud/azure/azuretest <
+cloud/azure/azuretest/firstboot < cloud/cloudtest/kubelet
+cloud/azure/azuretest/join < cloud/azure/azuretest, cloud/azure/azuretest/firstboot, cloud/cloudtest/kubelet, cloud/cloudtest/nodejoin
 cloud/azure/size, cloud/azure/naming, cloud/azure/gpu, cloud/azure/quota, cloud/azure/subnet <
 cloud/azure/unavailableofferings, cloud/azure/family, cloud/azure/resourcetags < API
 cloud/azure/settings < internal/options
@@ -239,7 +241,8 @@ test/referencepage <
 test/poll <
 test/process <
 test/awscluster < cloud/aws/awstest, cloud/aws/awstest/ebs, cloud/aws/awstest/join
-test/demo < API, cloud, cloud/kwok, internal/demo, cloud/aws/awstest, test/awscluster, test/controlplane, test/process, test/simcluster
+test/azurecluster < cloud/azure/azuretest, cloud/azure/azuretest/join
+test/demo < API, cloud, cloud/kwok, internal/demo, cloud/aws/awstest, cloud/azure/azuretest, test/awscluster, test/azurecluster, test/controlplane, test/process, test/simcluster
 test/recording <
 test/simcluster < API, test/controlplane
 test/chaos < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane, test/poll, test/process, test/simcluster

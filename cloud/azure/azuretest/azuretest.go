@@ -48,17 +48,20 @@ type Options struct {
 	Location string
 	// Takes is how long operations take on the clock; 0 for no time. Each is in progress for at least one poll.
 	Takes time.Duration
+	// RetryAfter is how long clients are told to wait before they ask for an operation again, in whole seconds; 0 for no time.
+	RetryAfter time.Duration
 	// PageSize is the number of items of a page; 0 for 50.
 	PageSize int
 }
 
 // Account is a subscription. Make one with New; it serves HTTP and is safe for concurrent use.
 type Account struct {
-	clock    clock.PassiveClock
-	location string
-	takes    time.Duration
-	pageSize int
-	routes   []route
+	clock      clock.PassiveClock
+	location   string
+	takes      time.Duration
+	retryAfter time.Duration
+	pageSize   int
+	routes     []route
 
 	mu         sync.Mutex
 	groups     []string
@@ -70,6 +73,7 @@ type Account struct {
 	trouble    trouble
 	events     []event
 	revision   int // of the scheduled events
+	addresses  int // that were given out
 }
 
 // Call is a recorded request.
@@ -151,6 +155,11 @@ func (a *Account) answer(r *http.Request, body []byte) (*response, error) {
 	}
 	if err := a.hinder(operation); err != nil {
 		return nil, err
+	}
+	if !found.open {
+		if err := a.trouble.storm.throttles(); err != nil {
+			return nil, err
+		}
 	}
 	answer, err := found.serve(a, &request{http: r, names: names, body: body})
 	if err == nil && !found.open {

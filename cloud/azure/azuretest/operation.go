@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -50,11 +51,16 @@ func (a *Account) follow(r *request, to *response, id string) {
 	base := baseURL(r.http) + "/subscriptions/" + Subscription + "/providers/Microsoft.Test/"
 	to.header.Set("Azure-AsyncOperation", base+"operations/"+id)
 	to.header.Set("Location", base+"results/"+id)
-	shorten(to.header)
+	a.pace(to.header)
 }
 
-// shorten makes the next poll come at once: clients wait for retry-after-ms if it is there, and otherwise for Retry-After.
-func shorten(header http.Header) {
+// pace says when the next poll is to come, at once unless the account says otherwise: clients wait for retry-after-ms if it is there, and
+// otherwise for Retry-After.
+func (a *Account) pace(header http.Header) {
+	if a.retryAfter > 0 {
+		header.Set("Retry-After", strconv.Itoa(int(a.retryAfter.Seconds())))
+		return
+	}
 	header.Set("Retry-After", "3")
 	header.Set("retry-after-ms", "1")
 }
@@ -96,7 +102,7 @@ func pollOperation(a *Account, r *request) (*response, error) {
 	switch {
 	case !o.ended:
 		answer.header = http.Header{}
-		shorten(answer.header)
+		a.pace(answer.header)
 	case o.err != nil:
 		answer.body = map[string]any{"status": "Failed", "error": o.err.body()}
 	default:
@@ -115,7 +121,7 @@ func pollResult(a *Account, r *request) (*response, error) {
 	if !o.ended {
 		answer := &response{status: http.StatusAccepted, header: http.Header{}}
 		answer.header.Set("Location", baseURL(r.http)+r.http.URL.String())
-		shorten(answer.header)
+		a.pace(answer.header)
 		return answer, nil
 	}
 	if o.err != nil {

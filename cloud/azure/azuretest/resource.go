@@ -22,6 +22,8 @@ type resource struct {
 	// failed resources were never provisioned; failure is why, where Azure says it later.
 	failed  bool
 	failure *Refusal
+	// customData and address are those of a virtual machine.
+	customData, address string
 	// pending is the operation that creates an AKSMachine, pendingID is its ID.
 	pending   *operation
 	pendingID string

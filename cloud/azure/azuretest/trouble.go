@@ -22,6 +22,8 @@ type trouble struct {
 	ghosts []*resource
 	// reservation is for how long a network interface is kept for a virtual machine that failed.
 	reservation time.Duration
+	// storm fails a share of the calls.
+	storm storm
 }
 
 // failure is an error for a number of calls.
@@ -162,7 +164,7 @@ func (a *Account) refusal(p Pool) *Refusal {
 			}
 		}
 	}
-	return nil
+	return a.trouble.storm.finds(p)
 }
 
 const allocationFailed = "Allocation failed. We do not have sufficient capacity for the requested VM size in this region."

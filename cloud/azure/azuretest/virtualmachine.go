@@ -95,18 +95,18 @@ func putVirtualMachine(a *Account, r *request) (*response, error) {
 		}
 		return nil, err
 	}
-	return a.create(r, body, interfaces, why), nil
+	return a.create(r, body, interfaces, why)
 }
 
 // create stores a virtual machine, with a late failure if why is not nil.
-func (a *Account) create(r *request, body map[string]any, interfaces []*resource, why *Refusal) *response {
+func (a *Account) create(r *request, body map[string]any, interfaces []*resource, why *Refusal) (*response, error) {
 	id := r.http.URL.Path
 	made := a.set(id, body)
 	properties := made.properties()
 	properties["provisioningState"], properties["timeCreated"] = "Creating", made.created.UTC().Format(time.RFC3339Nano)
 	properties["vmId"] = fmt.Sprintf("00000000-0000-0000-0000-%012x", a.next())
-	if profile, found := properties["osProfile"].(map[string]any); found {
-		delete(profile, "customData") // ARM never shows it
+	if err := a.keepHidden(made); err != nil {
+		return nil, err
 	}
 	for _, nic := range interfaces {
 		nic.owner = id
@@ -124,7 +124,7 @@ func (a *Account) create(r *request, body map[string]any, interfaces []*resource
 		}
 		made.properties()["provisioningState"] = "Succeeded"
 		return nil
-	})
+	}), nil
 }
 
 // attachDisk creates the disk of the operating system, unless it is on the host.

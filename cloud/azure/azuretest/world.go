@@ -13,7 +13,7 @@ import (
 // aks-vnet-12345678 with the subnet aks-subnet.
 func New(o Options) *Account {
 	a := &Account{
-		clock: o.Clock, location: cmp.Or(o.Location, "eastus"), takes: o.Takes, pageSize: cmp.Or(o.PageSize, 50), routes: routes(),
+		clock: o.Clock, location: cmp.Or(o.Location, "eastus"), takes: o.Takes, retryAfter: o.RetryAfter, pageSize: cmp.Or(o.PageSize, 50), routes: routes(),
 		groups: []string{NodeResourceGroup, ClusterResourceGroup}, resources: map[string]*resource{}, operations: map[string]*operation{}, tokens: map[string]bool{},
 	}
 	if a.clock == nil {
