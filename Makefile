@@ -6,10 +6,11 @@ SHELL := /bin/bash
 .PHONY: help demo recording up e2e chaos attacks oracle build image release release-push test checklist bench bench-cluster lint prose docs generate vuln env local demo-program
 
 # Number of one-CPU pods that `make demo` runs.
-PODS ?= $(if $(filter aws,$(CLOUD)),10,100)
-# Cloud provider of `make demo`, `make up` and `make chaos`: kwok, or aws for the AWS provider against a local AWS test server.
+PODS ?= $(if $(filter aws azure,$(CLOUD)),10,100)
+# Cloud provider of `make demo`, `make up` and `make chaos`: kwok, or aws for the AWS provider against a local AWS test server. `make demo` and
+# `make up` also know azure, the provider for AKS against a local Azure test server.
 CLOUD ?= kwok
-# Control plane of `make demo`: memory, or real, which is built from its sources first. CLOUD=aws needs the real one.
+# Control plane of `make demo`: memory, or real, which is built from its sources first. CLOUD=aws and CLOUD=azure need the real one.
 CONTROL_PLANE ?= memory
 # Scene that `make demo` runs instead of provisioning: consolidation, drift, expiry, repair, legacy-repair, reboot or gang; with CLOUD=aws: storm (use about PODS=500).
 SCENE ?=
@@ -66,7 +67,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ifeq ($(CONTROL_PLANE)$(CLOUD),memorykwok)
-demo: build ## Provision and remove nodes: PODS=100 SCENE=drift CATALOG=aws/us-east-1 CONTROL_PLANE=real CLOUD=aws
+demo: build ## Provision and remove nodes: PODS=100 SCENE=drift CATALOG=aws/us-east-1 CONTROL_PLANE=real CLOUD=aws or azure
 	@$(BIN)/karpenter demo --pods='$(PODS)' --catalog='$(CATALOG)' --scene='$(SCENE)'
 else
 demo: build local demo-program

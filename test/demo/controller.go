@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/karpenter-anew/karpenter/internal/demo"
-	"github.com/karpenter-anew/karpenter/test/awscluster"
 	"github.com/karpenter-anew/karpenter/test/process"
 )
 
@@ -45,7 +44,7 @@ type controller struct {
 
 // startController runs the built controller against a cluster, as a cluster would run it; its log goes to out line by line. It has not become
 // ready yet when this returns.
-func startController(s settings, kubeconfig string, aws *awscluster.AWS, out io.Writer) (*controller, error) {
+func startController(s settings, kubeconfig string, cloud server, out io.Writer) (*controller, error) {
 	metricsPort, err := process.FreePort(8080)
 	if err != nil {
 		return nil, err
@@ -60,8 +59,8 @@ func startController(s settings, kubeconfig string, aws *awscluster.AWS, out io.
 		fmt.Sprintf("--metrics-port=%d", metricsPort), fmt.Sprintf("--health-probe-port=%d", healthPort),
 	}
 	environment := append(os.Environ(), "KUBECONFIG="+kubeconfig)
-	if aws != nil {
-		args, environment = append(args, aws.Flags()...), append(environment, aws.Environment()...)
+	if cloud != nil {
+		args, environment = append(args, cloud.Flags()...), append(environment, cloud.Environment()...)
 	} else {
 		args = append(args, "--cloud-provider=kwok", "--catalog="+s.catalog)
 	}

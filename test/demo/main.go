@@ -3,6 +3,7 @@
 //
 // With -cloud=aws the AWS provider runs against an AWS test server on loopback whose instances join the cluster: the quick start with an
 // interruption, or, with -scene=storm, many launches at once while calls are throttled, capacity is insufficient and the controller is killed.
+// With -cloud=azure the provider for AKS runs against an Azure test server in the same way, with an eviction and a new node image.
 //
 // It starts the local control plane and the built controller, reports progress, prints one line of figures at the end, and leaves nothing
 // running. With -stay it only starts both and keeps them until Ctrl-C, for manual experiments.
@@ -15,6 +16,8 @@ import (
 	"io"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/karpenter-anew/karpenter/internal/demo"
@@ -50,7 +53,7 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	flags.SetOutput(usage)
 	flags.IntVar(&s.pods, "pods", 100, "the number of one-CPU pods")
-	flags.StringVar(&s.cloud, "cloud", "kwok", "the cloud: kwok, whose nodes are simulated, or aws, the AWS provider against an AWS test server on loopback")
+	flags.StringVar(&s.cloud, "cloud", "kwok", "the cloud: kwok, whose nodes are simulated, or aws or azure, the provider against a test server of the cloud on loopback")
 	flags.StringVar(&s.catalog, "catalog", "generic", "the catalog of instance types: generic, or a region such as aws/us-east-1")
 	flags.BoolVar(&s.stay, "stay", false, "start cluster and controller and keep them until Ctrl-C")
 	flags.StringVar(&s.scene, "scene", "", "show this instead of the whole loop: "+demo.SceneNames())
@@ -67,11 +70,15 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	if s.pods < 1 || s.pods > 20000 {
 		return settings{}, fmt.Errorf("PODS is %d; it must be between 1 and 20000", s.pods)
 	}
-	if s.cloud != cloudKwok && s.cloud != cloudAWS {
-		return settings{}, fmt.Errorf("unknown cloud %q; known: %s, %s", s.cloud, cloudKwok, cloudAWS)
+	clouds := []string{cloudKwok, cloudAWS, cloudAzure}
+	if !slices.Contains(clouds, s.cloud) {
+		return settings{}, fmt.Errorf("unknown cloud %q; known: %s", s.cloud, strings.Join(clouds, ", "))
 	}
 	if s.cloud == cloudAWS && s.scene != "" && s.scene != stormName {
 		return settings{}, fmt.Errorf("unknown scene %q with the cloud %s; known: %s", s.scene, cloudAWS, stormName)
+	}
+	if s.cloud == cloudAzure && s.scene != "" {
+		return settings{}, fmt.Errorf("unknown scene %q: the cloud %s has no scenes", s.scene, cloudAzure)
 	}
 	if s.manifests == "" {
 		s.manifests = filepath.Join("examples", s.cloud)

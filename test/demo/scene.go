@@ -13,27 +13,29 @@ type play struct {
 	*stack
 }
 
-// scene is a demonstration; those on AWS have onAWS in place of Perform.
+// scene is a demonstration; those of a provider with a test server have onCloud in place of Perform.
 type scene struct {
 	demo.Scene
-	onAWS func(*play) (fmt.Stringer, error)
+	onCloud func(*play) (fmt.Stringer, error)
 }
 
 // play performs the scene.
 func (s scene) play(p *play) (fmt.Stringer, error) {
-	if s.onAWS != nil {
-		return s.onAWS(p)
+	if s.onCloud != nil {
+		return s.onCloud(p)
 	}
 	return s.Perform(p.Play)
 }
 
-// sceneOf is the selected scene, or the default if there is none of that name. AWS has its own scenes.
+// sceneOf is the selected scene, or the default if there is none of that name. AWS and Azure have their own scenes.
 func sceneOf(s settings) scene {
-	if s.cloud == cloudAWS {
-		if s.scene == stormName {
-			return stormScene()
-		}
+	switch {
+	case s.cloud == cloudAWS && s.scene == stormName:
+		return stormScene()
+	case s.cloud == cloudAWS:
 		return quickStart()
+	case s.cloud == cloudAzure:
+		return azureQuickStart()
 	}
 	one, ok := demo.SceneNamed(s.scene)
 	if !ok {

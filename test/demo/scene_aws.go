@@ -15,8 +15,9 @@ import (
 
 // The clouds.
 const (
-	cloudKwok = "kwok"
-	cloudAWS  = "aws"
+	cloudKwok  = "kwok"
+	cloudAWS   = "aws"
+	cloudAzure = "azure"
 )
 
 // The account is that of the examples.
@@ -30,7 +31,7 @@ const (
 // quickStart is the quick start on EKS: a NodePool and its EC2NodeClass, a Deployment scaled up, a spot interruption, and the Deployment
 // scaled down to zero.
 func quickStart() scene {
-	return scene{onAWS: performQuickStart, Scene: demo.Scene{
+	return scene{onCloud: performQuickStart, Scene: demo.Scene{
 		Name: "quick-start",
 		Lines: []string{
 			"found provisionable pod(s)", "computed new nodeclaim(s) to fit pod(s)", "created nodeclaim", "launched nodeclaim", "registered nodeclaim",
@@ -154,12 +155,9 @@ func (p *play) calls() string {
 	return "calls to AWS: " + strings.Join(parts, ", ")
 }
 
-// refusals are why instances have not joined.
-func (st *stack) refusals() string {
+// awsRefusals are why instances have not joined.
+func (st *stack) awsRefusals() string {
 	var text strings.Builder
-	if st.aws == nil {
-		return ""
-	}
 	for _, i := range st.aws.Account.Instances() {
 		if err := st.aws.Joiner.Refusal(i.ID); err != nil {
 			fmt.Fprintf(&text, "instance %s has not joined: %v\n", i.ID, err)
@@ -168,11 +166,8 @@ func (st *stack) refusals() string {
 	return text.String()
 }
 
-// pricePerHour is the price of the running instances, for clouds that do not label their nodes with it.
-func (st *stack) pricePerHour() float64 {
-	if st.aws == nil {
-		return 0
-	}
+// awsPrice is the price of the running instances per hour.
+func (st *stack) awsPrice() float64 {
 	var sum float64
 	for _, i := range st.aws.Account.Instances() {
 		if i.State == "running" || i.State == "pending" {

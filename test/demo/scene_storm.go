@@ -27,7 +27,7 @@ const (
 // stormScene launches a node for each pod at once while EC2 throttles calls and has insufficient capacity, and kills the controller meanwhile.
 func stormScene() scene {
 	lines := []string{"computed new nodeclaim(s) to fit pod(s)", "garbage collecting instance without nodeclaim"}
-	return scene{onAWS: performStorm, Scene: demo.Scene{Name: stormName, Lines: lines}}
+	return scene{onCloud: performStorm, Scene: demo.Scene{Name: stormName, Lines: lines}}
 }
 
 // stormFigures are the figures of the storm.

@@ -14,10 +14,13 @@ import (
 
 	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	azurecrds "github.com/karpenter-anew/karpenter/api/azure/crds"
+	azurev1beta1 "github.com/karpenter-anew/karpenter/api/azure/v1beta1"
 	"github.com/karpenter-anew/karpenter/api/crds"
 	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/internal/demo"
 	"github.com/karpenter-anew/karpenter/test/awscluster"
+	"github.com/karpenter-anew/karpenter/test/azurecluster"
 	"github.com/karpenter-anew/karpenter/test/controlplane"
 )
 
@@ -28,8 +31,9 @@ type stack struct {
 	client     client.Client
 	log        io.Writer
 	settings   settings
-	// aws is the AWS test server; nil for the simulated cloud.
-	aws *awscluster.AWS
+	// aws and azure are the test servers of clouds; nil for other clouds.
+	aws   *awscluster.AWS
+	azure *azurecluster.Azure
 	// ctx ends when the caller's does and when one of the two ends by itself; its cause says which.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -66,7 +70,7 @@ func startStack(ctx context.Context, s settings, log io.Writer, said func(string
 // control starts the controller and returns when it is ready.
 func (st *stack) control() error {
 	var err error
-	if st.controller, err = startController(st.settings, st.cluster.Kubeconfig, st.aws, st.log); err != nil {
+	if st.controller, err = startController(st.settings, st.cluster.Kubeconfig, st.server(), st.log); err != nil {
 		return err
 	}
 	c := st.controller
@@ -88,7 +92,7 @@ func (st *stack) control() error {
 // prepare connects to the cluster and puts in what the controller needs.
 func (st *stack) prepare(s settings) error {
 	var err error
-	if st.client, err = demo.NewClient(st.cluster.Kubeconfig, awsv1.AddToScheme); err != nil {
+	if st.client, err = demo.NewClient(st.cluster.Kubeconfig, awsv1.AddToScheme, azurev1beta1.AddToScheme); err != nil {
 		return err
 	}
 	all, err := definitions(s)
@@ -98,15 +102,64 @@ func (st *stack) prepare(s settings) error {
 	if err := demo.InstallCRDs(st.ctx, st.client, all); err != nil {
 		return err
 	}
-	if s.cloud == cloudAWS {
+	switch s.cloud {
+	case cloudAWS:
 		st.aws, err = awscluster.Start(st.ctx, st.cluster.Kubeconfig, st.client, awscluster.Options{
 			Cluster: awsCluster, Roles: []string{awsRole}, Boot: awsBoot, Shutdown: awsShutdown,
 		})
-		if err != nil {
-			return err
-		}
+	case cloudAzure:
+		st.azure, err = azurecluster.Start(st.ctx, st.cluster.Kubeconfig, st.client, azurecluster.Options{
+			Takes: azureTakes, RetryAfter: azureRetryAfter, Boot: azureBoot,
+		})
+	}
+	if err != nil {
+		return err
 	}
 	return demo.Apply(st.ctx, st.client, os.DirFS(s.manifests), "nodeclass.yaml", nil)
+}
+
+// server is a test server of a cloud.
+type server interface {
+	// Flags and Environment are what a controller needs to use it.
+	Flags() []string
+	Environment() []string
+	Stop() error
+}
+
+// server is the test server of the cloud; nil if it has none.
+func (st *stack) server() server {
+	switch {
+	case st.aws != nil:
+		return st.aws
+	case st.azure != nil:
+		return st.azure
+	default:
+		return nil
+	}
+}
+
+// refusals are why instances have not joined.
+func (st *stack) refusals() string {
+	switch {
+	case st.aws != nil:
+		return st.awsRefusals()
+	case st.azure != nil:
+		return st.azureRefusals()
+	default:
+		return ""
+	}
+}
+
+// pricePerHour is the price of the running instances, for clouds that do not label their nodes with it.
+func (st *stack) pricePerHour() float64 {
+	switch {
+	case st.aws != nil:
+		return st.awsPrice()
+	case st.azure != nil:
+		return st.azurePrice()
+	default:
+		return 0
+	}
 }
 
 // endWith cancels the stack's context when done is closed, unless the stack itself is stopping.
@@ -129,8 +182,8 @@ func (st *stack) end() error {
 	if st.controller != nil {
 		failed = st.controller.end()
 	}
-	if st.aws != nil {
-		failed = errors.Join(failed, st.aws.Stop())
+	if s := st.server(); s != nil {
+		failed = errors.Join(failed, s.Stop())
 	}
 	failed = errors.Join(failed, st.cluster.Stop())
 	if failedBefore {
@@ -143,8 +196,11 @@ func (st *stack) end() error {
 // environment.
 func definitions(s settings) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	read := kwokcrds.Definitions
-	if s.cloud == cloudAWS {
+	switch s.cloud {
+	case cloudAWS:
 		read = awscrds.Definitions
+	case cloudAzure:
+		read = azurecrds.Definitions
 	}
 	out, err := read()
 	if err != nil || !strings.Contains(os.Getenv("FEATURE_GATES"), "LegacyProvisioner=true") {
