@@ -75,21 +75,15 @@ func (a *Account) host(r *resource) Host {
 	return out
 }
 
-// keepHidden keeps what a new virtual machine has and ARM never shows: its custom data, and here its address. The account is locked.
-func (a *Account) keepHidden(made *resource) error {
-	made.customData = ""
-	profile, found := made.properties()["osProfile"].(map[string]any)
-	if !found {
-		return nil
-	}
-	text, err := base64.StdEncoding.DecodeString(textAt(profile, "customData"))
-	if err != nil {
-		return fmt.Errorf("decoding custom data: %w", err)
-	}
-	delete(profile, "customData")
+// keepHidden keeps what a new virtual machine has and ARM never shows: its custom data, and here its address. Custom data that
+// cannot be decoded is none. The account is locked.
+func (a *Account) keepHidden(made *resource) {
 	a.addresses++
-	made.customData, made.address = string(text), fmt.Sprintf("10.224.%d.%d", a.addresses/250, 4+a.addresses%250)
-	return nil
+	made.address = fmt.Sprintf("10.224.%d.%d", a.addresses/250, 4+a.addresses%250)
+	profile, _ := made.properties()["osProfile"].(map[string]any)
+	text, _ := base64.StdEncoding.DecodeString(textAt(profile, "customData"))
+	delete(profile, "customData")
+	made.customData = string(text)
 }
 
 // HourlyPrice is the price of a virtual machine in US dollars.

@@ -95,19 +95,17 @@ func putVirtualMachine(a *Account, r *request) (*response, error) {
 		}
 		return nil, err
 	}
-	return a.create(r, body, interfaces, why)
+	return a.create(r, body, interfaces, why), nil
 }
 
 // create stores a virtual machine, with a late failure if why is not nil.
-func (a *Account) create(r *request, body map[string]any, interfaces []*resource, why *Refusal) (*response, error) {
+func (a *Account) create(r *request, body map[string]any, interfaces []*resource, why *Refusal) *response {
 	id := r.http.URL.Path
 	made := a.set(id, body)
 	properties := made.properties()
 	properties["provisioningState"], properties["timeCreated"] = "Creating", made.created.UTC().Format(time.RFC3339Nano)
 	properties["vmId"] = fmt.Sprintf("00000000-0000-0000-0000-%012x", a.next())
-	if err := a.keepHidden(made); err != nil {
-		return nil, err
-	}
+	a.keepHidden(made)
 	for _, nic := range interfaces {
 		nic.owner = id
 	}
@@ -124,7 +122,7 @@ func (a *Account) create(r *request, body map[string]any, interfaces []*resource
 		}
 		made.properties()["provisioningState"] = "Succeeded"
 		return nil
-	}), nil
+	})
 }
 
 // attachDisk creates the disk of the operating system, unless it is on the host.

@@ -43,7 +43,10 @@ func ID(kind, name string) string { return idIn(NodeResourceGroup, kind, name) }
 func (a *Account) Put(id string, body map[string]any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.set(id, body)
+	made := a.set(id, body)
+	if strings.EqualFold(kindOf(id), kindVirtualMachine) {
+		a.keepHidden(made)
+	}
 }
 
 // Remove deletes a resource as if another client had done so, with all that is deleted with it.
