@@ -32,8 +32,6 @@ const (
 	quotaEvery      = 10 * time.Minute
 	interfacesEvery = 5 * time.Minute
 	classWorkers    = 10
-	// aksAPIVersion is that of AKSMachines and of versions of node images.
-	aksAPIVersion = "2026-04-02-preview"
 )
 
 // controllerSet registers the controllers of the provider.
@@ -76,6 +74,11 @@ func (e *controllerSet) register(m manager.Manager) error {
 	if err := m.Add(e.assembly.Provider.Launcher.Background); err != nil {
 		return fmt.Errorf("adding the background of launches: %w", err)
 	}
+	for _, part := range e.assembly.Background {
+		if err := m.Add(part); err != nil {
+			return fmt.Errorf("adding the background of AKSMachines: %w", err)
+		}
+	}
 	for _, task := range e.tasks() {
 		if err := m.Add(task); err != nil {
 			return fmt.Errorf("adding %q: %w", task.Name, err)
@@ -105,7 +108,7 @@ func (e *controllerSet) nodeClassOptions(live client.Reader, version func(contex
 	images := azurediscovery.ImageOptions{Clock: e.settings.Clock, Community: &azurediscovery.Community{Client: e.session.CommunityImages, Location: at.Location}}
 	if s.UseSIG {
 		images.SharedSubscription = s.SIGSubscriptionID
-		images.Shared = &azurediscovery.Shared{Client: e.session.ResourceManager, Subscription: at.SubscriptionID, Location: at.Location, APIVersion: aksAPIVersion}
+		images.Shared = &azurediscovery.Shared{Client: e.session.ResourceManager, Subscription: at.SubscriptionID, Location: at.Location, APIVersion: s.AKSMachinesAPIVersion}
 	}
 	return nodeclass.Options{
 		Client: e.client, Reader: live, Recorder: e.settings.Telemetry.Recorder, Clock: e.settings.Clock, Version: version,

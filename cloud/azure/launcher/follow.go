@@ -24,40 +24,33 @@ const (
 	launchedInterval, launchedTimeout = 500 * time.Millisecond, 5 * time.Minute
 )
 
-// record counts a failed launch and marks the offerings that it shows to be unavailable.
-func (l *Launcher) record(err error, created telemetry.Created) {
+// mark marks the offerings that a failed launch shows to be unavailable.
+func (l *Launcher) mark(err error) {
 	var failed *instance.LaunchError
-	if !errors.As(err, &failed) {
-		return
-	}
-	l.Catalog.UnavailableOfferings.Mark(failed.Failure.Unavailable)
-	switch failed.Phase {
-	case instance.PhaseSync:
-		l.Metrics.Failed(created, telemetry.PhaseSync, failed.Code)
-	case instance.PhaseAsync:
-		l.Metrics.Failed(created, telemetry.PhaseAsync, failed.Code)
+	if errors.As(err, &failed) {
+		l.Catalog.UnavailableOfferings.Mark(failed.Failure.Unavailable)
 	}
 }
 
 // wait waits until the virtual machine runs. What a launch that fails leaves behind is deleted.
-func (l *Launcher) wait(ctx context.Context, claim *v1.NodeClaim, launch *instance.Launch, created telemetry.Created) error {
+func (l *Launcher) wait(ctx context.Context, claim *v1.NodeClaim, accepted *Accepted) error {
 	ctx, cancel := context.WithTimeout(ctx, launchTimeout)
 	defer cancel()
-	err := launch.Wait(ctx)
+	err := accepted.Wait(ctx)
 	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
 		return err // the next process goes on with what was canceled
 	}
-	l.record(err, created)
+	l.mark(err)
 	l.Publish(telemetry.AsyncProvisioningError(claim, err))
-	if err := l.Instances.Cleanup(ctx, launch.Instance.Name); err != nil {
+	if err := accepted.Cleanup(ctx); err != nil {
 		observe.Log(ctx).ErrorContext(ctx, "cannot delete what a failed launch left behind, garbage collection will", logfield.NodeClaim(claim.Name), logfield.Error(err))
 	}
 	return err
 }
 
 // follow waits until the virtual machine runs, and deletes the NodeClaim if it never does.
-func (l *Launcher) follow(ctx context.Context, claim *v1.NodeClaim, launch *instance.Launch, created telemetry.Created) error {
-	err := l.wait(ctx, claim, launch, created)
+func (l *Launcher) follow(ctx context.Context, claim *v1.NodeClaim, accepted *Accepted) error {
+	err := l.wait(ctx, claim, accepted)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -66,7 +59,7 @@ func (l *Launcher) follow(ctx context.Context, claim *v1.NodeClaim, launch *inst
 	gone := client.IgnoreNotFound(l.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}))
 	if gone == nil {
 		counted := claim.DeepCopy() // from before the NodeClaim controller wrote the labels of the instance
-		counted.Labels[v1.CapacityTypeLabelKey] = created.CapacityType
+		counted.Labels[v1.CapacityTypeLabelKey] = accepted.Created.CapacityType
 		l.Disrupted(counted)
 	}
 	return errors.Join(err, gone)

@@ -1,5 +1,5 @@
-// Package launcher launches the virtual machines of NodeClaims: it chooses an offering, sends the request, and follows it until the node
-// can start. A NodeClaim of a pool counts as launched when Azure has accepted the request; a failure that comes later ends the NodeClaim.
+// Package launcher launches the virtual machines of NodeClaims: it chooses an offering, sends the request on one of two paths, and follows it
+// until the node can start. A NodeClaim of a pool counts as launched when Azure has accepted the request; a failure that comes later ends the NodeClaim.
 //
 // Source: Azure provider specification, Create; launch of virtual machines, sequence.
 package launcher
@@ -22,41 +22,22 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/azure/catalog"
 	"github.com/karpenter-anew/karpenter/cloud/azure/choice"
 	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
-	"github.com/karpenter-anew/karpenter/cloud/azure/network"
 	"github.com/karpenter-anew/karpenter/cloud/azure/request"
+	"github.com/karpenter-anew/karpenter/cloud/azure/resourcetags"
 	"github.com/karpenter-anew/karpenter/cloud/azure/telemetry"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// Requests makes the requests of a launch; request.VMs is one.
-type Requests interface {
-	Of(context.Context, request.Launch) (request.VM, error)
-}
-
-// Instances creates virtual machines; instance.Client is one.
-type Instances interface {
-	Get(ctx context.Context, name string) (*instance.Instance, error)
-	Create(context.Context, instance.Request) (*instance.Launch, error)
-	Follow(instance.Request, *instance.Instance) *instance.Launch
-	Cleanup(ctx context.Context, name string) error
-}
-
-// Pools reads the pools of load balancers again; network.BackendPools is one.
-type Pools interface {
-	Refresh(context.Context, network.Pools) (network.Pools, error)
-}
-
 // Options are what a launcher is made of.
 type Options struct {
-	Catalog   *catalog.Catalog
-	Requests  Requests
-	Instances Instances
-	Pools     Pools
+	Catalog *catalog.Catalog
+	// Path launches; VMs and AKSMachines have the instances that exist, those of AKSMachines in the agent pool with the name AKSMachinesPool.
+	Path, VMs, AKSMachines Path
+	AKSMachinesPool        string
 	// Client reads and deletes NodeClaims.
 	Client client.Client
 	Clock  clock.WithTicker
-	// Cloud is the name of the Azure environment.
-	Cloud   string
+	// Metrics count launches without an image.
 	Metrics *telemetry.Metrics
 	// Publish publishes events.
 	Publish func(...observe.Event)
@@ -86,8 +67,8 @@ type Launched struct {
 	Type     *cloud.InstanceType
 	Offering *cloud.Offering
 	Request  request.Launch
-	// Tags are those of the virtual machine.
-	Tags map[string]string
+	// InPlace is what can be changed without replacing the node.
+	InPlace resourcetags.InPlace
 }
 
 // Launch launches a NodeClaim. Repeated for one that is launched already, it finds the same virtual machine, by its name.
@@ -106,71 +87,39 @@ func (l *Launcher) Launch(ctx context.Context, claim *v1.NodeClaim) (Launched, e
 	if err != nil {
 		return Launched{}, err
 	}
-	p, err := l.prepare(ctx, request.Launch{Claim: claim, Class: class, Choice: chosen})
+	d, ok := l.Catalog.SKU(chosen.InstanceType.Name)
+	if !ok {
+		return Launched{}, cloud.NewCreateError(fmt.Errorf("azure lists size %q no more", chosen.InstanceType.Name), "InstanceTypeResolutionFailed", "Error resolving instance types")
+	}
+	order := request.Launch{Claim: claim, Class: class, Choice: chosen, SKU: d}
+	accepted, err := l.Path.Create(ctx, order)
 	if err != nil {
+		l.mark(err)
+		if errors.Is(err, request.ErrNoImage) {
+			l.Metrics.ImageErrors.WithLabelValues(class.ImageFamily()).Inc()
+		}
 		return Launched{}, err
 	}
-	launch, err := l.Instances.Create(ctx, p.request)
-	if err != nil {
-		l.record(err, p.created)
-		return Launched{}, err
-	}
-	if launch.Existing {
-		p = l.made(ctx, claim, class, types, launch.Instance)
-		launch = l.Instances.Follow(p.request, launch.Instance)
+	if accepted.Existing {
+		order = l.made(claim, class, types, accepted.Instance)
+		accepted = l.Path.Follow(ctx, order, accepted.Instance)
 	}
 	if claim.Labels[v1.NodePoolLabelKey] == "" {
-		if err := l.wait(ctx, claim, launch, p.created); err != nil {
+		if err := l.wait(ctx, claim, &accepted); err != nil {
 			return Launched{}, err
 		}
-	} else if !l.goFollow(claim, launch, p.created) {
+	} else if !l.goFollow(claim, &accepted) {
 		return Launched{}, errors.New("the controller is shutting down")
 	}
 	return Launched{
-		Instance: launch.Instance, Type: p.order.Choice.InstanceType, Offering: p.order.Choice.Offering, Request: p.order, Tags: p.request.VM.Tags,
+		Instance: accepted.Instance, Type: order.Choice.InstanceType, Offering: order.Choice.Offering, Request: order, InPlace: accepted.InPlace,
 	}, nil
 }
 
 // goFollow follows a launch in the background. It reports false if the process is shutting down.
-func (l *Launcher) goFollow(claim *v1.NodeClaim, launch *instance.Launch, created telemetry.Created) bool {
+func (l *Launcher) goFollow(claim *v1.NodeClaim, accepted *Accepted) bool {
 	followed := claim.DeepCopy() // the caller changes the claim
-	return l.Background.Go(string(claim.UID), func(ctx context.Context) error { return l.follow(ctx, followed, launch, created) })
-}
-
-// prepared is a launch as Azure is asked for it.
-type prepared struct {
-	order   request.Launch
-	request instance.Request
-	created telemetry.Created
-}
-
-// prepare makes the request of a launch. It looks up the SKU of the order.
-func (l *Launcher) prepare(ctx context.Context, order request.Launch) (prepared, error) {
-	chosen := order.Choice
-	var ok bool
-	if order.SKU, ok = l.Catalog.SKU(chosen.InstanceType.Name); !ok {
-		return prepared{}, cloud.NewCreateError(fmt.Errorf("azure lists size %q no more", chosen.InstanceType.Name), "InstanceTypeResolutionFailed", "Error resolving instance types")
-	}
-	vm, err := l.Requests.Of(ctx, order)
-	if err != nil {
-		if errors.Is(err, request.ErrNoImage) {
-			l.Metrics.ImageErrors.WithLabelValues(order.Class.ImageFamily()).Inc()
-		}
-		return prepared{}, err
-	}
-	out := prepared{order: order, created: telemetry.Created{
-		Image: vm.Spec.Image.ID, Size: vm.Spec.Size, Zone: vm.Spec.Zone, CapacityType: chosen.Offering.CapacityType(), NodePool: order.Claim.Labels[v1.NodePoolLabelKey],
-	}}
-	pools := vm.Interface.Attachment.Pools
-	out.request = instance.Request{
-		Class: order.Class, VM: vm.Spec, NIC: network.InterfaceBody(&vm.Interface), Attempt: chosen.Attempt, Cloud: l.Cloud, Command: vm.Command,
-		RefreshPools: func(ctx context.Context) ([]string, error) {
-			fresh, err := l.Pools.Refresh(ctx, pools)
-			return fresh.IDs, err
-		},
-		Requesting: func() { l.Metrics.Started(out.created) },
-	}
-	return out, nil
+	return l.Background.Go(string(claim.UID), func(ctx context.Context) error { return l.follow(ctx, followed, accepted) })
 }
 
 // readyClass is the class of a claim, fit to be launched from.

@@ -11,8 +11,6 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
 	"github.com/karpenter-anew/karpenter/cloud/azure/naming"
 	"github.com/karpenter-anew/karpenter/cloud/azure/request"
-	"github.com/karpenter-anew/karpenter/cloud/azure/telemetry"
-	"github.com/karpenter-anew/karpenter/cloud/azure/virtualmachine"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
@@ -25,7 +23,11 @@ func (l *Launcher) Resume(ctx context.Context, claim *v1.NodeClaim) error {
 	if err != nil {
 		return fmt.Errorf("reading the provider ID of nodeclaim %q: %w", claim.Name, err)
 	}
-	found, err := l.Instances.Get(ctx, id.Name)
+	path := l.VMs
+	if HasAKSMachine(claim, id.Name, l.AKSMachinesPool) {
+		path = l.AKSMachines
+	}
+	found, err := path.Get(ctx, id.Name)
 	if cloud.IsNodeClaimNotFound(err) {
 		return nil
 	}
@@ -42,28 +44,14 @@ func (l *Launcher) Resume(ctx context.Context, claim *v1.NodeClaim) error {
 	if err != nil {
 		observe.Log(ctx).InfoContext(ctx, "following the launch of an earlier process without its node class", logfield.NodeClaim(claim.Name), logfield.Error(err))
 	}
-	p := l.made(ctx, claim, class, types, found)
-	l.goFollow(claim, l.Instances.Follow(p.request, found), p.created)
+	accepted := path.Follow(ctx, l.made(claim, class, types, found), found)
+	l.goFollow(claim, &accepted)
 	return nil
 }
 
-// made is the launch that an instance was made with. The class may be nil. Where the class does not lead to such a launch any more, because
-// it was changed or is not ready, only what the instance itself says is known; that is enough to follow it.
-func (l *Launcher) made(ctx context.Context, claim *v1.NodeClaim, class *v1beta1.AKSNodeClass, types []*cloud.InstanceType, i *instance.Instance) prepared {
-	chosen, ok := choice.Made(claim, types, l.Catalog.SKU, choice.Instance{Size: i.Size, Zone: i.Zone, CapacityType: i.CapacityType})
-	order := request.Launch{Claim: claim, Class: class, Choice: chosen}
-	if ok {
-		if p, err := l.prepare(ctx, order); err == nil {
-			p.created.Image = i.ImageID
-			p.request.VM.Tags = i.Tags
-			return p
-		}
-	}
-	return prepared{
-		order: order,
-		request: instance.Request{
-			Class: class, VM: virtualmachine.Spec{Name: i.Name, Location: l.Catalog.Location, Tags: i.Tags}, Attempt: chosen.Attempt, Cloud: l.Cloud,
-		},
-		created: telemetry.Created{Image: i.ImageID, Size: i.Size, Zone: i.Zone, CapacityType: i.CapacityType, NodePool: claim.Labels[v1.NodePoolLabelKey]},
-	}
+// made is the launch that an instance was made with. The class may be nil, and the class may not lead to such a launch any more.
+func (l *Launcher) made(claim *v1.NodeClaim, class *v1beta1.AKSNodeClass, types []*cloud.InstanceType, i *instance.Instance) request.Launch {
+	chosen, _ := choice.Made(claim, types, l.Catalog.SKU, choice.Instance{Size: i.Size, Zone: i.Zone, CapacityType: i.CapacityType})
+	d, _ := l.Catalog.SKU(i.Size)
+	return request.Launch{Claim: claim, Class: class, Choice: chosen, SKU: d}
 }

@@ -80,15 +80,11 @@ func (c *Client) Get(ctx context.Context, vm string) (*instance.Instance, error)
 	return c.asVM(found, vm)
 }
 
-// nameOf returns the name of the AKSMachine of a virtual machine.
+// nameOf returns the name of the AKSMachine of a virtual machine. The error is cloud.NodeClaimNotFoundError if the agent pool can have none.
 func (c *Client) nameOf(vm string) (string, error) {
 	name, ok := naming.AKSMachineOfVM(vm, c.Pool)
-	switch {
-	case c.Pool == "":
-		return "", cloud.NewNodeClaimNotFoundError(fmt.Errorf("looking for the AKSMachine of virtual machine %q: there is no agent pool: set AKS_MACHINES_POOL_NAME", vm))
-	case !ok:
-		// Not gone: nothing must follow from a setting that has changed.
-		return "", fmt.Errorf("virtual machine %q is none of agent pool %q: set AKS_MACHINES_POOL_NAME to the agent pool of its AKSMachine", vm, c.Pool)
+	if !ok {
+		return "", cloud.NewNodeClaimNotFoundError(fmt.Errorf("virtual machine %q is none of agent pool %q", vm, c.Pool))
 	}
 	return name, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/azure/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/azure/inventory"
 	"github.com/karpenter-anew/karpenter/cloud/azure/launcher"
+	"github.com/karpenter-anew/karpenter/cloud/azure/machineinstance"
 	"github.com/karpenter-anew/karpenter/cloud/azure/network"
 	"github.com/karpenter-anew/karpenter/cloud/azure/quota"
 	"github.com/karpenter-anew/karpenter/cloud/azure/request"
@@ -51,10 +52,17 @@ type AssemblyOptions struct {
 type Assembly struct {
 	Provider  *Provider
 	Instances *instance.Client
+	// Background has to run while the provider does, besides that of the launcher.
+	Background []Runnable
+	// AKSMachines has the instances that AKS created; if AKSMachines are not managed, it has none.
+	AKSMachines *machineinstance.Client
 	// Cluster is what nodes need to know of the cluster. Before the first launch, the caller fills in what only the API server knows:
 	// CABundle and DNSServiceIP.
 	Cluster *customdata.Cluster
 }
+
+// Runnable runs until its context ends. Managers of controllers run such.
+type Runnable interface{ Start(context.Context) error }
 
 // Assemble makes a provider with all its parts. It asks Azure for the GUID of the virtual network, if nodes need it and the settings do not
 // have it.
@@ -82,14 +90,27 @@ func Assemble(ctx context.Context, o AssemblyOptions) (*Assembly, error) {
 		Inventory: inventory.New(at.Location, o.Session.SKUs, o.PriceList), UnavailableOfferings: unavailableofferings.New(o.Clock), Quota: quota.New(o.Clock),
 		Client: o.Client, Clock: o.Clock, Publish: func(e observe.Event) { o.Publish(e) },
 	})
-	l := launcher.New(launcher.Options{
-		Catalog: types, Requests: vms, Instances: instances, Pools: pools, Client: o.Client, Clock: o.Clock, Cloud: at.Cloud,
-		Metrics: o.Metrics, Publish: o.Publish, Disrupted: o.Disrupted, Random: o.Random,
-	})
+	machines, background, err := aksMachines(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	launches := launcher.Options{
+		Catalog: types, Client: o.Client, Clock: o.Clock, Metrics: o.Metrics, Publish: o.Publish, Disrupted: o.Disrupted, Random: o.Random,
+		VMs: &launcher.VMs{
+			Requests: vms, Instances: instances, Pools: pools, Cloud: at.Cloud, Location: at.Location, Identities: s.NodeIdentities, Metrics: o.Metrics,
+		},
+		AKSMachines:     &launcher.AKSMachines{Requests: &request.AKSMachines{Name: o.ClusterName, Tags: s.AdditionalTags}, Instances: machines},
+		AKSMachinesPool: s.AKSMachinesPoolName,
+	}
+	launches.Path = launches.VMs
+	if s.ProvisionMode.CreatesAKSMachines() {
+		launches.Path = launches.AKSMachines
+	}
 	return &Assembly{
-		Instances: instances, Cluster: &vms.Cluster,
+		Instances: instances, AKSMachines: machines, Background: background, Cluster: &vms.Cluster,
 		Provider: New(Options{
-			Catalog: types, Launcher: l, Instances: instances, Client: o.Client, Identities: s.NodeIdentities, KubeletIdentity: s.KubeletIdentityClientID, Publish: o.Publish,
+			Catalog: types, Launcher: launcher.New(launches), Client: o.Client, Publish: o.Publish,
+			VMs: VMs{Client: instances, KubeletIdentity: s.KubeletIdentityClientID}, AKSMachines: AKSMachines{machines}, AKSMachinesPool: s.AKSMachinesPoolName,
 		}),
 	}, nil
 }

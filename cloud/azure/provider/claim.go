@@ -13,7 +13,6 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
 	"github.com/karpenter-anew/karpenter/cloud/azure/launcher"
-	"github.com/karpenter-anew/karpenter/cloud/azure/resourcetags"
 	"github.com/karpenter-anew/karpenter/cloud/azure/zone"
 )
 
@@ -43,6 +42,9 @@ func (p *Provider) claimOf(ctx context.Context, i *instance.Instance) (*v1.NodeC
 	}
 	claim.UID, _ = p.started.Get(claim.Status.ProviderID)
 	claim.Status.ImageID = i.ImageID
+	if i.AKSMachineID != "" {
+		claim.Annotations = map[string]string{label.AnnotationAKSMachineResourceID: i.AKSMachineID}
+	}
 	if t != nil {
 		claim.Status.Capacity, claim.Status.Allocatable = withoutZeros(t.Capacity), withoutZeros(t.Allocatable())
 	}
@@ -79,7 +81,10 @@ func (p *Provider) describe(claim *v1.NodeClaim, l *launcher.Launched) (*v1.Node
 	}
 	out.Annotations[label.AnnotationHash] = l.Request.Class.Hash()
 	out.Annotations[label.AnnotationHashVersion] = v1beta1.HashVersion
-	out.Annotations[label.AnnotationInPlaceUpdateHash] = resourcetags.InPlace{Tags: l.Tags, Identities: p.Identities}.Hash()
+	out.Annotations[label.AnnotationInPlaceUpdateHash] = l.InPlace.Hash()
+	if id := l.Instance.AKSMachineID; id != "" {
+		out.Annotations[label.AnnotationAKSMachineResourceID] = id
+	}
 	var err error
 	if out.Status.ProviderID, err = l.Instance.ProviderID(); err != nil {
 		return nil, err

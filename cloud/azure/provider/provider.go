@@ -13,20 +13,20 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-anew/karpenter/api/azure/label"
 	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/azure/catalog"
-	"github.com/karpenter-anew/karpenter/cloud/azure/drift"
 	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
 	"github.com/karpenter-anew/karpenter/cloud/azure/launcher"
 	"github.com/karpenter-anew/karpenter/cloud/azure/naming"
 	"github.com/karpenter-anew/karpenter/cloud/azure/telemetry"
 	"github.com/karpenter-anew/karpenter/internal/observe"
-	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
@@ -38,24 +38,15 @@ const (
 	startedFor = time.Hour
 )
 
-// Instances are the virtual machines; instance.Client has them.
-type Instances interface {
-	Get(ctx context.Context, name string) (*instance.Instance, error)
-	List(context.Context) (found []*instance.Instance, complete bool, err error)
-	Delete(ctx context.Context, name string) error
-	DeleteNIC(ctx context.Context, name string) error
-}
-
 // Options are what a provider is made of.
 type Options struct {
-	Catalog   *catalog.Catalog
-	Launcher  *launcher.Launcher
-	Instances Instances
+	Catalog  *catalog.Catalog
+	Launcher *launcher.Launcher
+	// VMs and AKSMachines have the instances; AKSMachinesPool is the name of the agent pool of AKSMachines, empty for none.
+	VMs, AKSMachines Path
+	AKSMachinesPool  string
 	// Client reads NodePools, NodeClaims and Nodes.
 	Client client.Client
-	// Identities are the ARM ids of the user-assigned identities of nodes, KubeletIdentity the client id of that of kubelets.
-	Identities      []string
-	KubeletIdentity string
 	// Publish publishes events.
 	Publish func(...observe.Event)
 }
@@ -131,7 +122,7 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*v1.NodeClaim, e
 	if err != nil {
 		return nil, err
 	}
-	i, err := p.Instances.Get(ctx, name)
+	i, err := p.pathOf(nil, name).Get(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -143,21 +134,46 @@ var errIncomplete = errors.New("some virtual machines cannot be read; the log na
 
 // List is a claim for every instance of the cluster. It fails if some cannot be read: nothing may be deleted because another is not listed.
 func (p *Provider) List(ctx context.Context) ([]*v1.NodeClaim, error) {
-	found, complete, err := p.Instances.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if !complete {
-		return nil, errIncomplete
-	}
 	var out []*v1.NodeClaim
-	for _, i := range found {
-		claim, err := p.claimOf(ctx, i)
+	for _, path := range []Path{p.AKSMachines, p.VMs} {
+		found, complete, err := path.List(ctx)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, claim)
+		if !complete {
+			return nil, errIncomplete
+		}
+		for _, i := range found {
+			claim, err := p.listed(ctx, i)
+			if err != nil {
+				return nil, err
+			}
+			if claim != nil {
+				out = append(out, claim)
+			}
+		}
 	}
+	return out, nil
+}
+
+// listed is the claim for an instance of a list. One that cannot be read is that of the NodeClaim which it was launched for, so that this
+// does not seem to have lost it; nil if there is none.
+func (p *Provider) listed(ctx context.Context, i *instance.Instance) (*v1.NodeClaim, error) {
+	if i.ID != "" {
+		return p.claimOf(ctx, i)
+	}
+	owner := &v1.NodeClaim{}
+	err := p.Client.Get(ctx, client.ObjectKey{Name: i.Tags[label.TagAKSMachineNodeClaim]}, owner)
+	if apierrors.IsNotFound(err) || err == nil && owner.Status.ProviderID == "" {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("getting nodeclaim %q, whose AKSMachine cannot be read: %w", i.Tags[label.TagAKSMachineNodeClaim], err)
+	}
+	out := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
+		CreationTimestamp: metav1.NewTime(i.Created), Labels: owner.Labels, Annotations: map[string]string{label.AnnotationAKSMachineResourceID: i.AKSMachineID},
+	}}
+	out.UID, out.Status = owner.UID, owner.Status
 	return out, nil
 }
 
@@ -170,23 +186,16 @@ func (p *Provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
 	if uid, ok := p.started.Get(claim.Status.ProviderID); ok {
 		p.launched.Delete(string(uid))
 	}
-	i, err := p.Instances.Get(ctx, name)
+	if err := p.checkPool(claim); err != nil {
+		return err
+	}
+	path := p.pathOf(claim, name)
+	i, err := path.Get(ctx, name)
 	if err != nil || i.Deleting {
 		return err
 	}
-	if !p.Launcher.Background.Go("delete "+name, func(ctx context.Context) error { return p.delete(ctx, name) }) {
+	if !p.Launcher.Background.Go("delete "+name, func(ctx context.Context) error { return cloud.IgnoreNodeClaimNotFound(path.Delete(ctx, name)) }) {
 		return errors.New("the controller is shutting down")
-	}
-	return nil
-}
-
-// delete deletes a virtual machine, and the network interface in case that it did not go with it: garbage collection deletes it otherwise.
-func (p *Provider) delete(ctx context.Context, name string) error {
-	if err := p.Instances.Delete(ctx, name); err != nil {
-		return err
-	}
-	if err := p.Instances.DeleteNIC(ctx, name); err != nil {
-		observe.Log(ctx).InfoContext(ctx, "cannot delete a network interface yet, garbage collection will", logfield.Error(err))
 	}
 	return nil
 }
@@ -214,7 +223,11 @@ func (p *Provider) IsDrifted(ctx context.Context, claim *v1.NodeClaim) (cloud.Dr
 			return "", fmt.Errorf("getting node %q: %w", claim.Status.NodeName, err)
 		}
 	}
-	return drift.OfVM(class, claim, node, p.KubeletIdentity)
+	name, err := nameOf(claim.Status.ProviderID)
+	if err != nil {
+		return "", err
+	}
+	return p.pathOf(claim, name).Drift(ctx, name, Drifting{Class: class, Claim: claim, Node: node})
 }
 
 // classOfPool is the class of a pool; nil if there is no such pool or class.

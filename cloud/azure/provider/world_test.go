@@ -20,6 +20,8 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/azure/azuretest"
 	"github.com/karpenter-anew/karpenter/cloud/azure/environment"
+	"github.com/karpenter-anew/karpenter/cloud/azure/family"
+	"github.com/karpenter-anew/karpenter/cloud/azure/image"
 	"github.com/karpenter-anew/karpenter/cloud/azure/provider"
 	"github.com/karpenter-anew/karpenter/cloud/azure/session"
 	"github.com/karpenter-anew/karpenter/cloud/azure/settings"
@@ -34,9 +36,15 @@ const (
 	nics     = "Microsoft.Network/networkInterfaces"
 )
 
-// world is a provider in an account, in provision mode aksscriptless.
+// agentPool is that of AKSMachines.
+const agentPool = "nodes"
+
+// world is a provider in an account.
 type world struct {
-	t        *testing.T
+	t *testing.T
+	// mode and change are the settings of processes that start.
+	mode     settings.ProvisionMode
+	change   func(*settings.Settings)
 	clock    *clocktesting.FakeClock
 	account  *azuretest.Account
 	client   client.WithWatch
@@ -49,36 +57,52 @@ type world struct {
 	disrupted []string // pools and capacity types
 }
 
+// newWorld returns a provider in provision mode aksscriptless.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)), metrics: prometheus.NewRegistry()}
-	w.account = azuretest.New(azuretest.Options{Clock: w.clock})
+	return newWorldIn(t, settings.ModeScriptless, func(*settings.Settings) {})
+}
+
+// newWorldIn returns a provider in a provision mode, with changes of its settings.
+func newWorldIn(t *testing.T, mode settings.ProvisionMode, change func(*settings.Settings)) *world {
+	t.Helper()
+	w := &world{t: t, mode: mode, change: change, clock: clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)), metrics: prometheus.NewRegistry()}
+	o := azuretest.Options{Clock: w.clock}
+	if mode.CreatesAKSMachines() { // each read of an AKSMachine would bring it closer to its end
+		o.Takes = 10 * time.Second
+	}
+	w.account = azuretest.New(o)
 	w.account.Put(azuretest.ID("Microsoft.Network/networkSecurityGroups", "aks-agentpool-12345678-nsg"), map[string]any{})
+	w.account.Put(azuretest.PoolID(agentPool), map[string]any{"properties": map[string]any{"mode": azuretest.ModeMachines()}})
 	w.client = apiserver.New().WithStatusSubresource(&v1.NodeClaim{}, &v1beta1.AKSNodeClass{}).Build()
 	w.start()
 	w.addClass()
 	return w
 }
 
-// start starts the process: a provider that knows nothing yet.
-func (w *world) start() {
+// assemble makes a provider that knows nothing yet, with the managed cluster in a resource group.
+func (w *world) assemble(group string) (*provider.Assembly, error) {
 	t := w.t
 	t.Helper()
 	connection := azuretest.Connect(t, w.account)
 	at := environment.Environment{
-		SubscriptionID: azuretest.Subscription, TenantID: azuretest.Tenant, Location: location, Cloud: environment.PublicCloud, Configuration: azuretest.Cloud(connection.URL),
+		SubscriptionID: azuretest.Subscription, TenantID: azuretest.Tenant, ResourceGroup: group, Location: location,
+		Cloud: environment.PublicCloud, Configuration: azuretest.Cloud(connection.URL),
 	}
 	set := &settings.Settings{
 		KubeletBootstrapToken: "abcdef.0123456789abcdef", LinuxAdminUsername: "azureuser", SSHPublicKey: "ssh-rsa K", NetworkPlugin: "azure", NetworkPluginMode: "overlay",
 		NetworkDataplane: "cilium", VNETGUID: "guid", VNETSubnetID: azuretest.SubnetID(), KubeletIdentityClientID: "identity",
-		NodeResourceGroup: azuretest.NodeResourceGroup, ProvisionMode: settings.ModeScriptless,
+		NodeResourceGroup: azuretest.NodeResourceGroup, ProvisionMode: w.mode, NodeBootstrappingServerURL: connection.PlainURL,
+		AKSMachinesPoolName: agentPool, AKSMachinesAPIVersion: "2026-04-02-preview", ProviderBatchMaxSize: 1,
+		ProviderBatchIdleDuration: time.Second, ProviderBatchMaxDuration: 5 * time.Second,
 	}
+	w.change(set)
 	azure, err := session.New(connection.Credential, session.Options{Environment: at, Settings: set, Transport: connection.HTTPClient, Clock: w.clock})
 	if err != nil {
 		t.Fatal(err)
 	}
-	built, err := provider.Assemble(t.Context(), provider.AssemblyOptions{
-		Session: azure, Environment: at, Settings: set, ClusterName: "cluster", ClusterEndpoint: "https://cluster:443", VMMemoryOverheadPercent: 0.075,
+	return provider.Assemble(t.Context(), provider.AssemblyOptions{
+		Session: azure, Environment: at, Settings: set, ClusterName: "test", ClusterEndpoint: "https://cluster:443", VMMemoryOverheadPercent: 0.075,
 		Client: w.client, Clock: w.clock, Metrics: telemetry.NewMetrics(w.metrics), Random: func(int) int { return 0 },
 		Publish: func(events ...observe.Event) {
 			w.mu.Lock()
@@ -91,6 +115,13 @@ func (w *world) start() {
 			w.disrupted = append(w.disrupted, claim.Labels[v1.NodePoolLabelKey]+" "+claim.Labels[v1.CapacityTypeLabelKey])
 		},
 	})
+}
+
+// start starts the process.
+func (w *world) start() {
+	t := w.t
+	t.Helper()
+	built, err := w.assemble(azuretest.ClusterResourceGroup)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,9 +131,11 @@ func (w *world) start() {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { defer close(done); _ = w.provider.Launcher.Background.Start(ctx) }()
-	w.end = sync.OnceFunc(func() { cancel(); <-done })
+	var running sync.WaitGroup
+	for _, part := range append(built.Background, w.provider.Launcher.Background) {
+		running.Go(func() { _ = part.Start(ctx) })
+	}
+	w.end = sync.OnceFunc(func() { cancel(); running.Wait() })
 	t.Cleanup(w.end)
 }
 
@@ -116,8 +149,12 @@ func (w *world) addClass() {
 	}
 	class.Status.KubernetesVersion = "1.33.4"
 	for definition, arch := range map[string]string{"2204gen2containerd": "amd64", "2204gen2arm64containerd": "arm64"} {
+		id := image.CommunityID(family.Ubuntu2204, definition, "202604.1.0")
+		if w.mode.CreatesAKSMachines() {
+			id = image.SharedID(family.Ubuntu2204, "aks", definition, "202604.1.0")
+		}
 		class.Status.Images = append(class.Status.Images, v1beta1.NodeImage{
-			ID:           "/CommunityGalleries/AKSUbuntu-38d80f77-467a-481f-a8d4-09b6d4220bd2/images/" + definition + "/versions/202604.1.0",
+			ID:           id.String(),
 			Requirements: []corev1.NodeSelectorRequirement{{Key: corev1.LabelArchStable, Operator: corev1.NodeSelectorOpIn, Values: []string{arch}}},
 		})
 	}
