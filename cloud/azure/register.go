@@ -74,10 +74,8 @@ func (e *controllerSet) register(m manager.Manager) error {
 	if err := m.Add(e.assembly.Provider.Launcher.Background); err != nil {
 		return fmt.Errorf("adding the background of launches: %w", err)
 	}
-	for _, part := range e.assembly.Background {
-		if err := m.Add(part); err != nil {
-			return fmt.Errorf("adding the background of AKSMachines: %w", err)
-		}
+	if err := m.Add(e.assembly.AKSMachines); err != nil {
+		return fmt.Errorf("adding the background of AKSMachines: %w", err)
 	}
 	for _, task := range e.tasks() {
 		if err := m.Add(task); err != nil {

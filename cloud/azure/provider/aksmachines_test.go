@@ -318,4 +318,3 @@ func TestTheAgentPoolHasToExist(t *testing.T) {
 		})
 	}
 }
-

@@ -52,17 +52,12 @@ type AssemblyOptions struct {
 type Assembly struct {
 	Provider  *Provider
 	Instances *instance.Client
-	// Background has to run while the provider does, besides that of the launcher.
-	Background []Runnable
-	// AKSMachines has the instances that AKS created; if AKSMachines are not managed, it has none.
-	AKSMachines *machineinstance.Client
+	// AKSMachines has the instances that AKS created; none if AKSMachines are not managed. It has to run while the provider does.
+	AKSMachines *machineinstance.Opened
 	// Cluster is what nodes need to know of the cluster. Before the first launch, the caller fills in what only the API server knows:
 	// CABundle and DNSServiceIP.
 	Cluster *customdata.Cluster
 }
-
-// Runnable runs until its context ends. Managers of controllers run such.
-type Runnable interface{ Start(context.Context) error }
 
 // Assemble makes a provider with all its parts. It asks Azure for the GUID of the virtual network, if nodes need it and the settings do not
 // have it.
@@ -90,7 +85,9 @@ func Assemble(ctx context.Context, o AssemblyOptions) (*Assembly, error) {
 		Inventory: inventory.New(at.Location, o.Session.SKUs, o.PriceList), UnavailableOfferings: unavailableofferings.New(o.Clock), Quota: quota.New(o.Clock),
 		Client: o.Client, Clock: o.Clock, Publish: func(e observe.Event) { o.Publish(e) },
 	})
-	machines, background, err := aksMachines(ctx, o)
+	machines, err := machineinstance.Open(ctx, machineinstance.OpenOptions{
+		ResourceManager: o.Session.ResourceManager, Environment: at, Settings: s, Cluster: o.ClusterName, Clock: o.Clock,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -107,10 +104,10 @@ func Assemble(ctx context.Context, o AssemblyOptions) (*Assembly, error) {
 		launches.Path = launches.AKSMachines
 	}
 	return &Assembly{
-		Instances: instances, AKSMachines: machines, Background: background, Cluster: &vms.Cluster,
+		Instances: instances, AKSMachines: machines, Cluster: &vms.Cluster,
 		Provider: New(Options{
 			Catalog: types, Launcher: launcher.New(launches), Client: o.Client, Publish: o.Publish,
-			VMs: VMs{Client: instances, KubeletIdentity: s.KubeletIdentityClientID}, AKSMachines: AKSMachines{machines}, AKSMachinesPool: s.AKSMachinesPoolName,
+			VMs: VMs{Client: instances, KubeletIdentity: s.KubeletIdentityClientID}, AKSMachines: AKSMachines{machines.Client}, AKSMachinesPool: s.AKSMachinesPoolName,
 		}),
 	}, nil
 }

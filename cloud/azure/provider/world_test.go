@@ -132,9 +132,8 @@ func (w *world) start() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for _, part := range append(built.Background, w.provider.Launcher.Background) {
-		running.Go(func() { _ = part.Start(ctx) })
-	}
+	running.Go(func() { _ = built.AKSMachines.Start(ctx) })
+	running.Go(func() { _ = w.provider.Launcher.Background.Start(ctx) })
 	w.end = sync.OnceFunc(func() { cancel(); running.Wait() })
 	t.Cleanup(w.end)
 }
