@@ -8,7 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 )
 
-// Error is an error of Azure inside of an answer: one of an AKSMachine in a batch, or of one whose virtual machine
+// Error is an error of Azure that is not the answer to a dedicated request: one of an AKSMachine in a batch, or of one whose virtual machine
 // could not be created.
 type Error struct{ Code, Message string }
 
