@@ -33,6 +33,9 @@ func (h *hardware) describe(location string, zones []string) (report sku.Report,
 			"UltraSSDAvailable": flag(full.has(featureUltraSSD)), "TrustedLaunchDisabled": flag(full.has(featureNoTrustedLaunch) || full.architecture == arm64),
 		},
 	}
+	if full.has(featureUltraSSD) {
+		report.Locations[0].ZoneDetails = []sku.ZoneDetail{{Zones: zones, Capabilities: map[string]string{"UltraSSDAvailable": "True"}}}
+	}
 	full.describeDisk(&parsed, report.Capabilities)
 	return report, !h.described
 }

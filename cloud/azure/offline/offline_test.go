@@ -244,6 +244,19 @@ func TestZonesAndPrices(t *testing.T) {
 	}
 }
 
+// TestUltraDisksAreInAllZones checks that the feature counts for zones and for regional placement.
+func TestUltraDisksAreInAllZones(t *testing.T) {
+	types := list(t, open(t, "eastus", class()))
+	for name, want := range map[string]string{"D4s_v3": "true", "D4s_v6": "false", "D4_v3": "false"} {
+		for _, o := range types[name].Offerings {
+			at := slices.IndexFunc(o.Requirements, func(r v1.NodeSelectorRequirementWithMinValues) bool { return r.Key == label.SKUUltraSSD })
+			if got := slices.Max(o.Requirements[at].Values); got != want {
+				t.Errorf("%s in %s can have ultra disks: %s, want %s", name, o.Zone(), got, want)
+			}
+		}
+	}
+}
+
 func TestClassesGetAStatus(t *testing.T) {
 	dns := func(mode v1beta1.LocalDNSMode) func(*v1beta1.AKSNodeClass) {
 		return func(c *v1beta1.AKSNodeClass) { c.Spec.LocalDNS = &v1beta1.LocalDNS{Mode: mode} }
