@@ -39,7 +39,7 @@ func encodeAzureHardware(src source, instances []azureInstance) ([]byte, error) 
 	sorted := slices.SortedStableFunc(slices.Values(instances), func(a, b azureInstance) int { return cmp.Compare(azureSKU(azureName(a)), azureSKU(azureName(b))) })
 	for _, in := range sorted {
 		name := azureSKU(azureName(in))
-		if name == "" || !in.sold() || in.CPUs < leastCPUs || in.Memory < leastMemory || confidential(name) || retired(name) {
+		if name == "" || !in.priced() || in.CPUs < leastCPUs || in.Memory < leastMemory || confidential(name) || retired(name) {
 			continue
 		}
 		if name == last {
@@ -63,8 +63,8 @@ func encodeAzureHardware(src source, instances []azureInstance) ([]byte, error) 
 	return b.Bytes(), nil
 }
 
-// sold reports whether the size has a price anywhere.
-func (in azureInstance) sold() bool {
+// priced reports whether the size has a price anywhere.
+func (in azureInstance) priced() bool {
 	for _, p := range in.Pricing {
 		if p.Linux != nil && p.Linux.OnDemand > 0 {
 			return true

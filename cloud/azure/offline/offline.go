@@ -99,7 +99,7 @@ func (p *Provider) describe(known table) {
 	}
 	for i := range known.sizes {
 		report, derived := known.sizes[i].describe(p.settings.Location, zones)
-		if _, sold := p.prices.onDemand.OnDemand(report.Name); !sold {
+		if _, priced := p.prices.onDemand.OnDemand(report.Name); !priced {
 			continue
 		}
 		d, excluded := sku.Describe(report, p.settings.Location)
