@@ -16,6 +16,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/azure/instancetype"
+	"github.com/karpenter-anew/karpenter/cloud/azure/price"
 )
 
 // class is a class as it is written in a file.
@@ -253,6 +254,55 @@ func TestUltraDisksAreInAllZones(t *testing.T) {
 			if got := slices.Max(o.Requirements[at].Values); got != want {
 				t.Errorf("%s in %s can have ultra disks: %s, want %s", name, o.Zone(), got, want)
 			}
+		}
+	}
+}
+
+// TestSpotNeedsAPrice checks that spot virtual machines without a price are not launched.
+func TestSpotNeedsAPrice(t *testing.T) {
+	p := open(t, "eastus", class())
+	p.prices.spot = price.New(map[string]float64{"D4s_v3": 0.1})
+	types := list(t, p)
+	for name, want := range map[string]string{"D4s_v3": "on-demand+spot", "D8s_v3": "on-demand"} {
+		if got := values(types[name], v1.CapacityTypeLabelKey); got != want {
+			t.Errorf("%s is offered as %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestClassesRestrictSizes has the conformance vectors of filters, for sizes that the price list has.
+func TestClassesRestrictSizes(t *testing.T) {
+	yes := true
+	for what, test := range map[string]struct {
+		change func(*v1beta1.AKSNodeClass)
+		want   string
+	}{
+		"defaults": {func(*v1beta1.AKSNodeClass) {}, "D2s_v3 D2_v2 D2_v5 D16plds_v5 D2as_v6 NC24ads_A100_v4"},
+		"no drivers": {
+			func(c *v1beta1.AKSNodeClass) { c.Spec.GPU = &v1beta1.GPU{Mode: v1beta1.GPUModeNone} },
+			"D2s_v3 D2_v2 D2_v5 D16plds_v5 D2as_v6 NC24ads_A100_v4 NV4ads_V710_v5",
+		},
+		"encryption at host": {
+			func(c *v1beta1.AKSNodeClass) { c.Spec.Security = &v1beta1.Security{EncryptionAtHost: &yes} },
+			"D2s_v3 D2_v5 D16plds_v5 D2as_v6 NC24ads_A100_v4",
+		},
+		"Trusted Launch": {func(c *v1beta1.AKSNodeClass) {
+			c.Spec.Security = &v1beta1.Security{TrustedLaunch: &v1beta1.TrustedLaunch{VTPM: &yes}}
+		}, "D2s_v3 D2_v5 D2as_v6 NC24ads_A100_v4"},
+		"artifact streaming": {
+			func(c *v1beta1.AKSNodeClass) { c.Spec.ArtifactStreaming = &v1beta1.ArtifactStreaming{Enabled: &yes} },
+			"D2s_v3 D2_v2 D2_v5 D2as_v6 NC24ads_A100_v4",
+		},
+	} {
+		types := list(t, open(t, "eastus", class(test.change)))
+		var got []string
+		for _, name := range []string{"D2s_v3", "D2_v2", "D2_v5", "D16plds_v5", "D2as_v6", "NC24ads_A100_v4", "NV4ads_V710_v5"} {
+			if types[name] != nil {
+				got = append(got, name)
+			}
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("%s: %v, want %s", what, got, test.want)
 		}
 	}
 }
