@@ -85,6 +85,8 @@ func small(kind string) string {
 	case "EC2NodeClass":
 		return `{apiVersion: karpenter.k8s.aws/v1, kind: EC2NodeClass, metadata: {name: a}, spec: {role: a, amiSelectorTerms: [{alias: al2023@latest}],
 			subnetSelectorTerms: [{id: subnet-1}], securityGroupSelectorTerms: [{id: sg-1}]}}`
+	case "AKSNodeClass":
+		return `{apiVersion: karpenter.azure.com/v1beta1, kind: AKSNodeClass, metadata: {name: a}, spec: {}}`
 	case "NodePool":
 		return `{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: a}, spec: {template: {spec: {requirements: [],
 			nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}}}}}`

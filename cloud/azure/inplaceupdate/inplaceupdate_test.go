@@ -307,11 +307,11 @@ func TestANodeClaimThatGoesDuringTheUpdateIsNoError(t *testing.T) {
 	}
 }
 
-// machines records what AKSMachines are to have.
-type machines struct{ wanted []resourcetags.InPlace }
+// recorder records what AKSMachines are to have.
+type recorder struct{ wanted []resourcetags.InPlace }
 
 // Update implements inplaceupdate.Updater.
-func (m *machines) Update(_ context.Context, _ *v1.NodeClaim, wanted resourcetags.InPlace) error {
+func (m *recorder) Update(_ context.Context, _ *v1.NodeClaim, wanted resourcetags.InPlace) error {
 	m.wanted = append(m.wanted, wanted)
 	return nil
 }
@@ -319,20 +319,20 @@ func (m *machines) Update(_ context.Context, _ *v1.NodeClaim, wanted resourcetag
 func TestAKSMachinesHaveTheirOwnTagsAndHash(t *testing.T) {
 	t.Attr("covers", "Z145")
 	w := newWorld(t)
-	updated := &machines{}
+	updated := &recorder{}
 	w.AKSMachines = updated
 	w.add("vm", nil)
-	w.add("machine", func(c *v1.NodeClaim) {
+	w.add("aksmachine", func(c *v1.NodeClaim) {
 		c.Annotations = map[string]string{label.AnnotationAKSMachineResourceID: "/machine"}
 	})
 	w.mustRun("vm")
-	w.mustRun("machine")
-	want := []resourcetags.InPlace{{Tags: always("karpenter.azure.com_aksmachine_nodeclaim", "machine")}}
+	w.mustRun("aksmachine")
+	want := []resourcetags.InPlace{{Tags: always("karpenter.azure.com_aksmachine_nodeclaim", "aksmachine")}}
 	if diff := cmp.Diff(want, updated.wanted); diff != "" || w.updates() != 1 {
 		t.Errorf("%d virtual machines updated, AKSMachines (-want +got):\n%s", w.updates(), diff)
 	}
-	if w.hash("machine") != want[0].Hash() || w.hash("machine") == w.hash("vm") {
-		t.Errorf("hashes %q and %q", w.hash("machine"), w.hash("vm"))
+	if w.hash("aksmachine") != want[0].Hash() || w.hash("aksmachine") == w.hash("vm") {
+		t.Errorf("hashes %q and %q", w.hash("aksmachine"), w.hash("vm"))
 	}
 }
 

@@ -100,8 +100,8 @@ func tagPointers(tags map[string]string) map[string]*string {
 	return out
 }
 
-// missingIdentities is the identity with those wanted ones that a virtual machine lacks; nil if it has all. Azure adds them to those that the virtual
-// machine has. It does not distinguish upper and lower case in ids.
+// missingIdentities is the identity with those wanted ones that a virtual machine lacks; nil if it has all. Azure adds them to the present ones.
+// It does not distinguish upper and lower case in ids.
 func missingIdentities(have *armcompute.VirtualMachineIdentity, want []string) *armcompute.VirtualMachineIdentity {
 	known := map[string]bool{}
 	if have != nil {

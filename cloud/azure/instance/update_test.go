@@ -214,7 +214,7 @@ func TestUpdateIsRepeatedAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestUpdateToleratesThatTheBillingExtensionIsGone checks this for the billing extension, and that the other one is an error.
+// TestUpdateToleratesThatTheBillingExtensionIsGone checks this, and that a lost bootstrap extension is an error.
 func TestUpdateToleratesThatTheBillingExtensionIsGone(t *testing.T) {
 	for name, tolerated := range map[string]bool{"computeAksLinuxBilling": true, "cse-agent-karpenter": false} {
 		w := newUpdateWorld(t, nil, name)
