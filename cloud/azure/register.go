@@ -122,7 +122,8 @@ func (e *controllerSet) inPlaceUpdate() *inplaceupdate.Controller {
 	s := e.settings.Session.Settings
 	return inplaceupdate.New(inplaceupdate.Options{
 		Client: e.client, Clock: e.settings.Clock, VMs: inplaceupdate.VMs{Instances: e.assembly.Instances},
-		Cluster: e.settings.ClusterName, Tags: s.AdditionalTags, Identities: s.NodeIdentities, Manages: e.manages,
+		AKSMachines: inplaceupdate.VMs{Instances: e.assembly.AKSMachines.Client},
+		Cluster:     e.settings.ClusterName, Tags: s.AdditionalTags, Identities: s.NodeIdentities, Manages: e.manages,
 	})
 }
 

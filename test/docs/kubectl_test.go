@@ -135,8 +135,11 @@ func writeKubeconfig(t *testing.T, config *rest.Config) string {
 func reset(t *testing.T, c client.Client) {
 	t.Helper()
 	for _, kind := range []struct{ version, kind string }{
-		{"karpenter.sh/v1", "NodePool"}, {"karpenter.sh/v1", "NodeClaim"}, {"karpenter.k8s.aws/v1", "EC2NodeClass"},
-		{"karpenter.azure.com/v1beta1", "AKSNodeClass"}, {"karpenter.kwok.sh/v1alpha1", "KWOKNodeClass"},
+		{"karpenter.sh/v1", "NodePool"},
+		{"karpenter.sh/v1", "NodeClaim"},
+		{"karpenter.k8s.aws/v1", "EC2NodeClass"},
+		{"karpenter.azure.com/v1beta1", "AKSNodeClass"},
+		{"karpenter.kwok.sh/v1alpha1", "KWOKNodeClass"},
 	} {
 		all := &unstructured.Unstructured{}
 		all.SetAPIVersion(kind.version)

@@ -67,7 +67,9 @@ func checkObjects(t *testing.T, name, text string) {
 		}
 		group, version, _ := strings.Cut(content["apiVersion"].(string), "/")
 		defined := func(crd *apiextensionsv1.CustomResourceDefinition) bool {
-			current := func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version && !v.Deprecated }
+			current := func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+				return v.Name == version && !v.Deprecated
+			}
 			return crd.Spec.Group == group && crd.Spec.Names.Kind == content["kind"] && slices.ContainsFunc(crd.Spec.Versions, current)
 		}
 		if strings.Contains(group, "karpenter") && !slices.ContainsFunc(all, defined) {

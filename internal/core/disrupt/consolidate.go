@@ -193,7 +193,7 @@ func filterConsolidation(c Candidate) Code {
 	case len(c.PodsToMove) == 0:
 		return AlreadyEmpty
 	case c.SplitsGroup:
-		return SplitsPodGroup
+		return splitsPodGroup
 	case c.Pool.Policy == whenEmpty:
 		return EmptyOnly
 	case !c.Node.Disruption.Consolidatable:

@@ -16,7 +16,7 @@ func dispensable() Method {
 			case c.DisruptionCost > baseCost:
 				return NotEmpty
 			case c.SplitsGroup:
-				return SplitsPodGroup
+				return splitsPodGroup
 			case c.InBackoff:
 				return NodeInBackoff
 			}

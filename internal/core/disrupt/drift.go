@@ -113,7 +113,7 @@ func staticDrift() Method {
 			case c.Pool.InBackoff:
 				return PoolInBackoff
 			case c.SplitsGroup:
-				return SplitsPodGroup
+				return splitsPodGroup
 			}
 			return ""
 		},

@@ -78,8 +78,8 @@ const (
 
 // The obstacles of a node to methods that move pods, and those that simulations find.
 const (
-	// SplitsPodGroup means that the node has pods of a PodGroup that is disrupted as a whole, and other nodes have pods of it too.
-	SplitsPodGroup Code = "SplitsPodGroup"
+	// splitsPodGroup means that the node has pods of a PodGroup that is disrupted as a whole, and other nodes have pods of it too.
+	splitsPodGroup Code = "SplitsPodGroup"
 	// podGroupBlocked means that another node with pods of such a PodGroup may not be disrupted.
 	podGroupBlocked Code = "PodGroupBlocked"
 	// PodGroupOverBudget means that budgets do not allow all nodes with pods of such a PodGroup at the same time.
@@ -211,7 +211,7 @@ func Rules() []Rule {
 		{NotEmpty, NoEvent, false, "A node is empty when none of its pods would have to move.", "Nothing: the node is in use."},
 		{NotConsolidatable, NoEvent, false, "A node is consolidated once consolidateAfter has passed without a pod event.", "Wait, or lower consolidateAfter of the NodePool."},
 		{NodePoolBudgetExhausted, NoEvent, false, "Budgets bound how many nodes of a pool are disrupted at the same time.", "Loosen the budgets of the NodePool, or wait until other nodes are done."},
-		{SplitsPodGroup, DisruptionBlocked, false, "Pods of a PodGroup with disruptionMode all are moved together. Consolidation, and drift and repair of static pools, do not do so for several nodes.", "Delete the nodes of the group together, or create the PodGroup with disruptionMode single."},
+		{splitsPodGroup, DisruptionBlocked, false, "Pods of a PodGroup with disruptionMode all are moved together. Consolidation, and drift and repair of static pools, do not do so for several nodes.", "Delete the nodes of the group together, or create the PodGroup with disruptionMode single."},
 		{podGroupBlocked, DisruptionBlocked, false, "Nodes with pods of a PodGroup with disruptionMode all are replaced together: what is in the way of one of them is in the way of all.", "Remove what blocks the node that is named."},
 		{PodGroupOverBudget, DisruptionBlocked, false, "Nodes with pods of a PodGroup with disruptionMode all are replaced together: budgets must allow all of them at the same time.", "Loosen the budgets of the NodePool, or wait until other nodes are done."},
 		{NotDrifted, NoEvent, false, "A node drifts when its pool or node class would launch it differently today.", "Nothing: the node is as it should be."},
@@ -378,7 +378,7 @@ func (o Obstacle) repair() string {
 // simulated renders the obstacles of the methods that move pods.
 func (o Obstacle) simulated() string {
 	switch o.Code {
-	case SplitsPodGroup:
+	case splitsPodGroup:
 		return "other nodes have pods of a PodGroup that is disrupted as a whole"
 	case podGroupBlocked:
 		return o.Detail

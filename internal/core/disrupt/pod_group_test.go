@@ -42,11 +42,11 @@ func TestGroupsThatAreDisruptedAsAWhole(t *testing.T) {
 	for _, c := range candidates {
 		got[c.Node.Name] = filterConsolidation(c)
 	}
-	want := map[string]Code{"one": SplitsPodGroup, "two": SplitsPodGroup, "whole": "", "single": ""}
+	want := map[string]Code{"one": splitsPodGroup, "two": splitsPodGroup, "whole": "", "single": ""}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("consolidation (-want +got)\n%s", diff)
 	}
-	if got := staticDrift().Filter(Candidate{Node: candidates[0].Node, Pool: Pool{Static: true}, SplitsGroup: true}); got != SplitsPodGroup {
+	if got := staticDrift().Filter(Candidate{Node: candidates[0].Node, Pool: Pool{Static: true}, SplitsGroup: true}); got != splitsPodGroup {
 		t.Errorf("drift of a static pool: %q, want SplitsPodGroup", got)
 	}
 }

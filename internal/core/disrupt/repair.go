@@ -168,7 +168,7 @@ func filterRepair(c Candidate) Code {
 	case c.InBackoff:
 		return NodeInBackoff
 	case c.Pool.Static && c.SplitsGroup:
-		return SplitsPodGroup
+		return splitsPodGroup
 	}
 	return ""
 }

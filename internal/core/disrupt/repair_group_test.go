@@ -174,7 +174,7 @@ func TestRepairOfUnits(t *testing.T) {
 			change: func(f *fleet, _, healthy *model.Node) { f.rebootable(healthy, &none); healthy.Pods[0].EvictionCost = 2 },
 		},
 		{
-			name: "the healthy node is one of a static pool", budget: 2, codes: map[string]Code{"sick": podGroupBlocked, "healthy": SplitsPodGroup},
+			name: "the healthy node is one of a static pool", budget: 2, codes: map[string]Code{"sick": podGroupBlocked, "healthy": splitsPodGroup},
 			change: func(f *fleet, _, healthy *model.Node) {
 				f.pool("fixed", sizes(1, onDemand), func(p *Pool) { p.Static = true })
 				healthy.Pool = "fixed"

@@ -31,7 +31,7 @@ func (j *Joiner) runCilium(ctx context.Context) {
 	}
 }
 
-// removeTaints removes the taint from all nodes where Cilium runs. What fails is tried again the next time.
+// removeTaints removes the taint from all nodes where Cilium runs. What fails is retried the next time.
 func (j *Joiner) removeTaints(ctx context.Context) {
 	var nodes corev1.NodeList
 	if err := j.o.Client.List(ctx, &nodes, client.MatchingLabels{labelCilium: "cilium"}); err != nil {
