@@ -123,9 +123,10 @@ func TestNotesOfSimulations(t *testing.T) {
 	}
 	all := []string{"KubernetesVersionReady", "ImagesReady", "Ready"}
 	o := openedFor(t, offlineFlags{}, class("plain", "", 1), class("prefers", v1beta1.LocalDNSModePreferred, 1), class("requires", v1beta1.LocalDNSModeRequired, 1),
-		class("current", "", 1, all...), class("stale", "", 2, all...), class("no-images", "", 1, "KubernetesVersionReady", "Ready"))
+		class("current", "", 1, all...), class("stale", "", 2, all...), class("no-images", "", 1, "KubernetesVersionReady", "Ready"),
+		class("by-hand", "", 2, "Ready"))
 	text := strings.Join(o.Notes, "\n")
-	for name, want := range map[string]int{`"plain"`: 1, `"prefers"`: 2, `"requires"`: 1, `"current"`: 0, `"stale"`: 1, `"no-images"`: 1, "quota": 1} {
+	for name, want := range map[string]int{`"plain"`: 1, `"prefers"`: 2, `"requires"`: 1, `"current"`: 0, `"stale"`: 1, `"no-images"`: 1, `"by-hand"`: 0, "quota": 1} {
 		if got := strings.Count(text, name); got != want && got != 2*want { // errors name the class once more
 			t.Errorf("%d notes about %s, want %d:\n%s", got, name, want, text)
 		}
