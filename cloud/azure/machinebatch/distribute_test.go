@@ -131,4 +131,4 @@ func TestBatchesOverTheWire(t *testing.T) {
 // noTimer is a clock whose timers do not fire.
 type noTimer struct{ clock.RealClock }
 
-func (noTimer) NewTimer(d time.Duration) clock.Timer { return clock.RealClock{}.NewTimer(time.Hour) }
+func (noTimer) NewTimer(time.Duration) clock.Timer { return clock.RealClock{}.NewTimer(time.Hour) }

@@ -101,8 +101,9 @@ func TestAnotherNodeClaimKeepsItsAKSMachine(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 		w.change("bare", func(p map[string]any) { delete(p, "tags") })
-		_, err = w.Create(t.Context(), request("bare"))
-		failure(t, err)
+		if _, err = w.Create(t.Context(), request("bare")); failure(t, err).Phase != instance.PhasePrepare {
+			t.Errorf("the error is %v", err)
+		}
 		if w.count(remove) > 0 || !w.account.Exists(machineID("general-a")) || !w.account.Exists(machineID("bare")) || w.count(put) != 1 {
 			t.Error("something was deleted or requested")
 		}
