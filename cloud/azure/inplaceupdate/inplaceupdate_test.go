@@ -423,28 +423,3 @@ func TestThrottlingPausesAllUpdates(t *testing.T) {
 		})
 	}
 }
-
-// TestATurnIsGivenUp checks that a NodeClaim that waited for its turn and needs none any more, has none later.
-func TestATurnIsGivenUp(t *testing.T) {
-	w := newWorld(t)
-	names := w.addMany(11)
-	w.drain(names[:10], 1)
-	last := names[10]
-	hash := w.hash(names[0])
-	w.clock.Step(-time.Second)
-	if result, err := w.run(last); err != nil || result.RequeueAfter <= 0 {
-		t.Fatalf("Reconcile() = %+v, %v", result, err)
-	}
-	claim := w.claim(last)
-	claim.Annotations = map[string]string{label.AnnotationInPlaceUpdateHash: hash}
-	if err := w.client.Update(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
-	w.mustRun(last)
-	w.tag(map[string]string{"new": "tag"})
-	w.drain(names[:10], 60)
-	w.clock.Step(-time.Minute)
-	if result, err := w.run(last); err != nil || result.RequeueAfter <= 0 {
-		t.Errorf("Reconcile() = %+v, %v", result, err)
-	}
-}
