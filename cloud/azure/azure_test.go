@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -22,6 +23,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/azure/environment"
 	"github.com/karpenter-anew/karpenter/cloud/azure/session"
 	"github.com/karpenter-anew/karpenter/cloud/azure/settings"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
@@ -193,6 +195,8 @@ func opened(t *testing.T) (*controllerSet, *azuretest.Account) {
 	account := azuretest.New(azuretest.Options{Clock: clock})
 	connection := azuretest.Connect(t, account)
 	s := installation(connection, clock)
+	registry := prometheus.NewRegistry()
+	s.Telemetry = &observe.Telemetry{Registry: registry, Metrics: observe.NewMetrics(registry, nil)}
 	var c client.Client = apiserver.New().Build()
 	e, _, err := assemble(t.Context(), c, s, connection.Credential)
 	if err != nil {

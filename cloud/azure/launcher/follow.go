@@ -56,13 +56,21 @@ func (l *Launcher) follow(ctx context.Context, claim *v1.NodeClaim, accepted *Ac
 	}
 	// The NodeClaim controller is about to write that the NodeClaim is launched: that has to come first.
 	l.awaitLaunched(ctx, claim.Name)
-	gone := client.IgnoreNotFound(l.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}))
-	if gone == nil {
-		counted := claim.DeepCopy() // from before the NodeClaim controller wrote the labels of the instance
-		counted.Labels[v1.CapacityTypeLabelKey] = accepted.Created.CapacityType
-		l.Disrupted(counted)
+	return errors.Join(err, l.end(ctx, claim, accepted.Created.CapacityType))
+}
+
+// end deletes a NodeClaim whose launch failed. It is counted with the capacity type that it was launched with.
+func (l *Launcher) end(ctx context.Context, claim *v1.NodeClaim, capacityType string) error {
+	if err := l.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
+		return client.IgnoreNotFound(err)
 	}
-	return errors.Join(err, gone)
+	counted := claim.DeepCopy() // from before the NodeClaim controller wrote the labels of the instance
+	if counted.Labels == nil {
+		counted.Labels = map[string]string{}
+	}
+	counted.Labels[v1.CapacityTypeLabelKey] = capacityType
+	l.Disrupted(counted)
+	return nil
 }
 
 // awaitLaunched reads a NodeClaim until its condition Launched is known, or the NodeClaim is gone.

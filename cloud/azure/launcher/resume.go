@@ -16,7 +16,8 @@ import (
 )
 
 // Resume goes on with the launch of a NodeClaim that an earlier process began: it waits until the virtual machine runs, creates the
-// extensions that it lacks, and ends the NodeClaim if the launch failed. A NodeClaim without a virtual machine is left to garbage collection.
+// extensions that it lacks, and ends the NodeClaim if the launch failed. That is also so if there is no virtual machine: Azure had accepted the
+// request, and the earlier process deleted what failed but not yet the NodeClaim. Garbage collection leaves that to the registration timeout.
 // What the launch was made with is read from the virtual machine: nothing has to be stored before a crash.
 func (l *Launcher) Resume(ctx context.Context, claim *v1.NodeClaim) error {
 	id, err := naming.ParseProviderID(claim.Status.ProviderID)
@@ -29,7 +30,8 @@ func (l *Launcher) Resume(ctx context.Context, claim *v1.NodeClaim) error {
 	}
 	found, err := path.Get(ctx, id.Name)
 	if cloud.IsNodeClaimNotFound(err) {
-		return nil
+		observe.Log(ctx).InfoContext(ctx, "deleting a nodeclaim whose launch failed in an earlier process", logfield.NodeClaim(claim.Name))
+		return l.end(ctx, claim, claim.Labels[v1.CapacityTypeLabelKey])
 	}
 	if err != nil || found.Deleting {
 		return err

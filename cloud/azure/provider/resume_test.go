@@ -101,14 +101,28 @@ func TestLaunchesOfEarlierProcessesAreFollowed(t *testing.T) {
 	}
 }
 
-// TestNothingToResume resumes claims whose instance does not exist.
-func TestNothingToResume(t *testing.T) {
+// TestLaunchThatLeftNothing resumes a claim whose virtual machine failed and was deleted by a process that ended before it deleted the claim.
+func TestLaunchThatLeftNothing(t *testing.T) {
 	w := newWorld(t)
 	claim := w.claim("general-a")
 	claim.Status.ProviderID = "azure://" + azuretest.ID(vms, "aks-general-a")
-	if err := w.provider.Launcher.Resume(t.Context(), claim); err != nil || w.provider.Launcher.Background.Running() > 0 {
-		t.Errorf("an instance that does not exist: %v", err)
+	for range 2 { // the second time, the cache still has the claim
+		if err := w.provider.Launcher.Resume(t.Context(), claim); err != nil || w.provider.Launcher.Background.Running() > 0 {
+			t.Errorf("an instance that does not exist: %v", err)
+		}
 	}
+	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(claim), &v1.NodeClaim{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the claim: %v", err)
+	}
+	if len(w.disrupted) != 1 {
+		t.Errorf("claims are counted: %v", w.disrupted)
+	}
+}
+
+// TestNothingToResume resumes claims whose instance cannot be read.
+func TestNothingToResume(t *testing.T) {
+	w := newWorld(t)
+	claim := w.claim("general-a")
 	claim.Status.ProviderID = "aws:///us-east-1a/i-1"
 	if err := w.provider.Launcher.Resume(t.Context(), claim); err == nil {
 		t.Error("an instance of another cloud: no error")
@@ -118,5 +132,8 @@ func TestNothingToResume(t *testing.T) {
 	claim.Status.ProviderID = "azure://" + azuretest.ID(vms, "aks-general-a")
 	if err := w.provider.Launcher.Resume(ctx, claim); err == nil {
 		t.Error("a read that fails: no error")
+	}
+	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(claim), &v1.NodeClaim{}); err != nil {
+		t.Errorf("the claim: %v", err)
 	}
 }
