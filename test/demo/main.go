@@ -3,7 +3,8 @@
 //
 // With -cloud=aws the AWS provider runs against an AWS test server on loopback whose instances join the cluster: the quick start with an
 // interruption, or, with -scene=storm, many launches at once while calls are throttled, capacity is insufficient and the controller is killed.
-// With -cloud=azure the provider for AKS runs against an Azure test server in the same way, with an eviction and a new node image.
+// With -cloud=azure the provider for AKS runs against an Azure test server in the same way, with an eviction and a
+// new node image.
 //
 // It starts the local control plane and the built controller, reports progress, prints one line of figures at the end, and leaves nothing
 // running. With -stay it only starts both and keeps them until Ctrl-C, for manual experiments.
@@ -74,11 +75,8 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	if !slices.Contains(clouds, s.cloud) {
 		return settings{}, fmt.Errorf("unknown cloud %q; known: %s", s.cloud, strings.Join(clouds, ", "))
 	}
-	if s.cloud == cloudAWS && s.scene != "" && s.scene != stormName {
-		return settings{}, fmt.Errorf("unknown scene %q with the cloud %s; known: %s", s.scene, cloudAWS, stormName)
-	}
-	if s.cloud == cloudAzure && s.scene != "" {
-		return settings{}, fmt.Errorf("unknown scene %q: the cloud %s has no scenes", s.scene, cloudAzure)
+	if s.cloud != cloudKwok && s.scene != "" && s.scene != stormName {
+		return settings{}, fmt.Errorf("unknown scene %q with the cloud %s; known: %s", s.scene, s.cloud, stormName)
 	}
 	if s.manifests == "" {
 		s.manifests = filepath.Join("examples", s.cloud)

@@ -34,6 +34,8 @@ func sceneOf(s settings) scene {
 		return stormScene()
 	case s.cloud == cloudAWS:
 		return quickStart()
+	case s.cloud == cloudAzure && s.scene == stormName:
+		return azureStormScene()
 	case s.cloud == cloudAzure:
 		return azureQuickStart()
 	}

@@ -184,20 +184,16 @@ func (st *stack) leftOnAzure() []string {
 
 // azureCalls counts the requests to Azure by operation, and those for each launched node.
 func (p *play) azureCalls() string {
-	counted, all, launched := map[string]int{}, 0, 0
-	names := map[string]bool{}
+	counted, all := map[string]int{}, 0
 	for _, c := range p.azure.Account.Calls("") {
 		counted[c.Operation]++
 		all++
-		if c.Operation == "PUT virtualMachines" && !names[c.Path] {
-			names[c.Path] = true
-			launched++
-		}
 	}
 	var parts []string
 	for _, operation := range slices.Sorted(maps.Keys(counted)) {
 		parts = append(parts, fmt.Sprintf("%s %d", operation, counted[operation]))
 	}
+	launched := p.requestedVMs()
 	return fmt.Sprintf("calls to Azure: %s: %d for %d launched nodes, %.1f for each", strings.Join(parts, ", "), all, launched, float64(all)/float64(max(1, launched)))
 }
 

@@ -90,7 +90,7 @@ func TestStorm(t *testing.T) {
 	}
 	c.account.Storm(0, 1, 1)
 	_, err := c.launch(t, "aks-a", "Standard_D2s_v3", "1", "Spot")
-	wantCode(t, err, "ZonalAllocationFailed", http.StatusOK)
+	wantCode(t, err, "InternalExecutionError", http.StatusOK)
 	c.account.Storm(0, 0, 1)
 	_, err = c.launch(t, "aks-b", "Standard_D2s_v3", "1", "Spot")
 	must(t, err)
