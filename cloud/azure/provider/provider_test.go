@@ -135,7 +135,7 @@ func TestStandaloneNodeClaimsFailAtOnce(t *testing.T) {
 func (w *world) settled() {
 	w.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); w.provider.Launcher.Background.Running() > 0; time.Sleep(5 * time.Millisecond) {
-		w.account.Settle() // operations that are not polled end as well
+		w.account.Settle() // what no caller polls goes on as well
 		w.clock.Step(time.Second)
 		if time.Now().After(deadline) {
 			w.t.Fatal("a launch or deletion does not end")

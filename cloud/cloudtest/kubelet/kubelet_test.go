@@ -18,7 +18,7 @@ func TestTaints(t *testing.T) {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
 	if got, err := kubelet.Taints("a=b"); err == nil {
-		t.Errorf("a taint that has no effect is read as %v", got)
+		t.Errorf("a taint that names no effect is read as %v", got)
 	}
 }
 

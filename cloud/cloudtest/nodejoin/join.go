@@ -1,5 +1,5 @@
 // Package nodejoin joins the instances of test servers of clouds to a real control plane: each becomes a Node, which the node simulator then
-// simulates. An instance that does not become a Node is retried; the error is recorded. Terminating an instance removes its Node as
+// simulates. Joining is retried for an instance that does not become a Node; the error is recorded. Terminating an instance removes its Node as
 // in a cloud: the kubelet stops reporting, and when the instance is gone the cluster's cloud controller deletes the Node. What an instance
 // registers with is up to the packages of the test servers.
 package nodejoin

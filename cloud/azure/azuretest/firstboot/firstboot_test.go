@@ -142,7 +142,7 @@ func TestCustomDataThatDoesNotJoin(t *testing.T) {
 		{"a flag that newer kubelets do not have", replace("KUBERNETES_VERSION=1.33.4", "KUBERNETES_VERSION=1.34.0"), "--cloud-config is gone from 1.34"},
 		{"no number", replace("--max-pods=250", "--max-pods=many"), "--max-pods"},
 		{"no max pods", replace("--max-pods=250 ", ""), "--max-pods is 0"},
-		{"a taint that has no effect", replace("team=a:NoSchedule", "team=a"), "no taint"},
+		{"a taint that names no effect", replace("team=a:NoSchedule", "team=a"), "no taint"},
 		{"a taint with an unknown effect", replace("team=a:NoSchedule", "team=a:Sometimes"), "invalid taint effect"},
 		{"a label that kubelets may not set", replace("example.com/team=a", "team.kubernetes.io/x=a"), "team.kubernetes.io/x"},
 		{"a label without value", replace("example.com/team=a", "example.com/team"), "--node-labels"},
