@@ -29,8 +29,10 @@ import (
 
 // Names of the cluster.
 const (
-	// Cluster is the name of the cluster, Location where it is.
-	Cluster, Location = azuretest.ClusterResourceGroup, "eastus"
+	// Cluster is the name of the cluster.
+	Cluster = azuretest.ClusterResourceGroup
+	// Location is where everything is.
+	Location = "eastus"
 	// securityGroup, loadBalancer and backendPool are named as AKS does.
 	securityGroup, loadBalancer, backendPool = "aks-agentpool-12345678-nsg", "kubernetes", "kubernetes"
 	// tokenID and tokenSecret are the bootstrap token of nodes.

@@ -65,7 +65,7 @@ func TestRetryAfter(t *testing.T) {
 		c := connect(t, options)
 		c.account.Put(azuretest.ID("Microsoft.Network/networkInterfaces", "aks-a"), map[string]any{})
 		var answer *http.Response
-		_, err := c.machines.BeginCreateOrUpdate(policy.WithCaptureResponse(t.Context(), &answer), group, "aks-a", virtualMachine("aks-a", "Standard_D2s_v3", "", "Regular"), nil) //nolint:bodyclose // the SDK has read it
+		_, err := c.machines.BeginCreateOrUpdate(policy.WithCaptureResponse(t.Context(), &answer), group, "aks-a", virtualMachine("aks-a", "Standard_D2s_v3", "", "Regular"), nil)
 		must(t, err)
 		if got := answer.Header.Get("Retry-After") + " " + answer.Header.Get("retry-after-ms"); got != want {
 			t.Errorf("clients wait %q, want %q", got, want)
