@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,7 +25,7 @@ const stubbed = "STUB_ANSWERS"
 
 func TestMain(m *testing.M) {
 	if answers := os.Getenv(stubbed); answers != "" {
-		if err := stub(answers, os.Args[1:]); err != nil {
+		if err := stub(os.Stdout, answers, os.Args[1:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -41,7 +42,7 @@ type answers struct {
 }
 
 // stub answers a command as az or kubectl does: with the part of an object that it asks for, and nothing for a part that is not there.
-func stub(file string, args []string) error {
+func stub(out io.Writer, file string, args []string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -85,9 +86,9 @@ func stub(file string, args []string) error {
 		answer = object[step]
 	}
 	if answer != nil {
-		fmt.Println(answer)
+		_, err = fmt.Fprintln(out, answer)
 	}
-	return nil
+	return err
 }
 
 // checkFlags checks that a command asks for what the test knows.
