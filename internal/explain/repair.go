@@ -35,12 +35,9 @@ func (s *analysis) repairVerdict(ctx context.Context, n *model.Node) (*Verdict, 
 			return v, nil
 		}
 	}
-	var shown Obstacle
-	switch o.Code {
-	case disrupt.NodePoolBudgetExhausted, disrupt.PodGroupOverBudget:
+	shown := s.obstacle(*o)
+	if o.Code.OfBudgets() {
 		shown = s.budgetObstacle(*o, disrupt.Unhealthy)
-	default:
-		shown = s.obstacle(*o)
 	}
 	if _, due := n.Health.Decide(s.Options.Now.UnixNano()); !due && len(n.Health.Matches) > 0 {
 		shown.Until = firstDue(n)

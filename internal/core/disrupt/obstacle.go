@@ -19,6 +19,9 @@ func (c Code) OfSimulation() bool {
 	return c == NoOtherPlace || c == SeveralReplacements || c == NotCheaper || c == TooFewValues
 }
 
+// OfBudgets reports whether the obstacle is that budgets do not allow enough.
+func (c Code) OfBudgets() bool { return c == NodePoolBudgetExhausted || c == podGroupOverBudget }
+
 // The obstacles of every method, in the order in which they are tested.
 const (
 	// InCommand means that the node is part of a command that is being checked or carried out.
@@ -82,8 +85,8 @@ const (
 	splitsPodGroup Code = "SplitsPodGroup"
 	// podGroupBlocked means that another node with pods of such a PodGroup may not be disrupted.
 	podGroupBlocked Code = "PodGroupBlocked"
-	// PodGroupOverBudget means that budgets do not allow all nodes with pods of such a PodGroup at the same time.
-	PodGroupOverBudget Code = "PodGroupOverBudget"
+	// podGroupOverBudget means that budgets do not allow all nodes with pods of such a PodGroup at the same time.
+	podGroupOverBudget Code = "PodGroupOverBudget"
 	// NotDrifted means that the node has not drifted.
 	NotDrifted Code = "NotDrifted"
 	// NotStatic means that the node's pool has no fixed number of nodes.
@@ -213,7 +216,7 @@ func Rules() []Rule {
 		{NodePoolBudgetExhausted, NoEvent, false, "Budgets bound how many nodes of a pool are disrupted at the same time.", "Loosen the budgets of the NodePool, or wait until other nodes are done."},
 		{splitsPodGroup, DisruptionBlocked, false, "Pods of a PodGroup with disruptionMode all are moved together. Consolidation, and drift and repair of static pools, do not do so for several nodes.", "Delete the nodes of the group together, or create the PodGroup with disruptionMode single."},
 		{podGroupBlocked, DisruptionBlocked, false, "Nodes with pods of a PodGroup with disruptionMode all are replaced together: what is in the way of one of them is in the way of all.", "Remove what blocks the node that is named."},
-		{PodGroupOverBudget, DisruptionBlocked, false, "Nodes with pods of a PodGroup with disruptionMode all are replaced together: budgets must allow all of them at the same time.", "Loosen the budgets of the NodePool, or wait until other nodes are done."},
+		{podGroupOverBudget, DisruptionBlocked, false, "Nodes with pods of a PodGroup with disruptionMode all are replaced together: budgets must allow all of them at the same time.", "Loosen the budgets of the NodePool, or wait until other nodes are done."},
 		{NotDrifted, NoEvent, false, "A node drifts when its pool or node class would launch it differently today.", "Nothing: the node is as it should be."},
 		{NotStatic, NoEvent, false, "Only pools with a fixed number of nodes replace drifted nodes one for one.", "Nothing: the node is replaced by what its pods need."},
 		{Surplus, NoEvent, false, "A static pool gives up surplus nodes before it replaces drifted ones.", "Wait until the pool has as many nodes as replicas."},
@@ -382,7 +385,7 @@ func (o Obstacle) simulated() string {
 		return "other nodes have pods of a PodGroup that is disrupted as a whole"
 	case podGroupBlocked:
 		return o.Detail
-	case PodGroupOverBudget:
+	case podGroupOverBudget:
 		return fmt.Sprintf("budgets of NodePool %q do not allow to disrupt its %d nodes with pods of %s at the same time", o.Pool, o.Count, o.Detail)
 	case NotDrifted:
 		return "node has not drifted"

@@ -175,7 +175,7 @@ func (b Budgets) OverBudget(set []Candidate) *Obstacle {
 			return &Obstacle{Code: NodePoolBudgetExhausted, Node: c.Node}
 		default:
 			return &Obstacle{
-				Code: PodGroupOverBudget, Node: c.Node, Pool: pool, Count: need[pool],
+				Code: podGroupOverBudget, Node: c.Node, Pool: pool, Count: need[pool],
 				Detail: c.unit.String(),
 			}
 		}

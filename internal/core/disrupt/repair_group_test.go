@@ -94,7 +94,7 @@ func TestRepairOfUnits(t *testing.T) {
 		codes map[string]Code
 	}{
 		{name: "both are replaced", budget: 2, want: "replace healthy+sick -> x1 on-demand -> x1 on-demand"},
-		{name: "the budget is for one", budget: 1, codes: map[string]Code{"sick": PodGroupOverBudget, "healthy": PodGroupOverBudget}},
+		{name: "the budget is for one", budget: 1, codes: map[string]Code{"sick": podGroupOverBudget, "healthy": podGroupOverBudget}},
 		{
 			name: "a node that is not initialized needs no budget", budget: 1, want: "replace healthy+sick -> x1 on-demand -> x1 on-demand",
 			change: func(_ *fleet, sick, _ *model.Node) { sick.Initialized = false },
