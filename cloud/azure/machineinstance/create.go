@@ -91,7 +91,6 @@ func (c *Client) Follow(r Request, i *instance.Instance) *Launch {
 
 // request requests an AKSMachine, alone or together with others.
 func (c *Client) request(ctx context.Context, r Request) (*runtime.Poller[machineapi.AKSMachine], error) {
-	c.cache.drop(r.Name)
 	if c.Batcher != nil {
 		return nil, c.Batcher.Create(ctx, r.Name, r.Body)
 	}

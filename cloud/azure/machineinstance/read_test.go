@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -193,6 +194,61 @@ func (s *slowList) List(ctx context.Context) ([]*machineapi.AKSMachine, error) {
 	close(s.read)
 	<-s.answer
 	return out, err
+}
+
+// TestAnAnswerDoesNotUndoWhatChangesMeanwhile deletes an AKSMachine while it is read.
+func TestAnAnswerDoesNotUndoWhatChangesMeanwhile(t *testing.T) {
+	t.Attr("covers", "Z159")
+	w := newWorld(t, options{})
+	slow := &slowGet{API: w.api, read: make(chan struct{}), answer: make(chan struct{})}
+	w.Client = machineinstance.New(machineinstance.Options{API: slow, Cluster: "test", Pool: pool, Location: "eastus", Clock: w.clock})
+	if _, _, err := w.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.change("general-a", func(map[string]any) {})
+	done := make(chan error, 1)
+	go func() { _, err := w.Get(t.Context(), vmOf("general-a")); done <- err }()
+	<-slow.read
+	must(t, w.Delete(t.Context(), vmOf("general-a")))
+	close(slow.answer)
+	must(t, <-done)
+	if _, err := w.Get(t.Context(), vmOf("general-a")); !cloud.IsNodeClaimNotFound(err) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// slowGet delays the answer to the first read.
+type slowGet struct {
+	machineinstance.API
+	later        atomic.Bool
+	read, answer chan struct{}
+}
+
+func (s *slowGet) Get(ctx context.Context, name string) (*machineapi.AKSMachine, error) {
+	out, err := s.API.Get(ctx, name)
+	if !s.later.Swap(true) {
+		close(s.read)
+		<-s.answer
+	}
+	return out, err
+}
+
+// TestWhatDisappearsEndsTheWait removes an AKSMachine while a launch waits for it.
+func TestWhatDisappearsEndsTheWait(t *testing.T) {
+	t.Attr("covers", "Z159")
+	w := newWorld(t, options{})
+	run(t, w.Start)
+	w.change("general-a", func(p map[string]any) { p["provisioningState"] = "Creating" })
+	launch, err := w.Create(t.Context(), request("general-a"))
+	must(t, err)
+	began := w.clock.Now()
+	go func() {
+		<-w.clock.After(time.Minute)
+		w.account.Remove(machineID("general-a"))
+	}()
+	if err = w.wait(launch); err == nil || !strings.Contains(err.Error(), "it is gone") || w.clock.Since(began) > 10*time.Minute {
+		t.Errorf("after %s: %v", w.clock.Since(began), err)
+	}
 }
 
 // TestWaitingUsesTheCache checks how the state of many AKSMachines is followed.
