@@ -19,7 +19,7 @@
 {{- $problems = append $problems "settings.legacyNodeRepair can't be combined with settings.featureGates.terminateFirstRepair: legacy node repair launches no replacements. Set one of them to false" }}
 {{- end }}
 {{- with include "karpenter.unknownAlerts" . }}{{ $problems = append $problems . }}{{ end }}
-{{- if and (gt (int .Values.replicas) 1) (eq (include "karpenter.variableOfUser" (list . "DISABLE_LEADER_ELECTION") | lower) "true") }}
+{{- if and (gt (int .Values.replicas) 1) (has (include "karpenter.variableOfUser" (list . "DISABLE_LEADER_ELECTION") | lower) (list "true" "t" "1")) }}
 {{- $problems = append $problems (printf "replicas is %v and controller.env sets DISABLE_LEADER_ELECTION=true: each replica would launch nodes for the same pods. Set replicas to 1, or remove DISABLE_LEADER_ELECTION" .Values.replicas) }}
 {{- end }}
 {{- $problems = concat $problems (include "karpenter.azureProblems" . | fromJsonArray) }}
