@@ -30,6 +30,26 @@ func TestUnknownSceneListsTheScenes(t *testing.T) {
 	}
 }
 
+// TestScenesOfClouds: each cloud with a test server has its own scenes, and no other.
+func TestScenesOfClouds(t *testing.T) {
+	for _, cloud := range []string{cloudAWS, cloudAzure} {
+		for flag, want := range map[string]string{"": "quick-start", stormName: stormName} {
+			s, err := parse([]string{"-cloud=" + cloud, "-scene=" + flag}, &bytes.Buffer{})
+			if err != nil {
+				t.Errorf("%s, scene %q: %v", cloud, flag, err)
+			} else if one := sceneOf(s); one.Name != want || one.onCloud == nil || s.manifests != "examples/"+cloud {
+				t.Errorf("%s, scene %q is played as %q with %s", cloud, flag, one.Name, s.manifests)
+			}
+		}
+		if _, err := parse([]string{"-cloud=" + cloud, "-scene=drift"}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), cloud) {
+			t.Errorf("%s has the scene drift: %v", cloud, err)
+		}
+	}
+	if _, err := parse([]string{"-cloud=other"}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "kwok, aws, azure") {
+		t.Errorf("another cloud: %v", err)
+	}
+}
+
 func TestSceneOf(t *testing.T) {
 	for _, name := range []string{"", "consolidation", "drift", "expiry", "repair", "legacy-repair", "reboot", "gang"} {
 		s, err := parse([]string{"-scene=" + name}, &bytes.Buffer{})

@@ -9,7 +9,7 @@ import (
 
 // TestDefinitionsOfEarlierAPIsAreThereWhereTheyAreServed: the controller waits for them on every cloud.
 func TestDefinitionsOfEarlierAPIsAreThereWhereTheyAreServed(t *testing.T) {
-	for _, cloud := range []string{"kwok", cloudAWS} {
+	for _, cloud := range []string{"kwok", cloudAWS, cloudAzure} {
 		for gates, want := range map[string]bool{"": false, "NodeRepair=true,LegacyProvisioner=true": true} {
 			t.Setenv("FEATURE_GATES", gates)
 			all, err := definitions(settings{cloud: cloud})
