@@ -21,12 +21,16 @@ func (f *fleet) grouped(nodes ...*model.Node) {
 	}
 }
 
-// repairsGroup is repairs where the group exists. blocks are the obstacles of pods, by the names of nodes.
-func (f *fleet) repairsGroup(budget int, blocks map[string]Code) Decision {
+// repairsGroup is repairs where the group exists. blocks are the obstacles of pods, by the names of nodes, and backoff the nodes that a command
+// failed for.
+func (f *fleet) repairsGroup(budget int, blocks map[string]Code, backoff ...*model.Node) Decision {
 	f.Helper()
 	f.input.Problem.Nodes = f.nodes
 	w := qualifyInput(f.nodes...)
-	w.Pools = f.input.Pools
+	w.Pools, w.Backoff = f.input.Pools, map[string]bool{}
+	for _, n := range backoff {
+		w.Backoff[n.ClaimName] = true
+	}
 	var e model.Editor[*model.PodGroup]
 	e.Put("ml/train", &model.PodGroup{Namespace: "ml", Name: "train", DisruptedTogether: true})
 	groups := e.Publish()
@@ -107,6 +111,10 @@ func TestRepairOfUnits(t *testing.T) {
 			name: "pods keep the healthy node, but its NodeClaim limits the drain", budget: 2, blocks: map[string]Code{"healthy": PDBBlocked},
 			want:   "replace healthy+sick -> x1 on-demand -> x1 on-demand",
 			change: func(_ *fleet, _, healthy *model.Node) { healthy.Disruption.GracePeriod = &hour },
+		},
+		{
+			name: "pods that may not be evicted from the healthy node have a place, too", budget: 2, want: "replace healthy+sick -> x1 on-demand -> x1 on-demand",
+			change: func(f *fleet, _, _ *model.Node) { f.input.Unevictable["healthy-0"] = true },
 		},
 		{
 			name: "the healthy node is protected", budget: 2, codes: map[string]Code{"sick": podGroupBlocked},
@@ -222,6 +230,20 @@ func TestRepairOfUnits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUnitsInBackoff: a command failed for the healthy node of a unit.
+func TestUnitsInBackoff(t *testing.T) {
+	t.Attr("covers", "N471")
+	f := newFleet(t, sizes(1, onDemand))
+	sick, healthy := f.node("sick", onDemand, "x1", 800), f.node("healthy", onDemand, "x1", 900)
+	healthy.ClaimName = "claim"
+	unhealthy(t, sick, "Broken", time.Hour)
+	f.grouped(sick, healthy)
+	d := f.repairsGroup(2, nil, healthy)
+	f.want(d, "")
+	f.wantObstacle(d, "healthy", NodeInBackoff, "")
+	f.wantObstacle(d, "sick", podGroupBlocked, "")
 }
 
 // TestUnitsAreNotTerminatedFirst: the obstacle says that the group is why.
