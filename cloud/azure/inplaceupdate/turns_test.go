@@ -43,6 +43,6 @@ func TestATurnThatIsGivenUpCannotBeTakenLater(t *testing.T) {
 	turns.giveUp("a")
 	clock.Step(time.Second)
 	if wait := turns.take("a"); wait <= 0 {
-		t.Error("a turn that was given up is taken")
+		t.Error("a turn that was abandoned is taken")
 	}
 }
