@@ -35,7 +35,7 @@ func TestThePageDescribesTheRoles(t *testing.T) {
 		}
 	}
 	all := given("virtualNetworkName", "vnet", "virtualNetworkResourceGroup", "net", "diskEncryptionSetName", "des", "diskEncryptionSetResourceGroup", "keys")
-	all["sharedGalleries"] = true
+	all["sharedGalleries"], all["aksMachines"] = true, true
 	want := map[string][]string{}
 	for _, r := range of(deploy(t, all), "Microsoft.Authorization/roleDefinitions") {
 		name := strings.Fields(r.properties["roleName"].(string))[1]
