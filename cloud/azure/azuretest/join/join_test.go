@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/cloud/azure/azuretest"
+	"github.com/karpenter-anew/karpenter/cloud/azure/azuretest/firstboot"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
@@ -148,6 +149,15 @@ func TestNode(t *testing.T) {
 			t.Errorf("settings %+v, %t, and %d tries to reach the API server", s, ok, b.reaches)
 		}
 	})
+}
+
+// TestRegionalNode: a node in no zone has the zone 0, as AKS labels it.
+func TestRegionalNode(t *testing.T) {
+	h := azuretest.Host{ID: id(), Computer: "a", Location: "eastus", Size: azuretest.Size{Name: "Standard_D4ps_v5", Architecture: "Arm64"}}
+	n := nodeOf(&h, &firstboot.Settings{Labels: map[string]string{}})
+	if n.Labels[corev1.LabelTopologyZone] != "0" || n.Labels[corev1.LabelArchStable] != "arm64" || n.Status.NodeInfo.Architecture != "arm64" {
+		t.Errorf("labels %v", n.Labels)
+	}
 }
 
 // TestVirtualMachineStaysOutside with the reason.
