@@ -29,11 +29,10 @@ func (*controllerCommand) Help() string {
 
 // check reports the mistakes in the environment of the cloud provider.
 func (c *controllerCommand) check() error {
-	provider, err := providerNamed(c.CloudProvider)
-	if err != nil || provider.Check == nil {
-		return nil // a provider that is not known is reported elsewhere
+	if provider, err := providerNamed(c.CloudProvider); err == nil && provider.Check != nil {
+		return provider.Check(c.Options)
 	}
-	return provider.Check(c.Options)
+	return nil // a provider that is not known is reported elsewhere
 }
 
 // Run implements the subcommand.

@@ -38,7 +38,7 @@ func TestThePageDescribesTheRoles(t *testing.T) {
 	all["sharedGalleries"], all["aksMachines"] = true, true
 	want := map[string][]string{}
 	for _, r := range of(deploy(t, all), "Microsoft.Authorization/roleDefinitions") {
-		name := strings.Fields(r.properties["roleName"].(string))[1]
+		name := strings.ToLower(strings.Fields(r.properties["roleName"].(string))[1])
 		want[name] = actions(t, r)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -70,7 +69,7 @@ func TestNodeClaimsOfAClass(t *testing.T) {
 	}
 	c := New(Options{Client: cluster, Manages: func(ref *v1.NodeClassReference) bool { return ref != nil && ref.Group == v1beta1.Group }})
 	got := c.claimsOf(t.Context(), &v1beta1.AKSNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
-	if diff := cmp.Diff([]reconcile.Request{{NamespacedName: types.NamespacedName(client.ObjectKey{Name: "a"})}}, got); diff != "" {
+	if diff := cmp.Diff([]reconcile.Request{{NamespacedName: client.ObjectKey{Name: "a"}}}, got); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
