@@ -27,10 +27,13 @@ func TestChartsForAzureAreAccepted(t *testing.T) {
 
 	pool := read(t, "../../examples/azure/nodepool.yaml")
 	for _, tc := range []struct{ from, to, want string }{
-		{"kubernetes.azure.com/ebpf-dataplane", "kubernetes.azure.com/unknown", `label domain "kubernetes.azure.com" is restricted`},
+		{"kubernetes.io/os", "kubernetes.azure.com/unknown", `label domain "kubernetes.azure.com" is restricted`},
 		{"karpenter.azure.com/sku-family", "karpenter.azure.com/sku-hyperv-generation", `label domain "karpenter.azure.com" is restricted`},
-		{"kubernetes.azure.com/ebpf-dataplane", "agentpool", `label "agentpool" is restricted`},
+		{"kubernetes.io/os", "agentpool", `label "agentpool" is restricted`},
 	} {
+		if !strings.Contains(pool, tc.from) {
+			t.Fatalf("the example has no %s to replace", tc.from)
+		}
 		var o unstructured.Unstructured
 		if err := yaml.Unmarshal([]byte(strings.Replace(pool, tc.from, tc.to, 1)), &o.Object); err != nil {
 			t.Fatal(err)
