@@ -25,8 +25,8 @@ const (
 // most. Approach: four kinds of sets compete. Prefixes of all candidates, best savings ratio first, found by bisection, and
 // the same for each pool; where budgets are short also without nodes that cost nothing to disrupt, and by price. As many nodes
 // as can be deleted together, found by adding one after the other. And sets that one new node can replace, on top of these,
-// found by growing small windows. Invariant: every set was evaluated as a whole, and no result saves less than the first kind
-// does. Cost: a few hundred evaluations, each linear in the pods of its set.
+// found by growing small windows. Then nodes of the best set are exchanged for others. Invariant: every set was evaluated as a whole, and
+// no result saves less than the first kind does. Cost: a few hundred evaluations, each linear in the pods of its set.
 //
 // Source: disruption specification, multi-node search; weaknesses, exhaustive search is shallow.
 func multiNode() Method {
@@ -52,8 +52,8 @@ type search struct {
 	best  evaluation
 	// rejected is the last set that only its score ruled out.
 	rejected evaluation
-	// merges is how many merges were tried, retries how many sets were simulated again in another order.
-	merges, retries int
+	// merges is how many merges were tried, exchanges how many exchanges, retries how many sets were simulated again in another order.
+	merges, exchanges, retries int
 }
 
 func decideMulti(s Session, fit []Candidate) Decision {
@@ -80,6 +80,7 @@ func decideMulti(s Session, fit []Candidate) Decision {
 			m.spendBudgets()
 		}
 		m.grow()
+		m.exchange()
 	}
 	d.TimedOut = s.Expired()
 	switch {

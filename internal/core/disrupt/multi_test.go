@@ -90,6 +90,24 @@ func TestMulti(t *testing.T) {
 			t.Errorf("validation gives %s and drops %v", v.Command.Text("x"), v.Dropped)
 		}
 	})
+	t.Run("a cheap node is left out for one that costs more", func(t *testing.T) {
+		// By savings ratio a and b come first, and then there is no capacity for the pods of c.
+		f := newFleet(t, catalog.Catalog{typeOf("x64", 64, onDemand)})
+		f.node("a", onDemand, "x1", 900)
+		f.node("b", onDemand, "x1", 100)
+		f.node("c", onDemand, "x3", 300, 300, 300, 300, 300, 300)
+		f.node("target", onDemand, "x3", 1050).Disruption.Consolidatable = false
+		f.want(f.decide(multiNode(), 9), "delete b+c")
+	})
+	t.Run("two cheap nodes are left out for one that costs more than both", func(t *testing.T) {
+		f := newFleet(t, catalog.Catalog{typeOf("x64", 64, onDemand)})
+		f.node("a", onDemand, "x1", 900)
+		f.node("b", onDemand, "x1", 900)
+		f.node("c", onDemand, "x4", 300, 300, 300, 300, 300, 300, 50, 50)
+		f.node("d", onDemand, "x1", 50, 50, 50, 50)
+		f.node("target", onDemand, "x4", 1850).Disruption.Consolidatable = false
+		f.want(f.decide(multiNode(), 9), "delete c+d")
+	})
 	t.Run("at least two nodes are needed", func(t *testing.T) {
 		t.Attr("covers", "C430")
 		f := newFleet(t, sizes(3, onDemand))

@@ -40,7 +40,9 @@ type Simulator struct {
 	types map[string]map[string]*catalog.InstanceType
 	// leaving are the UIDs of pods that leave a node that is being deleted.
 	leaving map[string]bool
-	assumed assumedOutcomes
+	// cordoned are the IDs of nodes that take no pods.
+	cordoned map[string]bool
+	assumed  assumedOutcomes
 	// last is the last simulation.
 	last struct {
 		set  []Candidate
@@ -54,6 +56,7 @@ func (s *SimulationInput) Simulator(candidates []Candidate, kind Simulation) *Si
 	p := s.Problem
 	p.Options.DisableRepacking = kind == ForConsolidation
 	p.Cordoned, p.CordonExempt = s.closed(candidates, kind)
+	sim.cordoned = p.Cordoned
 	for _, pod := range p.Pods {
 		sim.leaving[pod.UID] = pod.Node != ""
 	}
