@@ -8,7 +8,6 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
@@ -34,39 +33,19 @@ func newAnalysis(ctx context.Context, q Question) (*analysis, error) {
 		return nil, err
 	}
 	s := &analysis{
-		Question: q, view: fleet, excluded: map[string]disrupt.Obstacle{}, podObstacles: map[string]disrupt.Obstacle{},
+		Question: q, view: fleet, excluded: map[string]disrupt.Obstacle{},
 		simulators: map[disrupt.Simulation]*disrupt.Simulator{},
 	}
-	now := q.Options.Now
-	qualification := problem.Qualification(fleet.Snapshot, now, fleet.Pools, fleet.Surplus, nil)
-	var barred []disrupt.Obstacle
-	s.qualification = qualification
-	s.candidates, barred = disrupt.Qualify(qualification)
-	for _, o := range barred {
+	assessed, err := fleet.Assess(ctx, q.Options.Now, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.qualification, s.candidates, s.podObstacles, s.input = assessed.Qualification, assessed.Candidates, assessed.PodObstacles, assessed.Input
+	for _, o := range assessed.Excluded {
 		s.excluded[o.Node.ID] = o
 	}
-	unevictable := map[string]bool{}
-	for i := range s.candidates {
-		c := &s.candidates[i]
-		fleet.Prices[c.Node.Pool].Set(c)
-		found := problem.InspectPods(c.Node, fleet.Pods[c.Node.NodeName], fleet.PDBs, fleet.PDBLimits, now)
-		c.DrainRounds = found.DrainRounds()
-		if found.Blocked {
-			s.podObstacles[c.Node.ID] = found.Obstacle
-		}
-		for _, uid := range found.Unevictable {
-			unevictable[uid] = true
-		}
-	}
-	s.input, _, err = fleet.Builder.Disruption(ctx, problem.Disruption{
-		Snapshot: fleet.Snapshot, Now: now, Pools: qualification.Pools, Candidates: s.candidates,
-		Budgets: fleet.PDBs, Unevictable: unevictable, PriceOf: s.priceOf,
-	})
-	return s, err
+	return s, nil
 }
-
-// priceOf is the price of a node in dollars an hour; 0 when it is not known.
-func (s *analysis) priceOf(n *model.Node) float64 { return s.view.Prices[n.Pool].Of(n) }
 
 // knownPrice is the price of a node in dollars an hour; nil when it is not known.
 func (s *analysis) knownPrice(n *model.Node) *float64 {
@@ -75,21 +54,6 @@ func (s *analysis) knownPrice(n *model.Node) *float64 {
 		return nil
 	}
 	return &price
-}
-
-// grant is how many more nodes a static pool may have.
-func (s *analysis) grant(pool string, wanted int) int {
-	limit, limited := s.view.Pools[pool].Spec.Limits.Nodes()
-	if !limited {
-		return wanted
-	}
-	n := 0
-	for _, node := range s.view.Snapshot.Nodes.Sorted() {
-		if node.Managed && node.Pool == pool {
-			n++
-		}
-	}
-	return min(max(int(limit)-n, 0), wanted)
 }
 
 // unlimited are budgets that are never used up.
@@ -108,7 +72,7 @@ func (s *analysis) decide(m disrupt.Method, fit []disrupt.Candidate, budgets dis
 		sim = s.input.Simulator(s.candidates, m.Simulates)
 		s.simulators[m.Simulates] = sim
 	}
-	session := s.input.Serial(sim, budgets, s.grant)
+	session := s.input.Serial(sim, budgets, s.view.Grant)
 	// What is left in capacity reservations is not known here, only how many nodes a static pool has.
 	session.TerminateFirstStatic = s.Options.TerminateFirstDrift && m.Reason == disrupt.Drifted
 	session.TerminateFirst = session.TerminateFirstStatic

@@ -89,12 +89,12 @@ func (s *analysis) repair(ctx context.Context, n *model.Node, set []disrupt.Cand
 		return disrupt.Command{}, &o, nil
 	}
 	input, _, err := s.view.Builder.Disruption(ctx, problem.Disruption{
-		Snapshot: s.view.Snapshot, Now: s.Options.Now, Pools: s.qualification.Pools, Candidates: admitted, Budgets: s.view.PDBs, PriceOf: s.priceOf,
+		Snapshot: s.view.Snapshot, Now: s.Options.Now, Pools: s.qualification.Pools, Candidates: admitted, Budgets: s.view.PDBs, PriceOf: s.view.PriceOf,
 	})
 	if err != nil {
 		return disrupt.Command{}, nil, fmt.Errorf("simulating the cluster without node %q: %w", n.Name, err)
 	}
-	session := input.Serial(input.Simulator(admitted, m.Simulates), budgets, s.grant)
+	session := input.Serial(input.Simulator(admitted, m.Simulates), budgets, s.view.Grant)
 	session.TerminateFirst, session.TerminateFirstStatic = s.Options.TerminateFirstRepair, s.Options.TerminateFirstRepair
 	d := m.Decide(session, admitted)
 	if len(d.Commands) > 0 {
