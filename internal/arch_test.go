@@ -171,6 +171,7 @@ internal/podlatency <
 internal/cost < API, cloud
 internal/prediction <
 internal/completion <
+internal/document <
 internal/served <
 
 # layer 3: between API objects and the engine
@@ -185,7 +186,9 @@ internal/convert < API, internal/manifest
 internal/cluster < API, CORE, cloud, internal/served, internal/translate, internal/observe, internal/cost, internal/observe/logfield
 internal/problem < API, CORE, cloud, internal/options, internal/translate, internal/cost, internal/prediction
 internal/simulation < API, CORE, cloud, internal/served, internal/drift, internal/translate, internal/manifest, internal/overlay, internal/cluster, internal/buffer, internal/problem, internal/prediction
-internal/simulation/report < API, CORE, internal/simulation
+internal/simulation/report < API, CORE, internal/document, internal/simulation
+internal/forecast < API, CORE, cloud, internal/drift, internal/problem, internal/simulation
+internal/forecast/report < internal/document, internal/forecast, internal/simulation
 internal/explain < API, CORE, cloud, internal/translate, internal/simulation, internal/simulation/report, internal/problem
 
 # layer 5: what happens
@@ -200,7 +203,7 @@ internal/controller/nodelookup < API, cloud
 internal/controller/fakecluster < API, cloud, internal/observe, internal/controller/create, internal/controller/deps, internal/controller/readyourwrites, internal/controller/nodelookup, test/apiserver
 LOOP = internal/ttlcache, internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/recovery, internal/controller/parallel, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/managed, internal/controller/create, internal/controller/deps
 CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/observe/logfield, internal/options, internal/controller/nodelookup, LOOP
-internal/controller/nodeclaim < CONTROLLERBASE, internal/drift, internal/translate, internal/core/device
+internal/controller/nodeclaim < CONTROLLERBASE, internal/drift, internal/problem, internal/translate, internal/core/device
 internal/controller/termination < CONTROLLERBASE
 internal/controller/reboot < CONTROLLERBASE, internal/controller/termination
 internal/controller/repair < CONTROLLERBASE
@@ -225,7 +228,7 @@ internal/demo < API
 internal/operator < API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/observe/logfield
 
 # layer 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/aws, cloud/azure, cloud/kwok, cloud/plugin, internal/completion, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert, internal/observe/logfield, internal/demo, embedded/controlplane, examples
+cmd/karpenter < API, cloud, cloud/aws, cloud/azure, cloud/kwok, cloud/plugin, internal/completion, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/document, internal/forecast, internal/forecast/report, internal/convert, internal/observe/logfield, internal/demo, embedded/controlplane, examples
 
 # scenarios and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/translate, internal/manifest, internal/options, internal/simulation, test/scenario/...

@@ -42,6 +42,7 @@ type commandLine struct {
 	Simulate   simulateCommand   `cmd:"" help:"Show what Karpenter would do for the objects in files. Needs no cluster."`
 	Snapshot   snapshotCommand   `cmd:"" help:"Capture a snapshot of a cluster, for simulations elsewhere."`
 	Explain    explainCommand    `cmd:"" help:"Explain the state of a pod, node or NodePool, and what would change it. Read-only."`
+	Diff       diffCommand       `cmd:"" help:"Forecast what an edit of objects does to the nodes of a cluster, before it is applied. Read-only."`
 	Convert    convertCommand    `cmd:"" help:"Convert objects of earlier APIs (v1alpha5, v1beta1) to the current ones. Needs no cluster."`
 	Probe      probeCommand      `cmd:"" help:"Check that HTTP endpoints of the controller answer, as the test of the Helm chart does."`
 	Completion completionCommand `cmd:"" help:"Print a completion script for a shell."`
@@ -53,7 +54,8 @@ func newCommandLine() commandLine {
 	return commandLine{
 		Controller: controllerCommand{options.WithProviders(providerSettings()...)},
 		Simulate:   simulateCommand{Settings: planSettings{Place: newPlace()}},
-		Explain:    explainCommand{Settings: planSettings{Place: newPlace()}},
+		Explain:    explainCommand{Cluster: newClusterSource()},
+		Diff:       diffCommand{Cluster: newClusterSource()},
 	}
 }
 

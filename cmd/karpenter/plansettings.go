@@ -13,16 +13,16 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
-// planSettings are the settings of the controller that change plans, as flags of simulate and explain. For a cluster, those that no flag
+// planSettings are the settings of the controller that change plans, as flags of simulate, explain and diff. For a cluster, those that no flag
 // sets are those that its controller publishes there.
 type planSettings struct {
 	PreferencePolicy      options.PreferencePolicy      `name:"preference-policy" envvar:"PREFERENCE_POLICY" default:"Respect" help:"What soft affinities may cost: nodes (Respect), no additional node (Economical), or nothing (Ignore)."`
 	MinValuesPolicy       options.MinValuesPolicy       `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
-	ConsolidateAfterScope options.ConsolidateAfterScope `name:"consolidate-after-scope" envvar:"CONSOLIDATE_AFTER_SCOPE" default:"SourceAndDestination" help:"For explain, what a node is spared within its consolidateAfter: being consolidated (Source), or receiving pods as well (SourceAndDestination)."`
+	ConsolidateAfterScope options.ConsolidateAfterScope `name:"consolidate-after-scope" envvar:"CONSOLIDATE_AFTER_SCOPE" default:"SourceAndDestination" help:"For explain and forecasts, what a node is spared within its consolidateAfter: being consolidated (Source), or receiving pods as well (SourceAndDestination)."`
 	SchedulerConfig       options.SchedulerConfig       `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
 	IgnoreDRARequests     bool                          `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Reject pods with resource claims (${default}); =false allocates devices to them."`
 	PodGroups             options.PodGroupPolicy        `name:"pod-groups" envvar:"POD_GROUPS" default:"Auto" help:"Place the pods of a PodGroup together (Auto), or each pod as if it had no group (Ignore)."`
-	FeatureGates          options.GateChanges           `name:"feature-gates" envvar:"FEATURE_GATES" placeholder:"GATE=BOOL,..." help:"Feature gates to change. ReservedCapacity, NodeOverlay, CapacityBuffer, TaintTolerationComparisonOperators and, for explain, SpotToSpotConsolidation, NodeRepair, TerminateFirstDrift, TerminateFirstRepair and PodDeletionCostManagement have an effect."`
+	FeatureGates          options.GateChanges           `name:"feature-gates" envvar:"FEATURE_GATES" placeholder:"GATE=BOOL,..." help:"Feature gates to change. ReservedCapacity, NodeOverlay, CapacityBuffer, TaintTolerationComparisonOperators and, for explain and forecasts, SpotToSpotConsolidation, NodeRepair, TerminateFirstDrift, TerminateFirstRepair and PodDeletionCostManagement have an effect."`
 
 	ControllerNamespace string `name:"controller-namespace" placeholder:"NAMESPACE" help:"Namespace of the controller whose published settings are used; otherwise all namespaces are searched."`
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/alecthomas/kong"
@@ -11,6 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/document"
+	"github.com/karpenter-anew/karpenter/internal/forecast"
+	forecastreport "github.com/karpenter-anew/karpenter/internal/forecast/report"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/internal/simulation/report"
@@ -23,6 +27,9 @@ type simulateCommand struct {
 	More     []pathArg     `arg:"" optional:"" name:"file_or_dir" help:"More of them, so that -f *.yaml works."`
 	Snapshot string        `name:"snapshot" placeholder:"FILE" help:"Snapshot of a cluster, from karpenter snapshot; - for standard input. Files are applied to it."`
 	Output   report.Format `name:"output" short:"o" enum:"table,json,yaml" default:"table" placeholder:"FORMAT" help:"table, json or yaml (${default})."`
+
+	Disruption bool          `name:"disruption" help:"Forecast what happens to the existing nodes, too: drift and consolidation under disruption budgets."`
+	Forecast   forecastFlags `embed:""`
 
 	Settings planSettings `embed:""`
 }
@@ -63,7 +70,7 @@ func (*simulateCommand) Help() string {
 // Run implements the subcommand.
 func (c *simulateCommand) Run(k *kong.Context, s streams) error {
 	// Mistakes in the flags come before those in the input.
-	if err := c.Settings.Place.check(); err != nil {
+	if err := errors.Join(c.Settings.Place.check(), c.Forecast.check()); err != nil {
 		return err
 	}
 	in, err := c.read(k, s)
@@ -75,8 +82,9 @@ func (c *simulateCommand) Run(k *kong.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	in.extras.DisruptionForecast = c.Disruption
 	r := report.Build(result, in.extras)
-	if err := r.Write(s.out, c.Output); err != nil {
+	if err := c.write(s.out, r, in); err != nil {
 		return err
 	}
 	switch n := r.Unplaced(); n {
@@ -87,6 +95,34 @@ func (c *simulateCommand) Run(k *kong.Context, s streams) error {
 	default:
 		return codedError{fmt.Errorf("%d pods do not fit", n), exitUnplaced}
 	}
+}
+
+// disruptedReport is a report with a forecast for the existing nodes.
+type disruptedReport struct {
+	report.Report
+	Disruption forecastreport.Forecast `json:"disruption"`
+}
+
+// write writes the report, and the forecast if it is asked for.
+func (c *simulateCommand) write(to io.Writer, r report.Report, in input) error {
+	if !c.Disruption {
+		return r.Write(to, c.Output)
+	}
+	policies := c.Settings.simulation()
+	policies.Now = c.Forecast.start()
+	f, err := forecast.Run(context.Background(), in.objects, in.cloud, c.Forecast.options(policies))
+	if err != nil {
+		return err
+	}
+	shown := forecastreport.Of(f)
+	if c.Output != report.Table {
+		return document.Write(to, disruptedReport{r, shown}, document.Format(c.Output))
+	}
+	if err := r.Write(to, c.Output); err != nil {
+		return err
+	}
+	_, err = io.WriteString(to, "\n"+shown.Text())
+	return err
 }
 
 // input is what a simulation is about.

@@ -36,7 +36,7 @@ func newAnalysis(ctx context.Context, q Question) (*analysis, error) {
 		Question: q, view: fleet, excluded: map[string]disrupt.Obstacle{},
 		simulators: map[disrupt.Simulation]*disrupt.Simulator{},
 	}
-	assessed, err := fleet.Assess(ctx, q.Options.Now, nil)
+	assessed, err := fleet.Assess(ctx, q.Options.Now, nil, nil)
 	if err != nil {
 		return nil, err
 	}

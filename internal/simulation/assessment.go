@@ -21,13 +21,14 @@ type Assessment struct {
 	Input        *disrupt.SimulationInput
 }
 
-// Assess returns the assessment at a time. underway are commands whose completion is assumed; their nodes are no candidates. Errors are those of
-// the provider that lists instance types.
-func (v DisruptionView) Assess(ctx context.Context, now time.Time, underway []disrupt.Command) (Assessment, error) {
+// Assess returns the assessment at a time. underway are commands whose completion is assumed; their nodes are no candidates. inBackoff are the names
+// of NodeClaims that are left alone because commands for them failed. Errors are those of the provider that lists instance types.
+func (v DisruptionView) Assess(ctx context.Context, now time.Time, underway []disrupt.Command, inBackoff map[string]bool) (Assessment, error) {
 	a := Assessment{
 		Qualification: problem.Qualification(v.Snapshot, now, v.Pools, v.Surplus, nil),
 		PodObstacles:  map[string]disrupt.Obstacle{},
 	}
+	a.Qualification.Backoff = inBackoff
 	for _, command := range underway {
 		for _, id := range command.IDs() {
 			if a.Qualification.InCommand == nil {

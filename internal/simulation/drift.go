@@ -30,7 +30,7 @@ func (w *clusterObjects) drifted() (claims int, pools []DriftedPool) {
 		if pool == nil || !w.cloud.Manages(pool.Spec.Template.Spec.NodeClassRef) {
 			continue
 		}
-		pool, count := withHash(pool), DriftedPool{Name: name, NodeClaims: len(byPool[name])}
+		pool, count := WithHash(pool), DriftedPool{Name: name, NodeClaims: len(byPool[name])}
 		for _, claim := range byPool[name] {
 			if drift.OfTemplate(pool, claim, w.cloud.Labels) != "" {
 				count.Drifted++
@@ -43,9 +43,9 @@ func (w *clusterObjects) drifted() (claims int, pools []DriftedPool) {
 	return claims, pools
 }
 
-// withHash is the pool with the hash of its template, as its controller annotates it. A snapshot has that hash, because it has not all of the
+// WithHash is the pool with the hash of its template, as its controller annotates it. A snapshot has that hash, because it has not all of the
 // template; an edit of the template makes it void.
-func withHash(pool *v1.NodePool) *v1.NodePool {
+func WithHash(pool *v1.NodePool) *v1.NodePool {
 	out, hash := *pool, pool.Hash()
 	if whole := pool.Annotations[v1.NodePoolHashAnnotationKey]; whole != "" && pool.Annotations[v1.NodePoolSnapshotHashAnnotationKey] == hash {
 		hash = whole
@@ -53,3 +53,6 @@ func withHash(pool *v1.NodePool) *v1.NodePool {
 	out.Annotations = map[string]string{v1.NodePoolHashAnnotationKey: hash, v1.NodePoolHashVersionAnnotationKey: v1.NodePoolHashVersion}
 	return &out
 }
+
+// PoolHash are the annotations that the NodeClaims of a pool have because of its template.
+func PoolHash(pool *v1.NodePool) map[string]string { return WithHash(pool).Annotations }

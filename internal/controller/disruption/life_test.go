@@ -38,6 +38,8 @@ type life struct {
 	slow atomic.Bool
 	// early lets nodes exist from the first moment, long before they are ready.
 	early atomic.Bool
+	// asEngine lets the engine choose the nodes of pods.
+	asEngine bool
 	// stuck keeps nodes being deleted from being drained.
 	stuck atomic.Bool
 	// history is what happened to nodes: "+name" for one that became ready, "-name" for one that is gone.
@@ -102,6 +104,10 @@ func (l *life) step(ctx context.Context) {
 		default:
 			l.quiet(ctx, claim)
 		}
+	}
+	if l.asEngine {
+		l.bindAsEngine(ctx)
+		return
 	}
 	l.bind(ctx)
 }
@@ -298,26 +304,33 @@ func (l *life) bind(ctx context.Context) {
 				home = name
 			}
 		}
-		stored := pod.DeepCopy()
-		if home == "" {
-			pod.Status.Conditions = []corev1.PodCondition{{
-				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
-			}}
-			if len(stored.Status.Conditions) > 0 && stored.Status.Conditions[0].Reason == corev1.PodReasonUnschedulable {
-				continue
-			}
-		} else {
+		if home != "" {
 			free[home] -= cpuOf(pod)
-			l.moved[home] = time.Now()
-			pod.Spec.NodeName, pod.Status = home, corev1.PodStatus{Phase: corev1.PodRunning}
 		}
-		wanted := pod.DeepCopy()
-		if err := l.client.Update(ctx, pod); err != nil {
-			l.Error(err)
+		l.write(ctx, pod, home)
+	}
+}
+
+// write binds a pod to a node, or marks it as unschedulable where there is none.
+func (l *life) write(ctx context.Context, pod *corev1.Pod, home string) {
+	stored := pod.DeepCopy()
+	if home == "" {
+		pod.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		}}
+		if len(stored.Status.Conditions) > 0 && stored.Status.Conditions[0].Reason == corev1.PodReasonUnschedulable {
+			return
 		}
-		if err := l.client.Status().Patch(ctx, wanted, client.MergeFrom(stored)); err != nil {
-			l.Error(err)
-		}
+	} else {
+		l.moved[home] = time.Now()
+		pod.Spec.NodeName, pod.Status = home, corev1.PodStatus{Phase: corev1.PodRunning}
+	}
+	wanted := pod.DeepCopy()
+	if err := l.client.Update(ctx, pod); err != nil {
+		l.Error(err)
+	}
+	if err := l.client.Status().Patch(ctx, wanted, client.MergeFrom(stored)); err != nil {
+		l.Error(err)
 	}
 }
 

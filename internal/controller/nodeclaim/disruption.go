@@ -23,6 +23,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/drift"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
@@ -114,7 +115,7 @@ func (d *Disruption) markConsolidatable(pool *v1.NodePool, claim *v1.NodeClaim) 
 	if !dynamic(pool) {
 		return outcome{}
 	}
-	yes, wait := consolidatable(pool.Spec.Disruption.ConsolidateAfter.Duration, set.Get(v1.ConditionTypeInitialized), claim.Status.LastPodEventTime, now)
+	yes, wait := problem.Consolidatable(pool.Spec.Disruption.ConsolidateAfter.Duration, set.Get(v1.ConditionTypeInitialized), claim.Status.LastPodEventTime, now)
 	if yes {
 		set.True(v1.ConditionTypeConsolidatable)
 	} else {
@@ -195,3 +196,6 @@ func (d *Disruption) classVersion(ctx context.Context, ref *v1.NodeClassReferenc
 	}
 	return object.GetResourceVersion()
 }
+
+// dynamic reports whether the NodePool is sized by its pods instead of a fixed number of replicas.
+func dynamic(pool *v1.NodePool) bool { return pool.Spec.Replicas == nil }

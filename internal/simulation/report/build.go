@@ -28,6 +28,8 @@ type Extras struct {
 	Notes []string
 	// PlanNotes returns assumptions about the instance types of launches; nil for none.
 	PlanNotes func(instanceTypes []string) []string
+	// DisruptionForecast is set when what disrupts the existing nodes is forecast beside the report.
+	DisruptionForecast bool
 }
 
 // Build builds the report of a result.
@@ -229,7 +231,10 @@ func (b reporter) notes(r Report, extras Extras) []string {
 		out = append(out, fmt.Sprintf("%s to be placed by the scheduler %q: nodes are launched for them, but kube-scheduler leaves them alone, so this scheduler has to run",
 			plural(other.Pods, "pod"), other.Scheduler))
 	}
-	out = append(append(out, b.disruption()...), extras.Notes...)
+	if !extras.DisruptionForecast {
+		out = append(out, b.disruption()...)
+	}
+	out = append(out, extras.Notes...)
 	if b.Warning != nil {
 		out = append(out, "ignoring objects that cannot be read: "+strings.ReplaceAll(b.Warning.Error(), "\n", "; "))
 	}
@@ -264,7 +269,7 @@ func (b reporter) disruption() (notes []string) {
 		notes = append(notes, fmt.Sprintf("NodePool %q: its template does not match %d of %s; Karpenter replaces them, as the disruption budgets of the NodePool allow",
 			p.Name, p.Drifted, plural(p.NodeClaims, "node")))
 	}
-	return append(notes, fmt.Sprintf("drift, consolidation, expiration and repair are not simulated; they may replace or remove %s", plural(b.NodeClaims, "existing node")))
+	return append(notes, fmt.Sprintf("drift, consolidation, expiration and repair are not simulated; they may replace or remove %s: --disruption forecasts drift and consolidation", plural(b.NodeClaims, "existing node")))
 }
 
 // workloads counts pods by owner, sorted by namespace, name and kind.

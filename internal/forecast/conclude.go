@@ -1,0 +1,100 @@
+package forecast
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/simulation"
+)
+
+// conclude fills in what is known at the end.
+func (r *run) conclude(a simulation.Assessment) {
+	r.out.After = r.fleet()
+	for _, o := range a.Excluded {
+		if o.Node.Disruption.Drifted {
+			r.obstacles = append(r.obstacles, blocked(disrupt.Drifted, o))
+		}
+	}
+	seen := map[string]bool{}
+	for _, b := range r.obstacles {
+		if key := b.Reason + " " + b.Node; !seen[key] {
+			seen[key] = true
+			r.out.Blocked = append(r.out.Blocked, b)
+		}
+	}
+	slices.SortStableFunc(r.out.Blocked, func(x, y Blocked) int {
+		return cmp.Or(strings.Compare(x.Reason, y.Reason), strings.Compare(x.Node, y.Node))
+	})
+	r.omissions()
+}
+
+// block records the obstacles of nodes that a method would disrupt. That consolidation finds nothing better for a node is no obstacle of
+// this kind.
+func (r *run) block(m disrupt.Method, obstacles []disrupt.Obstacle) {
+	if m.Reason != disrupt.Drifted && m.Reason != disrupt.Empty {
+		return
+	}
+	for _, o := range obstacles {
+		if o.Node != nil && (m.Reason != disrupt.Empty || o.Code != disrupt.NotEmpty) {
+			r.obstacles = append(r.obstacles, blocked(m.Reason, o))
+		}
+	}
+}
+
+func blocked(reason disrupt.Reason, o disrupt.Obstacle) Blocked {
+	return Blocked{
+		Node: o.Node.Name, Pool: o.Node.Pool, Reason: string(reason), Code: string(o.Code), Message: strings.TrimSpace(o.String()),
+		Pod: o.Pod, PodDisruptionBudgets: o.PDBs,
+	}
+}
+
+// protectedUntil is when the do-not-disrupt annotation of the pod of an obstacle ends; zero for never.
+func (r *run) protectedUntil(o disrupt.Obstacle) time.Time {
+	for _, pod := range r.view.Pods[o.Node.NodeName] {
+		if pod.Namespace+"/"+pod.Name == o.Pod {
+			return podrules.DoNotDisrupt(pod, r.now).Until
+		}
+	}
+	return time.Time{}
+}
+
+// omissions notes what the forecast leaves out although it concerns the cluster.
+func (r *run) omissions() {
+	end := r.opts.Now.Add(max(r.out.Duration(), time.Hour))
+	expiring, unhealthy, devices := 0, 0, 0
+	for _, n := range r.view.Snapshot.Nodes.Sorted() {
+		if d := n.Disruption; d.ExpireAfter > 0 && time.Unix(0, d.Created).Add(d.ExpireAfter).Before(end) {
+			expiring++
+		}
+		if n.Managed && n.Initialized && !n.Ready {
+			unhealthy++
+		}
+		for _, p := range n.Pods {
+			if p.UsesDevices {
+				devices++
+				break
+			}
+		}
+	}
+	if expiring > 0 {
+		r.note("%s within the time of the forecast: expiration is not forecast", nodes(expiring, "expires", "expire"))
+	}
+	if unhealthy > 0 {
+		r.note("%s not ready: repair is not forecast", nodes(unhealthy, "is", "are"))
+	}
+	if devices > 0 {
+		r.note("%s pods with ResourceClaims: the devices of new nodes are not known, so that such pods move to existing nodes only", nodes(devices, "has", "have"))
+	}
+}
+
+func nodes(n int, one, many string) string {
+	if n == 1 {
+		return "1 node " + one
+	}
+	return fmt.Sprintf("%d nodes %s", n, many)
+}
