@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
-	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/catalog"
 	"github.com/karpenter-anew/karpenter/cloud/aws/controlplane"
@@ -84,7 +83,7 @@ var errNoCluster = errors.New("the provider aws needs a cluster: instance types 
 // Unopened is the cloud without an account: its name, kinds and labels. It launches nothing.
 func Unopened() cloud.Cloud {
 	out := (&provider.Provider{}).Cloud()
-	out.Provider, out.Rebooter, out.UseCorrection, out.Hooks = unopened{}, nil, nil, nil
+	out.Provider, out.Rebooter, out.UseCorrection, out.Hooks = cloud.Unopened{Err: errNoCluster}, nil, nil, nil
 	return out
 }
 
@@ -103,33 +102,6 @@ func Offline(catalog string, s Settings, classes []*awsv1.EC2NodeClass) (cloud.C
 	out := Unopened()
 	out.Provider, out.ClusterName = p, s.ClusterName
 	return out, nil
-}
-
-// unopened is the Provider of a cloud that is not opened. Every call fails.
-type unopened struct{}
-
-// Create implements cloud.Provider.
-func (unopened) Create(context.Context, *v1.NodeClaim) (*v1.NodeClaim, error) {
-	return nil, errNoCluster
-}
-
-// Delete implements cloud.Provider.
-func (unopened) Delete(context.Context, *v1.NodeClaim) error { return errNoCluster }
-
-// Get implements cloud.Provider.
-func (unopened) Get(context.Context, string) (*v1.NodeClaim, error) { return nil, errNoCluster }
-
-// List implements cloud.Provider.
-func (unopened) List(context.Context) ([]*v1.NodeClaim, error) { return nil, errNoCluster }
-
-// InstanceTypes implements cloud.Provider.
-func (unopened) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.InstanceType, error) {
-	return nil, errNoCluster
-}
-
-// IsDrifted implements cloud.Provider.
-func (unopened) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftReason, error) {
-	return "", errNoCluster
 }
 
 // New opens the cloud. It finds credentials and region, makes sure that EC2 answers, and lists what there is to buy; whatever of this

@@ -50,35 +50,8 @@ var errNoCluster = errors.New("the provider azure needs a cluster: instance type
 // Unopened is the cloud without a subscription: its name, kinds and labels. It launches nothing.
 func Unopened() cloud.Cloud {
 	out := provider.Describe()
-	out.Provider = unopened{}
+	out.Provider = cloud.Unopened{Err: errNoCluster}
 	return out
-}
-
-// unopened is the Provider of a cloud that is not opened. Every call fails.
-type unopened struct{}
-
-// Create implements cloud.Provider.
-func (unopened) Create(context.Context, *v1.NodeClaim) (*v1.NodeClaim, error) {
-	return nil, errNoCluster
-}
-
-// Delete implements cloud.Provider.
-func (unopened) Delete(context.Context, *v1.NodeClaim) error { return errNoCluster }
-
-// Get implements cloud.Provider.
-func (unopened) Get(context.Context, string) (*v1.NodeClaim, error) { return nil, errNoCluster }
-
-// List implements cloud.Provider.
-func (unopened) List(context.Context) ([]*v1.NodeClaim, error) { return nil, errNoCluster }
-
-// InstanceTypes implements cloud.Provider.
-func (unopened) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.InstanceType, error) {
-	return nil, errNoCluster
-}
-
-// IsDrifted implements cloud.Provider.
-func (unopened) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftReason, error) {
-	return "", errNoCluster
 }
 
 // New opens the cloud. It finds a credential, makes sure that it gets a token, and lists the SKUs of the location; whatever of this fails
