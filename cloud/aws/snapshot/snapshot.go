@@ -7,9 +7,7 @@ package snapshot
 import (
 	_ "embed"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -37,18 +35,12 @@ const (
 
 // Plugin returns what the provider registers for snapshots.
 func Plugin() plugin.Snapshot {
-	text := func(replace func(string, func(string) string) string) plugin.Redactor {
-		return func(value any, rename func(string) string) any {
-			if text, ok := value.(string); ok {
-				return replace(text, rename)
-			}
-			return value
-		}
-	}
 	return plugin.Snapshot{
-		Fields:    fields,
-		Settings:  settings,
-		Redactors: map[string]plugin.Redactor{markID: text(redactID), markAccount: text(redactAccount), markTags: redactTags},
+		Fields:   fields,
+		Settings: settings,
+		Redactors: map[string]plugin.Redactor{
+			markID: plugin.RedactText(redactID), markAccount: plugin.RedactText(redactAccount), markTags: plugin.RedactTags(anyValue),
+		},
 		// Well-known labels whose values are IDs of an account.
 		Labels: map[string]string{awsv1.LabelCapacityReservationID: markID, awsv1.LabelPlacementGroupID: markID},
 	}
@@ -84,21 +76,3 @@ func redactAccount(owner string, rename func(string) string) string {
 
 // anyValue matches any value in the tags of a selector.
 const anyValue = "*"
-
-// redactTags replaces tags and their values.
-func redactTags(value any, rename func(string) string) any {
-	all, ok := value.(map[string]any)
-	if !ok {
-		return value
-	}
-	out := map[string]any{}
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		value, isText := all[key].(string)
-		renamed := all[key]
-		if isText && value != anyValue {
-			renamed = rename(value)
-		}
-		out[rename(key)] = renamed
-	}
-	return out
-}

@@ -6,8 +6,6 @@ package snapshot
 
 import (
 	_ "embed"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/karpenter-anew/karpenter/api/azure/label"
@@ -36,19 +34,12 @@ const (
 
 // Plugin returns what the provider registers for snapshots.
 func Plugin() plugin.Snapshot {
-	text := func(replace func(string, func(string) string) string) plugin.Redactor {
-		return func(value any, rename func(string) string) any {
-			if text, ok := value.(string); ok {
-				return replace(text, rename)
-			}
-			return value
-		}
-	}
 	return plugin.Snapshot{
 		Fields:   fields,
 		Settings: settings,
 		Redactors: map[string]plugin.Redactor{
-			markID: text(redactID), markName: text(redactName), markImage: text(redactImage), markZone: text(redactZone), markTags: redactTags,
+			markID: plugin.RedactText(redactID), markName: plugin.RedactText(redactName), markImage: plugin.RedactText(redactImage),
+			markZone: plugin.RedactText(redactZone), markTags: plugin.RedactTags(),
 			markPublic: func(value any, _ func(string) string) any { return value },
 		},
 		Labels: map[string]string{label.AKSCluster: markName, label.AKSNetworkSubnet: markName, label.SKUHyperVGeneration: markPublic},
@@ -103,21 +94,4 @@ func redactZone(zone string, rename func(string) string) string {
 	default:
 		return redactName(zone, rename)
 	}
-}
-
-// redactTags replaces tags and their values.
-func redactTags(value any, rename func(string) string) any {
-	all, ok := value.(map[string]any)
-	if !ok {
-		return value
-	}
-	out := map[string]any{}
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		renamed := all[key]
-		if text, isText := renamed.(string); isText {
-			renamed = rename(text)
-		}
-		out[rename(key)] = renamed
-	}
-	return out
 }
