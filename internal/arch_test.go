@@ -130,13 +130,13 @@ cloud/azure/session < cloud/azure/environment, cloud/azure/settings, cloud/azure
 cloud/azure/sku < cloud/azure/gpu, cloud/azure/size
 cloud/azure/zone < API, cloud/azure/sku
 cloud/azure/instancetype < API, cloud, cloud/azure/gpu, cloud/azure/sku, cloud/azure/zone
-cloud/azure/retail < cloud/azure/price
+cloud/azure/retail < cloud/azure/price, cloud/azure/session
 cloud/azure/offline < API, cloud, cloud/pricetable, cloud/azure/instancetype, cloud/azure/price, cloud/azure/size, cloud/azure/sku
 cloud/azure/snapshot < API, cloud/plugin
 cloud/azure/network < API, cloud/azure/instancetype, cloud/azure/subnet, internal/ttlcache
 cloud/azure/inventory < cloud/azure/price, cloud/azure/sku, internal/observe, internal/observe/logfield
 cloud/azure/image < API, cloud, cloud/azure/family
-cloud/azure/discovery < API, cloud/azure/family, cloud/azure/image, cloud/azure/subnet, internal/ttlcache
+cloud/azure/discovery < API, cloud/azure/family, cloud/azure/image, cloud/azure/session, cloud/azure/subnet, internal/ttlcache
 cloud/azure/nodeclass < API, cloud/nodeclass, cloud/azure/discovery, cloud/azure/family, cloud/azure/image, cloud/azure/subnet, internal/observe, internal/observe/logfield
 cloud/azure/customdata < API, cloud, cloud/azure/family, cloud/azure/gpu, cloud/azure/instancetype, cloud/azure/sku
 cloud/azure/drift < API, cloud, cloud/azure/image
@@ -145,7 +145,7 @@ cloud/azure/nodeprofile < API
 cloud/azure/bootstrapping < API, cloud/azure/family, cloud/azure/gpu, cloud/azure/nodeprofile, cloud/azure/session, cloud/azure/sku
 cloud/azure/aksmachine < API, cloud/azure/family, cloud/azure/nodeprofile, cloud/azure/zone
 cloud/azure/machinebatch < cloud/azure/aksmachine, cloud/azure/machineapi
-cloud/azure/machineapi <
+cloud/azure/machineapi < cloud/azure/session
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
 cloud/azure/telemetry < API, internal/observe
 cloud/azure/catalog < API, cloud/azure/telemetry, cloud, cloud/azure/choice, cloud/azure/instancetype, cloud/azure/inventory, cloud/azure/quota, cloud/azure/sku, cloud/azure/unavailableofferings, internal/observe, internal/ttlcache

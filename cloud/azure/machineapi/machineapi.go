@@ -8,7 +8,6 @@ package machineapi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -17,12 +16,9 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+
+	"github.com/karpenter-anew/karpenter/cloud/azure/session"
 )
-
-// maxPages limits how many pages of a list are read.
-const maxPages = 1000
-
-var errEndless = errors.New("the pages do not end")
 
 // Options say which agent pool holds the AKSMachines.
 type Options struct {
@@ -74,25 +70,22 @@ func (c *Client) Get(ctx context.Context, name string) (*AKSMachine, error) {
 	return out, nil
 }
 
+// listPage is a page of AKSMachines.
+type listPage struct {
+	Value    []listed `json:"value"`
+	NextLink string   `json:"nextLink"`
+}
+
 // List returns all AKSMachines of the agent pool. One that cannot be read has Malformed set, and its name if that can be read.
 func (c *Client) List(ctx context.Context) ([]*AKSMachine, error) {
 	var out []*AKSMachine
-	next := c.link("/machines")
-	for pages := 0; next != ""; pages++ {
-		if pages == maxPages {
-			return nil, errEndless
-		}
-		var page struct {
-			Value    []listed `json:"value"`
-			NextLink string   `json:"nextLink"`
-		}
-		if err := c.get(ctx, next, &page); err != nil {
+	for page, err := range session.Pages(ctx, c.options.ResourceManager.Pipeline(), c.link("/machines"), func(p *listPage) string { return p.NextLink }) {
+		if err != nil {
 			return nil, err
 		}
 		for i := range page.Value {
 			out = append(out, &page.Value[i].AKSMachine)
 		}
-		next = page.NextLink
 	}
 	return out, nil
 }
@@ -156,20 +149,8 @@ func (c *Client) put(ctx context.Context, name string, body any, header, value s
 	return runtime.NewPoller[AKSMachine](response, c.options.ResourceManager.Pipeline(), nil)
 }
 
-// get sends a GET and decodes the answer.
 func (c *Client) get(ctx context.Context, link string, into any) error {
-	request, err := runtime.NewRequest(ctx, http.MethodGet, link)
-	if err != nil {
-		return err
-	}
-	response, err := c.options.ResourceManager.Pipeline().Do(request) //nolint:bodyclose // the SDK has read it
-	if err != nil {
-		return err
-	}
-	if !runtime.HasStatusCode(response, http.StatusOK) {
-		return runtime.NewResponseError(response)
-	}
-	return runtime.UnmarshalAsJSON(response, into)
+	return session.Get(ctx, c.options.ResourceManager.Pipeline(), link, into)
 }
 
 // link is the URL of something below the agent pool.

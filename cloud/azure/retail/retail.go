@@ -5,9 +5,7 @@ package retail
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -15,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 
 	"github.com/karpenter-anew/karpenter/cloud/azure/price"
+	"github.com/karpenter-anew/karpenter/cloud/azure/session"
 )
 
 const (
@@ -23,8 +22,6 @@ const (
 
 	path       = "/api/retail/prices"
 	apiVersion = "2023-01-01-preview"
-	// maxPages limits how many pages are read. A location has about a hundred.
-	maxPages = 1000
 )
 
 // publicResourceManager is the endpoint of the resource manager in the public cloud, the only one whose prices are in the list.
@@ -64,46 +61,20 @@ type page struct {
 // Items returns all prices of virtual machines in a location, in US dollars. If a page cannot be read, there is no result.
 func (c *Client) Items(ctx context.Context, location string) ([]price.Item, error) {
 	query := url.Values{"api-version": {apiVersion}, "$filter": {filter(location)}}
-	next, seen := c.endpoint+path+"?"+query.Encode(), map[string]bool{}
+	first, pages := c.endpoint+path+"?"+query.Encode(), 0
 	var out []price.Item
-	for next != "" {
-		if seen[next] || len(seen) == maxPages {
-			return nil, fmt.Errorf("reading the price list of %s: %w", location, errEndless)
-		}
-		seen[next] = true
-		p, err := c.page(ctx, next)
+	for p, err := range session.Pages(ctx, c.pipeline, first, func(p *page) string { return p.NextPageLink }) {
+		pages++
 		if err != nil {
-			return nil, fmt.Errorf("reading page %d of the price list of %s: %w", len(seen), location, err)
+			return nil, fmt.Errorf("reading page %d of the price list of %s: %w", pages, location, err)
 		}
 		for _, i := range p.Items {
 			out = append(out, price.Item{
 				ARMSKUName: i.ARMSKUName, SKUName: i.SKUName, MeterName: i.MeterName, ProductName: i.ProductName, Type: i.Type, Primary: i.Primary, RetailPrice: i.RetailPrice,
 			})
 		}
-		next = p.NextPageLink
 	}
 	return out, nil
-}
-
-// errEndless says that pages lead to each other.
-var errEndless = errors.New("the pages do not end")
-
-func (c *Client) page(ctx context.Context, link string) (page, error) {
-	request, err := runtime.NewRequest(ctx, http.MethodGet, link)
-	if err != nil {
-		return page{}, err
-	}
-	response, err := c.pipeline.Do(request) //nolint:bodyclose // Drain closes it
-	if err != nil {
-		return page{}, err
-	}
-	defer runtime.Drain(response)
-	if !runtime.HasStatusCode(response, http.StatusOK) {
-		return page{}, runtime.NewResponseError(response)
-	}
-	var out page
-	err = runtime.UnmarshalAsJSON(response, &out)
-	return out, err
 }
 
 // filter selects the prices of virtual machines in a location.
