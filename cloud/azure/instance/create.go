@@ -16,6 +16,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
 	"github.com/karpenter-anew/karpenter/cloud/azure/azureerrors"
+	"github.com/karpenter-anew/karpenter/cloud/azure/session"
 	"github.com/karpenter-anew/karpenter/cloud/azure/virtualmachine"
 )
 
@@ -184,7 +185,7 @@ func (c *Client) putNIC(ctx context.Context, name string, body armnetwork.Interf
 	if err != nil {
 		return "", fmt.Errorf("creating network interface %q: %w", name, err)
 	}
-	nic, err := poller.PollUntilDone(ctx, &runtime.PollUntilDoneOptions{Frequency: pollInterval})
+	nic, err := poller.PollUntilDone(ctx, session.PollOptions())
 	if err != nil {
 		return "", fmt.Errorf("creating network interface %q: %w", name, err)
 	}

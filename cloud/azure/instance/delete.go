@@ -4,19 +4,20 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v7"
+
+	"github.com/karpenter-anew/karpenter/cloud/azure/session"
 )
 
 // Delete deletes a virtual machine and waits until it is gone; its disk and its network interface go with it. It returns
 // without a call if this process deletes it already, and does nothing if Azure deletes it already. The error is
 // cloud.NodeClaimNotFoundError if the virtual machine does not exist: lists of Azure can still name it.
 func (c *Client) Delete(ctx context.Context, name string) error {
-	if !c.begin(name) {
+	if !c.deletions.Begin(name) {
 		return nil
 	}
-	defer c.end(name)
+	defer c.deletions.End(name)
 	vm, err := c.Get(ctx, name)
 	if err != nil {
 		return err
@@ -27,30 +28,13 @@ func (c *Client) Delete(ctx context.Context, name string) error {
 	return c.deleteVM(ctx, name)
 }
 
-// begin notes that a virtual machine is being deleted; false if that is so already.
-func (c *Client) begin(name string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.deleting[name] {
-		return false
-	}
-	c.deleting[name] = true
-	return true
-}
-
-func (c *Client) end(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.deleting, name)
-}
-
 // deleteVM deletes a virtual machine; one that does not exist is no error.
 func (c *Client) deleteVM(ctx context.Context, name string) error {
 	// Forced: the node is drained, and a graceful shutdown of the operating system would only keep its capacity longer.
 	poller, err := c.VirtualMachines.BeginDelete(ctx, c.ResourceGroup, name,
 		&armcompute.VirtualMachinesClientBeginDeleteOptions{ForceDeletion: to.Ptr(true)})
 	if err == nil {
-		_, err = poller.PollUntilDone(ctx, &runtime.PollUntilDoneOptions{Frequency: pollInterval})
+		_, err = poller.PollUntilDone(ctx, session.PollOptions())
 	}
 	if err != nil && !notFound(err) {
 		return fmt.Errorf("deleting virtual machine %q: %w", name, err)
@@ -70,7 +54,7 @@ func (c *Client) DeleteNIC(ctx context.Context, name string) error {
 	}
 	poller, err := c.NetworkInterfaces.BeginDelete(ctx, c.ResourceGroup, name, nil)
 	if err == nil {
-		_, err = poller.PollUntilDone(ctx, &runtime.PollUntilDoneOptions{Frequency: pollInterval})
+		_, err = poller.PollUntilDone(ctx, session.PollOptions())
 	}
 	if err != nil && !notFound(err) {
 		return fmt.Errorf("deleting network interface %q: %w", name, err)

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -23,9 +22,6 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/azure/naming"
 	"github.com/karpenter-anew/karpenter/cloud/azure/zone"
 )
-
-// pollInterval is how often operations of Azure are polled, unless Azure asks for another interval.
-const pollInterval = 3 * time.Second
 
 // stateDeleting is the provisioning state of a virtual machine that is being deleted.
 const stateDeleting = "Deleting"
@@ -78,14 +74,12 @@ type Options struct {
 // Client launches, reads, updates and deletes virtual machines. Make one with NewClient. It is safe for concurrent use.
 type Client struct {
 	Options
-
-	mu sync.Mutex
-	// deleting are the names of virtual machines whose deletion this process waits for.
-	deleting map[string]bool
+	// deletions are those of virtual machines.
+	deletions Deletions
 }
 
 // NewClient returns a client for the virtual machines of a resource group.
-func NewClient(o Options) *Client { return &Client{Options: o, deleting: map[string]bool{}} }
+func NewClient(o Options) *Client { return &Client{Options: o} }
 
 // Instance is a virtual machine of a node.
 type Instance struct {

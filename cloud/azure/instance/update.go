@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v7"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v6"
@@ -15,6 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/azure/label"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/azure/resourcetags"
+	"github.com/karpenter-anew/karpenter/cloud/azure/session"
 	"github.com/karpenter-anew/karpenter/cloud/azure/virtualmachine"
 )
 
@@ -54,7 +54,7 @@ func (c *Client) Update(ctx context.Context, name string, want resourcetags.InPl
 	}
 	poller, err := c.VirtualMachines.BeginUpdate(ctx, c.ResourceGroup, name, update, nil)
 	if err == nil {
-		_, err = poller.PollUntilDone(ctx, &runtime.PollUntilDoneOptions{Frequency: pollInterval})
+		_, err = poller.PollUntilDone(ctx, session.PollOptions())
 	}
 	if err != nil {
 		return fmt.Errorf("updating virtual machine %q: %w", name, err)
@@ -74,7 +74,7 @@ func (c *Client) tagParts(ctx context.Context, vm *armcompute.VirtualMachine, na
 		}
 		poller, err := c.Extensions.BeginUpdate(ctx, c.ResourceGroup, name, extension, armcompute.VirtualMachineExtensionUpdate{Tags: tags}, nil)
 		if err == nil {
-			_, err = poller.PollUntilDone(ctx, &runtime.PollUntilDoneOptions{Frequency: pollInterval})
+			_, err = poller.PollUntilDone(ctx, session.PollOptions())
 		}
 		if notFound(err) && extension == virtualmachine.BillingExtension {
 			continue // AKS may remove it

@@ -20,10 +20,10 @@ func (c *Client) Delete(ctx context.Context, vm string) error {
 	if err != nil {
 		return err
 	}
-	if !c.begin(name) {
+	if !c.deletions.Begin(name) {
 		return nil
 	}
-	defer c.end(name)
+	defer c.deletions.End(name)
 	found, err := c.fetch(ctx, name)
 	if err != nil {
 		return readError(name, err)
@@ -33,23 +33,6 @@ func (c *Client) Delete(ctx context.Context, vm string) error {
 		return err
 	}
 	return c.remove(ctx, name)
-}
-
-// begin notes that an AKSMachine is being deleted; false if that is so already.
-func (c *Client) begin(name string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.deleting[name] {
-		return false
-	}
-	c.deleting[name] = true
-	return true
-}
-
-func (c *Client) end(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.deleting, name)
 }
 
 // remove deletes an AKSMachine; one that does not exist is no error.

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"k8s.io/utils/clock"
@@ -52,15 +51,13 @@ type Options struct {
 type Client struct {
 	Options
 	cache *cache
-
-	mu sync.Mutex
-	// deleting are the names of AKSMachines whose deletion this process waits for.
-	deleting map[string]bool
+	// deletions are those of AKSMachines.
+	deletions instance.Deletions
 }
 
 // New returns a client for the AKSMachines of an agent pool.
 func New(o Options) *Client {
-	return &Client{Options: o, cache: newCache(o.Clock, o.API.List), deleting: map[string]bool{}}
+	return &Client{Options: o, cache: newCache(o.Clock, o.API.List)}
 }
 
 // Start reads all AKSMachines in the background whenever they are needed and what is known of them is too old, until the context ends.
