@@ -14,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v7"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v6"
+	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/karpenter-anew/karpenter/cloud/azure/azuretest"
@@ -191,4 +192,31 @@ func (w withBody) Do(r *policy.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return r.Next()
+}
+
+// TestBodiesAreCopies checks that what a test changes in a body does not change the resource.
+func TestBodiesAreCopies(t *testing.T) {
+	c, id := connect(t, azuretest.Options{}), azuretest.ID("Microsoft.Compute/virtualMachines", "copied")
+	put := func() map[string]any {
+		return map[string]any{"zones": []any{"1"}, "properties": map[string]any{
+			"list": []any{map[string]any{"name": "a"}}, "objects": []map[string]any{{"name": "b"}}, "count": 1, "none": nil,
+		}}
+	}
+	c.account.Put(id, put())
+	properties := func() map[string]any { return c.account.Body(id)["properties"].(map[string]any) }
+	changed := properties()
+	changed["list"].([]any)[0].(map[string]any)["name"] = "changed"
+	changed["objects"].([]any)[0].(map[string]any)["name"] = "changed"
+	changed["count"] = 2
+	c.account.Body(id)["zones"].([]any)[0] = "2"
+	want := map[string]any{"list": []any{map[string]any{"name": "a"}}, "objects": []any{map[string]any{"name": "b"}}, "count": 1, "none": nil}
+	if diff := cmp.Diff(want, properties()); diff != "" {
+		t.Errorf("the resource has changed (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]any{"1"}, c.account.Body(id)["zones"]); diff != "" {
+		t.Errorf("the resource has changed (-want +got):\n%s", diff)
+	}
+	if c.account.Body(id+"x") != nil {
+		t.Error("a resource that does not exist has a body")
+	}
 }

@@ -2,7 +2,6 @@ package azuretest
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -169,10 +168,6 @@ func (a *Account) changeMachine(r *request, found *resource, body map[string]any
 
 // createMachine creates an AKSMachine and begins the operation which creates its virtual machine.
 func (a *Account) createMachine(r *request, m machineRequest) (*resource, error) {
-	body, err := cloned(m.body)
-	if err != nil {
-		return nil, err
-	}
 	pool, err := a.checkMachine(r, m)
 	if err != nil {
 		return nil, err
@@ -181,6 +176,7 @@ func (a *Account) createMachine(r *request, m machineRequest) (*resource, error)
 	if why != nil && !why.Late {
 		return nil, refuse(http.StatusBadRequest, why.Code, "%s", why.Message)
 	}
+	body, _ := copied(m.body).(map[string]any)
 	body["zones"] = m.zones
 	made := a.set(m.id, body)
 	poolID, name := splitMachine(m.id)
@@ -219,19 +215,6 @@ func (a *Account) boot(id string, pool Pool, m machineRequest, why *Refusal) err
 		"provisioningState": "Succeeded", "priority": pool.Priority, "hardwareProfile": map[string]any{"vmSize": pool.Size},
 	}})
 	return nil
-}
-
-// cloned is a deep copy of a JSON object.
-func cloned(object map[string]any) (map[string]any, error) {
-	text, err := json.Marshal(object)
-	if err != nil {
-		return nil, fmt.Errorf("encoding an object: %w", err)
-	}
-	var out map[string]any
-	if err := json.Unmarshal(text, &out); err != nil {
-		return nil, fmt.Errorf("decoding an object: %w", err)
-	}
-	return out, nil
 }
 
 // checkMachine checks what AKS checks before it accepts an AKSMachine.

@@ -199,3 +199,29 @@ func unknown(sent, known any, path string) string {
 	}
 	return ""
 }
+
+// copied is a deep copy of a JSON value: changes of its objects and lists do not reach the original.
+func copied(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(value))
+		for name, inner := range value {
+			out[name] = copied(inner)
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i, inner := range value {
+			out[i] = copied(inner)
+		}
+		return out
+	case []map[string]any:
+		out := make([]any, len(value)) // as it is decoded
+		for i, inner := range value {
+			out[i] = copied(inner)
+		}
+		return out
+	default:
+		return value
+	}
+}

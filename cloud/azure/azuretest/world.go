@@ -2,8 +2,6 @@ package azuretest
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"strings"
 
 	"k8s.io/utils/clock"
@@ -72,13 +70,6 @@ func (a *Account) Body(id string) map[string]any {
 	if found == nil {
 		return nil
 	}
-	text, err := json.Marshal(found.show())
-	if err != nil {
-		panic(fmt.Sprintf("encoding resource %s: %v", id, err)) // it was decoded from JSON, or a test put it there
-	}
-	var out map[string]any
-	if err := json.Unmarshal(text, &out); err != nil {
-		panic(fmt.Sprintf("decoding resource %s: %v", id, err))
-	}
+	out, _ := copied(found.show()).(map[string]any)
 	return out
 }
