@@ -4,6 +4,7 @@ package poll
 import (
 	"context"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -27,6 +28,27 @@ func Every(ctx context.Context, period time.Duration, check func(context.Context
 	return func() {
 		cancel()
 		running.Wait()
+	}
+}
+
+const (
+	// untilPeriod is the time between two checks of Until, untilLimit how long it waits.
+	untilPeriod, untilLimit = time.Millisecond, 30 * time.Second
+)
+
+// Until runs check every millisecond until it holds. The test fails, with what was waited for, after 30 seconds.
+func Until(t testing.TB, what string, check func() bool) {
+	t.Helper()
+	tick := time.NewTicker(untilPeriod)
+	defer tick.Stop()
+	limit := time.NewTimer(untilLimit)
+	defer limit.Stop()
+	for !check() {
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			t.Fatalf("waited %s until %s", untilLimit, what)
+		}
 	}
 }
 

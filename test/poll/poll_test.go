@@ -2,6 +2,8 @@ package poll_test
 
 import (
 	"context"
+	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,6 +35,46 @@ func TestEveryChecksUntilItIsStopped(t *testing.T) {
 				stop()
 				if checks != 3 {
 					t.Errorf("%d checks some time after stop, want still 3", checks)
+				}
+			})
+		})
+	}
+}
+
+// failing is a test that a check may fail, with what it says.
+type failing struct {
+	testing.TB
+	said string
+}
+
+func (f *failing) Helper() {}
+
+func (f *failing) Fatalf(format string, args ...any) {
+	f.said = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+// TestUntil checks that a check is repeated until it holds, and fails a test if it does not within half a minute.
+func TestUntil(t *testing.T) {
+	for name, test := range map[string]struct {
+		after time.Duration // when the check begins to hold
+		took  time.Duration
+		said  string
+	}{
+		"at once": {0, 0, ""},
+		"later":   {5 * time.Second, 5 * time.Second, ""},
+		"never":   {time.Hour, 30 * time.Second, "waited 30s until the list is read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, start, done := &failing{TB: t}, time.Now(), make(chan struct{})
+				go func() {
+					defer close(done)
+					poll.Until(f, "the list is read", func() bool { return time.Since(start) >= test.after })
+				}()
+				<-done
+				if took := time.Since(start); took != test.took || f.said != test.said {
+					t.Errorf("took %s, want %s; said %q, want %q", took, test.took, f.said, test.said)
 				}
 			})
 		})

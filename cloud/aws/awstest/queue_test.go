@@ -13,6 +13,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/test/poll"
 )
 
 const queueURL = "https://sqs.us-east-1.amazonaws.com/123456789012/queue"
@@ -135,13 +136,14 @@ func TestACallWaitsForAMessage(t *testing.T) {
 		messages, _ := receive(t.Context(), client, nil)
 		got <- texts(messages)
 	}()
-	for len(account.Calls("ReceiveMessage")) == 0 {
+	poll.Until(t, "messages are requested", func() bool {
 		select {
 		case text := <-got:
 			t.Fatalf("got %q", text)
 		default:
 		}
-	}
+		return len(account.Calls("ReceiveMessage")) > 0
+	})
 	text := "late"
 	account.Send("queue", &text)
 	if text := <-got; text != "late" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/azure/resourcetags"
+	"github.com/karpenter-anew/karpenter/test/poll"
 )
 
 func TestDelete(t *testing.T) {
@@ -26,11 +27,7 @@ func TestDelete(t *testing.T) {
 	}
 	first := make(chan error, 1)
 	go func() { first <- w.Delete(t.Context(), i.Name) }()
-	for deadline := time.Now().Add(10 * time.Second); w.count(remove) == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("nothing is deleted")
-		}
-	}
+	poll.Until(t, "something is deleted", func() bool { return w.count(remove) > 0 })
 	w.account.Forget()
 	must(t, w.Delete(t.Context(), i.Name))
 	if len(w.account.Calls(get)) > 0 {

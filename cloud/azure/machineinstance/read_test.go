@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/azure/machineapi"
 	"github.com/karpenter-anew/karpenter/cloud/azure/machineinstance"
 	"github.com/karpenter-anew/karpenter/cloud/azure/resourcetags"
+	"github.com/karpenter-anew/karpenter/test/poll"
 )
 
 // names are the names of the virtual machines of instances.
@@ -151,11 +152,7 @@ func TestListsAreReadInTheBackground(t *testing.T) {
 		t.Error("a read waits for a list")
 	}
 	run(t, w.Start)
-	for deadline := time.Now().Add(10 * time.Second); w.count(list) == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("no list is read")
-		}
-	}
+	poll.Until(t, "a list is read", func() bool { return w.count(list) > 0 })
 	// A list serves the next one, which would otherwise be a second request.
 	if _, _, err := w.List(t.Context()); err != nil || w.count(list) != 1 {
 		t.Errorf("%d lists, %v", w.count(list), err)

@@ -17,6 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/azure/machinebatch"
 	"github.com/karpenter-anew/karpenter/cloud/azure/machineinstance"
 	"github.com/karpenter-anew/karpenter/cloud/azure/unavailableofferings"
+	"github.com/karpenter-anew/karpenter/test/poll"
 )
 
 const (
@@ -110,17 +111,14 @@ func (w *world) passing(do func() error) error {
 	w.t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- do() }()
-	limit := time.After(30 * time.Second)
-	for {
-		select {
-		case err := <-done:
-			return err
-		case <-limit:
-			w.t.Fatal("it does not end")
-		case <-time.After(time.Millisecond):
-			w.clock.Step(time.Second)
+	poll.Until(w.t, "it has ended", func() bool {
+		if len(done) > 0 {
+			return true
 		}
-	}
+		w.clock.Step(time.Second)
+		return false
+	})
+	return <-done
 }
 
 // put puts an AKSMachine as another client would, from one that exists.

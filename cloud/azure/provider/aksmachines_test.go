@@ -20,6 +20,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/azure/azuretest"
 	"github.com/karpenter-anew/karpenter/cloud/azure/settings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/test/poll"
 )
 
 const (
@@ -183,10 +184,10 @@ func TestModesCanBeSwitched(t *testing.T) {
 			other := w.claim("general-b")
 			made := make(chan error, 1)
 			go func() { _, err := w.provider.Create(t.Context(), other); made <- err }()
-			for len(made) == 0 { // the network interface takes its time
+			poll.Until(t, "the virtual machine is requested", func() bool { // the network interface takes its time
 				w.clock.Step(time.Second)
-				time.Sleep(time.Millisecond)
-			}
+				return len(made) > 0
+			})
 			if err := <-made; err != nil || w.count(putMachine) > 0 || w.count("PUT virtualMachines") != 1 {
 				t.Errorf("%d new AKSMachines, %v", w.count(putMachine), err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/azure/azuretest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/test/poll"
 )
 
 // count is how many requests of an operation the account got.
@@ -134,11 +135,12 @@ func TestStandaloneNodeClaimsFailAtOnce(t *testing.T) {
 // settled waits until all launches and deletions have ended.
 func (w *world) settled() {
 	w.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); w.provider.Launcher.Background.Running() > 0; time.Sleep(5 * time.Millisecond) {
-		w.account.Settle() // what no caller polls goes on as well
-		w.clock.Step(time.Second)
-		if time.Now().After(deadline) {
-			w.t.Fatal("a launch or deletion does not end")
+	poll.Until(w.t, "all launches and deletions have ended", func() bool {
+		if w.provider.Launcher.Background.Running() == 0 {
+			return true
 		}
-	}
+		w.account.Settle()                   // what no caller polls goes on as well
+		w.clock.Step(200 * time.Millisecond) // slowly: a timeout must not end before a request does
+		return false
+	})
 }
