@@ -26,22 +26,32 @@ type Owner struct {
 
 // OfVM returns the tags of a virtual machine, its network interface and its extensions: those of the controller's settings, those of the class,
 // and those that Karpenter needs. The later ones win. Azure allows no slash in a key, so that it becomes an underscore before tags are
-// merged: users cannot replace tags that Karpenter needs.
+// merged, and does not distinguish upper and lower case, so that a key replaces one that differs in case only. Users cannot set tags that
+// Karpenter reads: a NodeClaim without a NodePool does not get into one, and a virtual machine does not pass for that of an AKSMachine.
 func OfVM(settings, class map[string]string, owner Owner) map[string]string {
-	out := map[string]string{}
+	out, spelled := map[string]string{}, map[string]string{} // keys by their lower case
 	for _, tags := range []map[string]string{settings, class} {
 		for _, key := range slices.Sorted(maps.Keys(tags)) {
-			out[strings.ReplaceAll(key, "/", "_")] = tags[key]
+			name := strings.ReplaceAll(key, "/", "_")
+			folded := strings.ToLower(name)
+			if isReserved(folded) {
+				continue
+			}
+			delete(out, spelled[folded])
+			out[name], spelled[folded] = tags[key], name
 		}
 	}
-	// A NodeClaim without a NodePool must not get into one by a tag of a user.
-	delete(out, label.TagNodePool)
 	if pool := owner.NodeClaim.Labels[v1.NodePoolLabelKey]; pool != "" {
 		out[label.TagNodePool] = pool
 	}
 	out[label.TagCluster] = owner.Cluster
 	out[label.TagBilling] = label.BillingLinux
 	return out
+}
+
+// isReserved reports whether a key, in lower case, is that of a tag which Karpenter reads or needs.
+func isReserved(key string) bool {
+	return slices.Contains([]string{label.TagCluster, label.TagNodePool, label.TagBilling, label.TagAKSMachineNodeClaim}, key)
 }
 
 // OfAKSMachine returns the tags of an AKSMachine: those of a virtual machine, and one with the name of the NodeClaim.

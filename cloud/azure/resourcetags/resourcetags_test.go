@@ -42,6 +42,11 @@ func TestTags(t *testing.T) {
 		{"nor any other tag", tags{"karpenter.sh_nodepool": "evil"}, tags{"compute.aks.billing": "evil", "karpenter.sh/nodepool": "evil"}, managed(nil)},
 		{"slashes become underscores", tags{"a_b": "1"}, tags{"a/b": "2", "c/d/e": "3"}, managed(tags{"a_b": "2", "c_d_e": "3"})},
 		{"two keys that become one", nil, tags{"a/b": "1", "a_b": "2"}, managed(tags{"a_b": "2"})},
+		{"the class wins in another case", tags{"Team": "a", "x": "y"}, tags{"team": "b"}, managed(tags{"team": "b", "x": "y"})},
+		{"cases in one class", nil, tags{"Team": "a", "TEAM": "b", "team": "c"}, managed(tags{"team": "c"})},
+		{"cases and slashes", tags{"A_b": "1"}, tags{"a/B": "2"}, managed(tags{"a_B": "2"})},
+		{"tags of Karpenter in another case", tags{"Karpenter.sh_NodePool": "evil", "Compute.AKS.Billing": "evil"}, tags{"KARPENTER.azure.com/Cluster": "evil"}, managed(nil)},
+		{"the tag of AKSMachines", tags{"karpenter.azure.com_aksmachine_nodeclaim": "evil"}, tags{"Karpenter.azure.com/AKSMachine_NodeClaim": "evil"}, managed(nil)},
 	} {
 		if diff := cmp.Diff(test.want, resourcetags.OfVM(test.settings, test.class, owner("default"))); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", test.name, diff)
