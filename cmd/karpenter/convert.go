@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws"
 	"github.com/karpenter-anew/karpenter/internal/convert"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/internal/options"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 )
@@ -38,20 +40,11 @@ func (c *convertCommand) Run(s streams) error {
 	if len(paths) == 0 {
 		return codedError{errors.New("nothing to read: name files or directories with -f, or - for standard input"), exitUsage}
 	}
-	// Of all definitions of NodePools, those of AWS restrict the labels whose names have changed.
-	definitions, err := place{Provider: aws.Provider().Name}.definitions()
-	if err != nil {
-		return err
-	}
-	judge, err := manifest.NewReader(definitions, schemes()...)
-	if err != nil {
-		return err
-	}
 	parts, err := manifest.Parts(paths, s.in)
 	if err != nil {
 		return codedError{err, exitUsage}
 	}
-	converted, err := convert.ConvertFiles(parts, c.settings(), judge)
+	converted, err := convert.ConvertFiles(parts, c.settings(), judges{}.of)
 	if err != nil {
 		return codedError{err, exitUsage}
 	}
@@ -69,6 +62,25 @@ func (c *convertCommand) Run(s streams) error {
 	}
 	_, err = s.out.Write(out.Bytes())
 	return err
+}
+
+// judges are the readers that validate what is converted, by provider.
+type judges map[options.CloudProvider]*manifest.Reader
+
+// of returns the reader with the definitions of the provider that has a class: providers restrict the labels of NodePools differently. AWS,
+// the cloud of the first releases, decides about classes that no provider has.
+func (j judges) of(class convert.ClassReference) (*manifest.Reader, error) {
+	name := cmp.Or(providerOfGroup(class.Group), aws.Provider().Name)
+	if j[name] == nil {
+		definitions, err := place{Provider: name}.definitions()
+		if err != nil {
+			return nil, err
+		}
+		if j[name], err = manifest.NewReader(definitions, schemes()...); err != nil {
+			return nil, err
+		}
+	}
+	return j[name], nil
 }
 
 // settings are what old objects leave to the installation.

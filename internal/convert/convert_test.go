@@ -29,6 +29,11 @@ func judge(t testing.TB) *manifest.Reader {
 	return r
 }
 
+// always returns the same reader for all classes.
+func always(reader *manifest.Reader) convert.Judge {
+	return func(convert.ClassReference) (*manifest.Reader, error) { return reader, nil }
+}
+
 // partsOf cuts a text into parts like a file.
 func partsOf(t interface{ Fatal(...any) }, text string) []manifest.Part {
 	parts, err := manifest.Parts([]string{manifest.Stdin}, strings.NewReader(text))
@@ -371,7 +376,7 @@ func TestNoFieldDisappears(t *testing.T) {
 				}
 			}
 		}
-		files, err := convert.ConvertFiles(partsOf(t, text), settings(), reader)
+		files, err := convert.ConvertFiles(partsOf(t, text), settings(), always(reader))
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, text)
 		}
@@ -410,7 +415,7 @@ func checkAgain(t interface {
 	if err := files.YAML(&first); err != nil {
 		t.Fatal(err)
 	}
-	again, err := convert.ConvertFiles(partsOf(t, first.String()), convert.Settings{}, reader)
+	again, err := convert.ConvertFiles(partsOf(t, first.String()), convert.Settings{}, always(reader))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, &first)
 	}
@@ -435,7 +440,7 @@ func TestUnknownFieldsAreFindings(t *testing.T) {
 		place := rapid.SampledFrom(places).Draw(t, "place")
 		place["surplus"] = d.unique("v")
 		text := textOf(t, []map[string]any{o})
-		_, err := convert.ConvertFiles(partsOf(t, text), settings(), reader)
+		_, err := convert.ConvertFiles(partsOf(t, text), settings(), always(reader))
 		if err == nil || !strings.Contains(err.Error(), "surplus: unknown field") {
 			t.Fatalf("%v for\n%s", err, text)
 		}

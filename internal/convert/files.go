@@ -52,9 +52,13 @@ func (i item) what() string {
 	return strings.TrimSpace(i.kind + " " + textAt(child(i.root, "metadata"), "name"))
 }
 
+// Judge returns what validates objects that are or refer to a class of a kind, against the current definitions: clouds restrict the labels
+// of NodePools differently.
+type Judge func(ClassReference) (*manifest.Reader, error)
+
 // ConvertFiles converts the objects of earlier APIs in files. All other text is unchanged. The error lists all problems with file,
-// line and field; judge validates the result against the current definitions.
-func ConvertFiles(parts []manifest.Part, s Settings, judge *manifest.Reader) (Files, error) {
+// line and field; judge validates the result.
+func ConvertFiles(parts []manifest.Part, s Settings, judge Judge) (Files, error) {
 	var out Files
 	var items []item
 	var errs []error
@@ -170,7 +174,7 @@ func (i item) identified() error {
 }
 
 // replace puts the output in the place of an object, or reports why there is none.
-func (i item) replace(out *Files, r Result, judge *manifest.Reader, seen map[string]bool) []error {
+func (i item) replace(out *Files, r Result, judge Judge, seen map[string]bool) []error {
 	var errs []error
 	for _, f := range r.Findings {
 		errs = append(errs, i.document.Problem(i.what(), i.prefix+f.Field, "%s", f.Message))
@@ -196,13 +200,17 @@ func (i item) replace(out *Files, r Result, judge *manifest.Reader, seen map[str
 }
 
 // judge validates an output object as the API server would. Errors are reported at the position that the field comes from.
-func (i item) judge(made Converted, judge *manifest.Reader) []error {
+func (i item) judge(made Converted, judge Judge) []error {
 	content, err := made.content()
 	if err != nil {
 		return []error{i.document.Problem(i.what(), "", "%w", err)}
 	}
+	reader, err := judge(made.class)
+	if err != nil {
+		return []error{err}
+	}
 	var errs []error
-	for _, f := range judge.Check(content) {
+	for _, f := range reader.Check(content) {
 		if origin, ok := made.Origin(f.Field); ok {
 			errs = append(errs, i.document.Problem(i.what(), i.prefix+origin, "%s", f.Message))
 			continue

@@ -38,7 +38,7 @@ func FuzzFiles(f *testing.F) {
 	f.Add("apiVersion: karpenter.sh/v1alpha5\nkind: List\nitems: [{apiVersion: karpenter.sh/v1alpha5, kind: Machine, ? {a: b} : c}]")
 	reader := judge(f)
 	f.Fuzz(func(t *testing.T, text string) {
-		files, err := convert.ConvertFiles(partsOf(t, text), settings(), reader)
+		files, err := convert.ConvertFiles(partsOf(t, text), settings(), always(reader))
 		if err != nil {
 			return
 		}
