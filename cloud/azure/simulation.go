@@ -85,23 +85,34 @@ func (f *offlineFlags) OpenFor(s plugin.Simulation) (plugin.Opened, error) {
 	return out, nil
 }
 
-// aboutDerived says which sizes have features that are derived from their names: how many there are if none are asked for.
+// aboutDerived says which sizes have features that are derived from their names, or an ephemeral OS disk that is derived from their other
+// disks: how many there are if none are asked for.
 func aboutDerived(p *offline.Provider, instanceTypes []string) []string {
-	const features = "storage, network, encryption, architecture and Hyper-V generation are derived from the name, and there are no ultra disks"
+	const (
+		features = "storage, network, encryption, architecture and Hyper-V generation are derived from the name, and there are no ultra disks"
+		disk     = "that is derived from the temporary disk and the cache"
+	)
 	derived, all := p.Derived()
+	disks := p.DerivedDisks()
 	if instanceTypes == nil {
-		return []string{fmt.Sprintf("the data has no features of %d of %d sizes: their %s", len(derived), all, features)}
-	}
-	var out []string
-	for _, name := range instanceTypes {
-		if slices.Contains(derived, name) {
-			out = append(out, name)
+		return []string{
+			fmt.Sprintf("the data has no features of %d of %d sizes: their %s", len(derived), all, features),
+			fmt.Sprintf("the data does not say which sizes can have an ephemeral OS disk: for %d of %d, %s", len(disks), all, disk),
 		}
 	}
-	if len(out) == 0 {
-		return nil
+	var out []string
+	if names := namesIn(instanceTypes, derived); names != "" {
+		out = append(out, fmt.Sprintf("the data has no features of %s: %s", names, features))
 	}
-	return []string{fmt.Sprintf("the data has no features of %s: %s", strings.Join(out, ", "), features)}
+	if names := namesIn(instanceTypes, disks); names != "" {
+		out = append(out, fmt.Sprintf("the data does not say whether an ephemeral OS disk is possible on %s: %s", names, disk))
+	}
+	return out
+}
+
+// namesIn returns the names that a list has, separated by commas.
+func namesIn(names, list []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(list, name) }), ", ")
 }
 
 // current returns the objects with AKSNodeClasses of the deprecated version in the current one, which has the same fields.
@@ -186,6 +197,9 @@ func assumptions(classes []*v1beta1.AKSNodeClass) []string {
 		out = append(out, fmt.Sprintf("AKSNodeClass %q is assumed to find its subnet, and images for all instance types", class.Name))
 		if class.Spec.LocalDNS != nil && class.Spec.LocalDNS.Mode == v1beta1.LocalDNSModePreferred && class.Status.LocalDNSState == "" {
 			out = append(out, fmt.Sprintf("AKSNodeClass %q prefers LocalDNS, and is assumed not to get it: with it, nodes have at least 4 vCPUs", class.Name))
+		}
+		if class.FIPS() {
+			out = append(out, fmt.Sprintf("whether the controller uses the shared galleries (--use-sig) is not known: without them, AKSNodeClass %q has no FIPS images and launches nothing", class.Name))
 		}
 	}
 	slices.Sort(out)

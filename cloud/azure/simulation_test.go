@@ -122,11 +122,14 @@ func TestNotesOfSimulations(t *testing.T) {
 		return out
 	}
 	all := []string{"KubernetesVersionReady", "ImagesReady", "Ready"}
+	fips, imaged := class("fips", "", 1).(*v1beta1.AKSNodeClass), class("imaged", "", 1, all...).(*v1beta1.AKSNodeClass)
+	mode := v1beta1.FIPSModeFIPS
+	fips.Spec.FIPSMode, imaged.Spec.FIPSMode = &mode, &mode
 	o := openedFor(t, offlineFlags{}, class("plain", "", 1), class("prefers", v1beta1.LocalDNSModePreferred, 1), class("requires", v1beta1.LocalDNSModeRequired, 1),
 		class("current", "", 1, all...), class("stale", "", 2, all...), class("no-images", "", 1, "KubernetesVersionReady", "Ready"),
-		class("by-hand", "", 2, "Ready"))
+		class("by-hand", "", 2, "Ready"), fips, imaged)
 	text := strings.Join(o.Notes, "\n")
-	for name, want := range map[string]int{`"plain"`: 1, `"prefers"`: 2, `"requires"`: 1, `"current"`: 0, `"stale"`: 1, `"no-images"`: 1, `"by-hand"`: 0, "quota": 1} {
+	for name, want := range map[string]int{`"plain"`: 1, `"prefers"`: 2, `"requires"`: 1, `"current"`: 0, `"stale"`: 1, `"no-images"`: 1, `"by-hand"`: 0, `"fips"`: 2, `"imaged"`: 0, "--use-sig": 1, "quota": 1} {
 		if got := strings.Count(text, name); got != want && got != 2*want { // errors name the class once more
 			t.Errorf("%d notes about %s, want %d:\n%s", got, name, want, text)
 		}
@@ -134,12 +137,25 @@ func TestNotesOfSimulations(t *testing.T) {
 	if !strings.Contains(text, "until its controller has updated the status") {
 		t.Error(text)
 	}
-	for types, want := range map[string]string{"Standard_D4s_v3": "", "Standard_D4s_v3 Standard_D4s_v6": "of Standard_D4s_v6:", "": ""} {
-		if got := strings.Join(o.PlanNotes(strings.Fields(types)), ""); (want == "") != (got == "") || !strings.Contains(got, want) {
+	const features, disks = "the data has no features of ", "the data does not say whether an ephemeral OS disk is possible on "
+	for types, want := range map[string][]string{
+		"": nil, "Standard_D4s_v5": nil, "Standard_D4s_v6": {features + "Standard_D4s_v6:"},
+		"Standard_D4s_v3": {disks + "Standard_D4s_v3:"}, "Standard_D4ds_v5 Standard_D4s_v5 Standard_D4s_v3": {disks + "Standard_D4ds_v5, Standard_D4s_v3:"},
+		"Standard_D4s_v3 Standard_D4s_v6": {features + "Standard_D4s_v6:", disks + "Standard_D4s_v3:"},
+		"Standard_D4ds_v6":                {features + "Standard_D4ds_v6:", disks + "Standard_D4ds_v6:"},
+	} {
+		got := o.PlanNotes(strings.Fields(types))
+		if len(got) != len(want) {
 			t.Errorf("about %s: %q", types, got)
+			continue
+		}
+		for i := range want {
+			if !strings.HasPrefix(got[i], want[i]) {
+				t.Errorf("about %s: %q, want %q", types, got[i], want[i])
+			}
 		}
 	}
-	if got := strings.Join(o.PlanNotes(nil), ""); !strings.Contains(got, "of 309 of 745 sizes") {
+	if got := strings.Join(o.PlanNotes(nil), ""); !strings.Contains(got, "features of 309 of 745 sizes") || !strings.Contains(got, "which sizes can have an ephemeral OS disk: for ") {
 		t.Errorf("about all: %q", got)
 	}
 }

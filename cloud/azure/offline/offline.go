@@ -52,6 +52,7 @@ type Provider struct {
 	skus     []sku.Description
 	prices   prices
 	derived  []string // names of the SKUs whose features are derived
+	disks    []string // names of the SKUs whose ephemeral OS disk is derived
 	classes  map[string]*v1beta1.AKSNodeClass
 }
 
@@ -110,6 +111,9 @@ func (p *Provider) describe(known table) {
 		if derived {
 			p.derived = append(p.derived, d.Name)
 		}
+		if report.Capabilities["EphemeralOSDiskSupported"] != "" {
+			p.disks = append(p.disks, d.Name)
+		}
 	}
 }
 
@@ -139,6 +143,9 @@ func (p *Provider) Date() string { return p.prices.date }
 // Derived returns the names of the SKUs whose features are derived from these names, and counts all SKUs of the location. The caller must not
 // change the names.
 func (p *Provider) Derived() (names []string, all int) { return p.derived, len(p.skus) }
+
+// DerivedDisks returns the names of the SKUs whose ephemeral OS disk is derived from their other disks. The caller must not change them.
+func (p *Provider) DerivedDisks() []string { return p.disks }
 
 // lacksStatus reports whether a class has no status, or none but that it is ready.
 func lacksStatus(class *v1beta1.AKSNodeClass) bool {
