@@ -131,6 +131,17 @@ func TestPeriodsOfTasks(t *testing.T) {
 	}
 }
 
+// TestSettingsOfNodeClasses checks that the controllers of node classes get the settings that only they use.
+func TestSettingsOfNodeClasses(t *testing.T) {
+	e, _ := opened(t)
+	s := e.settings.Session.Settings
+	s.LocalDNSMinKubernetesVersion, s.NetworkPolicy = "1.40", "cilium"
+	o := e.nodeClassOptions(e.client, nil)
+	if o.LocalDNSVersion != "1.40" || o.NetworkPolicy != "cilium" || o.NetworkPlugin != "azure" || o.Subnet != azuretest.SubnetID() {
+		t.Errorf("got %+v", o)
+	}
+}
+
 // TestQuotasAreRead runs the task that reads the quota of a family.
 func TestQuotasAreRead(t *testing.T) {
 	e, account := opened(t)

@@ -113,7 +113,7 @@ func (e *controllerSet) nodeClassOptions(live client.Reader, version func(contex
 		Images:    azurediscovery.NewImages(images),
 		Resources: &azurediscovery.Resources{Subnets: e.session.Subnets, DiskEncryptionSets: e.session.DiskEncryptionSets},
 		Namespace: at.SystemNamespace, NodeResourceGroup: s.NodeResourceGroup, Subnet: s.VNETSubnetID, DiskEncryptionSet: s.NodeOSDiskDiskEncryptionSetID,
-		NetworkPlugin: s.NetworkPlugin, NetworkPolicy: s.NetworkPolicy,
+		NetworkPlugin: s.NetworkPlugin, NetworkPolicy: s.NetworkPolicy, LocalDNSVersion: s.LocalDNSMinKubernetesVersion,
 	}
 }
 

@@ -33,6 +33,8 @@ type Settings struct {
 	VNETSubnetID string `name:"vnet-subnet-id" envvar:"VNET_SUBNET_ID" group:"Azure" placeholder:"ID" help:"azure: ARM id of the subnet of nodes; required."`
 	// DNSServiceIP is the address of the cluster's DNS; empty means that it is read from the cluster.
 	DNSServiceIP string `name:"dns-service-ip" envvar:"DNS_SERVICE_IP" group:"Azure" placeholder:"IP" help:"azure: address of the DNS service; default: read from the cluster."`
+	// LocalDNSMinKubernetesVersion is the version of Kubernetes from which on classes that prefer LocalDNS get it.
+	LocalDNSMinKubernetesVersion string `name:"localdns-min-kubernetes-version" envvar:"LOCALDNS_MIN_KUBERNETES_VERSION" group:"Azure" default:"1.36" help:"azure: version of Kubernetes from which on node classes that prefer LocalDNS get it."`
 
 	// NodeIdentities are the user-assigned identities that virtual machines get.
 	NodeIdentities IDs `name:"node-identities" envvar:"NODE_IDENTITIES" group:"Azure" placeholder:"ID,..." help:"azure: ARM ids of user-assigned identities of nodes, separated by commas."`
@@ -104,7 +106,8 @@ func (s *Settings) Public() map[string]string {
 	return map[string]string{
 		"network-plugin": s.NetworkPlugin, "network-plugin-mode": s.NetworkPluginMode, "network-policy": s.NetworkPolicy,
 		"network-dataplane": s.NetworkDataplane, "vnet-guid": s.VNETGUID, "vnet-subnet-id": s.VNETSubnetID, "dns-service-ip": s.DNSServiceIP,
-		"node-identities": s.NodeIdentities.String(), "kubelet-identity-client-id": s.KubeletIdentityClientID, "node-resource-group": s.NodeResourceGroup,
+		"localdns-min-kubernetes-version": s.LocalDNSMinKubernetesVersion,
+		"node-identities":                 s.NodeIdentities.String(), "kubelet-identity-client-id": s.KubeletIdentityClientID, "node-resource-group": s.NodeResourceGroup,
 		"provision-mode": string(s.ProvisionMode), "use-sig": strconv.FormatBool(s.UseSIG), "sig-subscription-id": s.SIGSubscriptionID,
 		"node-osdisk-diskencryptionset-id": s.NodeOSDiskDiskEncryptionSetID,
 		"manage-existing-aks-machines":     strconv.FormatBool(s.ManageExistingAKSMachines), "aks-machines-pool-name": s.AKSMachinesPoolName,

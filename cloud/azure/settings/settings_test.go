@@ -65,6 +65,7 @@ func azureSettings() []struct {
 		{"vnet-guid", uuid, "VNET_GUID", strings.ToUpper(uuid), func(s *settings.Settings) any { return s.VNETGUID }, uuid, strings.ToUpper(uuid), ""},
 		{"vnet-subnet-id", subnet, "VNET_SUBNET_ID", subnet + "2", func(s *settings.Settings) any { return s.VNETSubnetID }, subnet, subnet + "2", ""},
 		{"dns-service-ip", "10.0.0.10", "DNS_SERVICE_IP", "fd00::a", func(s *settings.Settings) any { return s.DNSServiceIP }, "10.0.0.10", "fd00::a", ""},
+		{"localdns-min-kubernetes-version", "1.34", "LOCALDNS_MIN_KUBERNETES_VERSION", "v1.35.2", func(s *settings.Settings) any { return s.LocalDNSMinKubernetesVersion }, "1.34", "v1.35.2", "1.36"},
 		{
 			"node-identities", identity + ", " + identity + "2", "NODE_IDENTITIES", identity, func(s *settings.Settings) any { return s.NodeIdentities },
 			settings.IDs{identity, identity + "2"},
@@ -199,6 +200,9 @@ func TestVectors(t *testing.T) {
 		{with(some, "KUBELET_IDENTITY_CLIENT_ID", uuid+"0"), "kubelet-identity-client-id"},
 		{with(some, "DNS_SERVICE_IP", "10.0.0.256"), "dns-service-ip"},
 		{with(some, "DNS_SERVICE_IP", "fe80::1%eth0"), "dns-service-ip"},
+		{with(some, "LOCALDNS_MIN_KUBERNETES_VERSION", "1"), "localdns-min-kubernetes-version"},
+		{with(some, "LOCALDNS_MIN_KUBERNETES_VERSION", "newest"), "localdns-min-kubernetes-version"},
+		{with(some, "LOCALDNS_MIN_KUBERNETES_VERSION", "1.99.0"), ""},
 		{with(some, "NODE_IDENTITIES", identity+",one"), "node-identities"},
 		{with(some, "NODE_IDENTITIES", identity+","), "node-identities"},
 		{with(some, "LINUX_ADMIN_USERNAME", "1abc"), "linux-admin-username"},

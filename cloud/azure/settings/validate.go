@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/version"
+
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -101,6 +103,9 @@ func (s *Settings) validateNetwork(refuse options.Refuse) {
 	}
 	if ip, err := netip.ParseAddr(s.DNSServiceIP); s.DNSServiceIP != "" && (err != nil || ip.Zone() != "") {
 		refuse("dns-service-ip", "DNS_SERVICE_IP", s.DNSServiceIP, "must be an IP address")
+	}
+	if _, err := version.ParseGeneric(s.LocalDNSMinKubernetesVersion); err != nil {
+		refuse("localdns-min-kubernetes-version", "LOCALDNS_MIN_KUBERNETES_VERSION", s.LocalDNSMinKubernetesVersion, "must be a version such as 1.36 or 1.36.2")
 	}
 }
 
