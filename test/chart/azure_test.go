@@ -164,6 +164,14 @@ func TestContradictionsOfAzureAreRefused(t *testing.T) {
 	env := func(name, value string) string {
 		return "controller.env[0].name=" + name + ",controller.env[0].value=" + value
 	}
+	machines := func(more ...string) string { // the mode, and variables with their values
+		all := append([]string{"PROVISION_MODE", "aksmachineapi"}, more...)
+		var out []string
+		for i := 0; i < len(all); i += 2 {
+			out = append(out, fmt.Sprintf("controller.env[%d].name=%s,controller.env[%d].value=%s", i/2, all[i], i/2, all[i+1]))
+		}
+		return strings.Join(out, ",")
+	}
 	const from = "controller.env[0].name=CLUSTER_NAME,controller.env[0].valueFrom.secretKeyRef.name=a"
 	for name, tc := range map[string]struct {
 		set  []string
@@ -201,6 +209,17 @@ func TestContradictionsOfAzureAreRefused(t *testing.T) {
 		"variables of Azure on AWS": {
 			[]string{"settings.cloudProvider=aws", env("AZURE_NODE_RESOURCE_GROUP", "MC_a")}, []string{"AZURE_NODE_RESOURCE_GROUP in controller.env. Set settings.cloudProvider=azure"},
 		},
+		"AKSMachines without anything": {
+			[]string{machines()},
+			[]string{"controller.env sets PROVISION_MODE to aksmachineapi, which needs more variables. Add to controller.env: USE_SIG=true, SIG_SUBSCRIPTION_ID, AKS_MACHINES_POOL_NAME, ARM_RESOURCE_GROUP"},
+		},
+		"AKSMachines without galleries": {
+			[]string{machines("USE_SIG", "false", "SIG_SUBSCRIPTION_ID", "s", "AKS_MACHINES_POOL_NAME", "p", "ARM_RESOURCE_GROUP", "g")}, []string{"Add to controller.env: USE_SIG=true"},
+		},
+		"batches of AKSMachines without a pool": {
+			[]string{machines("PROVISION_MODE", "aksmachineapiheaderbatch", "USE_SIG", "true", "SIG_SUBSCRIPTION_ID", "s", "ARM_RESOURCE_GROUP", "g")},
+			[]string{"PROVISION_MODE to aksmachineapiheaderbatch, which needs more variables. Add to controller.env: AKS_MACHINES_POOL_NAME"},
+		},
 		"two problems": {
 			[]string{"settings.tags.Team=a", "settings.tags.team=b", env("CLUSTER_NAME", "two")}, []string{"settings.tags has the keys", "\n", "settings.clusterName is one"},
 		},
@@ -228,13 +247,22 @@ func TestNamesOfTheClusterMayComeFromElsewhere(t *testing.T) {
 			"settings.clusterName=", "controller.env[0].name=CLUSTER_NAME", "controller.env[0].value=two",
 			"settings.clusterEndpoint=", "controller.env[1].name=CLUSTER_ENDPOINT", "controller.env[1].valueFrom.configMapKeyRef.name=a",
 		},
-		"another object":      {"settings.clusterName=", "settings.clusterEndpoint=", "controller.envFrom[0].configMapRef.name=a"},
-		"tags on kwok":        {"settings.cloudProvider=kwok", "settings.tags.a=b"},
-		"one replica":         {"replicas=1", "controller.env[0].name=DISABLE_LEADER_ELECTION", "controller.env[0].value=true"},
-		"with leader":         {"controller.env[0].name=DISABLE_LEADER_ELECTION", "controller.env[0].value=false"},
-		"earlier name":        {"settings.clusterName=", "controller.clusterName=two"},
-		"the longest tag":     {"settings.tags." + strings.Repeat("a", 512) + "=" + strings.Repeat("ä", 256)},
-		"a tag without value": {"settings.tags.a="},
+		"another object":             {"settings.clusterName=", "settings.clusterEndpoint=", "controller.envFrom[0].configMapRef.name=a"},
+		"tags on kwok":               {"settings.cloudProvider=kwok", "settings.tags.a=b"},
+		"one replica":                {"replicas=1", "controller.env[0].name=DISABLE_LEADER_ELECTION", "controller.env[0].value=true"},
+		"with leader":                {"controller.env[0].name=DISABLE_LEADER_ELECTION", "controller.env[0].value=false"},
+		"earlier name":               {"settings.clusterName=", "controller.clusterName=two"},
+		"the longest tag":            {"settings.tags." + strings.Repeat("a", 512) + "=" + strings.Repeat("ä", 256)},
+		"a tag without value":        {"settings.tags.a="},
+		"a mode without AKSMachines": {"controller.env[0].name=PROVISION_MODE", "controller.env[0].value=aksscriptless"},
+		"AKSMachines": {
+			"controller.env[0].name=PROVISION_MODE", "controller.env[0].value=aksmachineapi", "controller.env[1].name=USE_SIG", "controller.env[1].value=True",
+			"controller.env[2].name=SIG_SUBSCRIPTION_ID", "controller.env[2].valueFrom.secretKeyRef.name=a", "controller.env[3].name=AKS_MACHINES_POOL_NAME",
+			"controller.env[3].value=p", "controller.env[4].name=ARM_RESOURCE_GROUP", "controller.env[4].value=g",
+		},
+		"AKSMachines, the rest elsewhere": {
+			"controller.env[0].name=PROVISION_MODE", "controller.env[0].value=aksmachineapi", "controller.envFrom[0].configMapRef.name=a",
+		},
 	} {
 		if _, err := onAKS(set...).text(); err != nil {
 			t.Errorf("%s: %v", name, err)

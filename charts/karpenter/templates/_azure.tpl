@@ -61,6 +61,7 @@ and empty if it is not there. Arguments: the root and the name.
 {{- end -}}
 {{- $_ := set $keys (lower $key) $key -}}
 {{- end -}}
+{{- with include "karpenter.aksMachinesProblem" . }}{{ $problems = append $problems . }}{{ end -}}
 {{- if eq (toString $s.featureGates.legacyProvisioner) "true" -}}
 {{- $problems = append $problems "settings.featureGates.legacyProvisioner is true and settings.cloudProvider is azure: earlier APIs have no node class for Azure. Set the gate to false" -}}
 {{- end -}}
@@ -75,6 +76,24 @@ and empty if it is not there. Arguments: the root and the name.
 {{- end -}}
 {{- end -}}
 {{- toJson $problems -}}
+{{- end }}
+
+{{- /*
+Which variables a provision mode with AKSMachines lacks; empty if none. Those of controller.envFrom are not known.
+*/}}
+{{- define "karpenter.aksMachinesProblem" -}}
+{{- $mode := include "karpenter.variableOfUser" (list . "PROVISION_MODE") -}}
+{{- if and (has $mode (list "aksmachineapi" "aksmachineapiheaderbatch")) (empty .Values.controller.envFrom) -}}
+{{- $missing := list -}}
+{{- if not (has (include "karpenter.variableOfUser" (list . "USE_SIG") | lower) (list "true" "t" "1" "(a reference)")) }}{{ $missing = append $missing "USE_SIG=true" }}{{ end -}}
+{{- $root := . -}}
+{{- range list "SIG_SUBSCRIPTION_ID" "AKS_MACHINES_POOL_NAME" "ARM_RESOURCE_GROUP" -}}
+{{- if not (include "karpenter.variableOfUser" (list $root .)) }}{{ $missing = append $missing . }}{{ end -}}
+{{- end -}}
+{{- with $missing -}}
+controller.env sets PROVISION_MODE to {{ $mode }}, which needs more variables. Add to controller.env: {{ join ", " . }}
+{{- end -}}
+{{- end -}}
 {{- end }}
 
 {{- /* RBAC rules of the provider for Azure. */}}
