@@ -395,6 +395,61 @@ func TestUpdatesTakeTurns(t *testing.T) {
 	}
 }
 
+// TestTurnsThatAreNotNeededAreCancelled checks that a NodeClaim whose update is no longer due does not keep its turn: it would later update at a
+// time that Azure's budget has for others.
+func TestTurnsThatAreNotNeededAreCancelled(t *testing.T) {
+	class := map[string]string{"team": "class"}
+	for name, test := range map[string]struct{ ends, again func(*world) }{
+		"its hash matches": {func(w *world) { w.tag(nil) }, func(w *world) { w.tag(class) }},
+		"it is gone":       {func(w *world) { w.remove("late") }, func(w *world) { w.add("late", nil) }},
+		"it is being deleted": {
+			func(w *world) { w.finalize("late", "example.com/kept"); w.remove("late") },
+			func(w *world) { w.finalize("late"); w.add("late", nil) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.add("late", nil)
+			w.mustRun("late")
+			for _, other := range w.addMany(9) {
+				w.mustRun(other)
+			}
+			w.tag(class)
+			if result, err := w.run("late"); err != nil || result.RequeueAfter != time.Second {
+				t.Fatalf("Reconcile() = %+v, %v, want a turn after a second", result, err)
+			}
+			test.ends(w)
+			w.mustRun("late")
+			w.clock.Step(time.Second) // the turn would be now
+			test.again(w)
+			w.account.Forget()
+			if result, err := w.run("late"); err != nil || result.RequeueAfter != time.Second || w.updates() != 0 {
+				t.Errorf("Reconcile() = %+v, %v after %d updates, want another turn", result, err, w.updates())
+			}
+			w.clock.Step(time.Second)
+			w.mustRun("late")
+		})
+	}
+}
+
+// remove deletes a NodeClaim.
+func (w *world) remove(name string) {
+	w.t.Helper()
+	if err := w.client.Delete(w.t.Context(), w.claim(name)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// finalize sets the finalizers of a NodeClaim.
+func (w *world) finalize(name string, finalizers ...string) {
+	w.t.Helper()
+	claim := w.claim(name)
+	claim.Finalizers = finalizers
+	if err := w.client.Update(w.t.Context(), claim); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func TestThrottlingPausesAllUpdates(t *testing.T) {
 	for name, test := range map[string]struct {
 		asked time.Duration
