@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/resourcegraph/armresourcegraph"
 
 	"github.com/karpenter-anew/karpenter/api/azure/label"
+	"github.com/karpenter-anew/karpenter/cloud/azure/naming"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
@@ -40,12 +41,23 @@ func (c *Client) List(ctx context.Context) (found []*Instance, complete bool, er
 			return nil
 		}
 		i, err := c.instanceOf(&vm)
-		if err == nil {
-			found = append(found, i)
+		if err != nil {
+			return err
 		}
-		return err
+		i.ID = c.canonical(i.ID)
+		found = append(found, i)
+		return nil
 	}, &complete)
 	return found, complete, err
+}
+
+// canonical writes the id of a virtual machine as requests do: Resource Graph may write the subscription in other letters than the settings, and
+// the provider ID of a NodeClaim comes from these.
+func (c *Client) canonical(id string) string {
+	if vm, err := naming.ParseVMID(id); err == nil && strings.EqualFold(vm.Subscription, c.Subscription) {
+		return c.vmID(vm.Name)
+	}
+	return id
 }
 
 // ListNICs returns the names of the network interfaces of the nodes of the cluster, as List does.

@@ -151,7 +151,7 @@ func TestLateFailuresOfAKSMachines(t *testing.T) {
 
 // TestModesCanBeSwitched checks what a process in another mode sees of AKSMachines.
 func TestModesCanBeSwitched(t *testing.T) {
-	t.Attr("covers", "Z158")
+	t.Attr("covers", "Z158 Z176")
 	for _, managed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("managed %t", managed), func(t *testing.T) {
 			w := newWorldIn(t, settings.ModeAKSMachine, unchanged)

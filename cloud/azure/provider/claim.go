@@ -13,6 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
 	"github.com/karpenter-anew/karpenter/cloud/azure/launcher"
+	"github.com/karpenter-anew/karpenter/cloud/azure/naming"
 	"github.com/karpenter-anew/karpenter/cloud/azure/zone"
 )
 
@@ -29,7 +30,7 @@ func (p *Provider) claimOf(ctx context.Context, i *instance.Instance) (*v1.NodeC
 			t = typeNamed(all, i.Size)
 		}
 	}
-	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(i.Created), Labels: labelsOf(i, t)}}
+	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: ownerOf(i), CreationTimestamp: metav1.NewTime(i.Created), Labels: labelsOf(i, t)}}
 	if pool != "" {
 		claim.Labels[v1.NodePoolLabelKey] = pool
 	}
@@ -49,6 +50,16 @@ func (p *Provider) claimOf(ctx context.Context, i *instance.Instance) (*v1.NodeC
 		claim.Status.Capacity, claim.Status.Allocatable = withoutZeros(t.Capacity), withoutZeros(t.Allocatable())
 	}
 	return claim, nil
+}
+
+// ownerOf is the name of the NodeClaim that an instance was launched for; empty if the instance does not say. It protects the instance of a
+// NodeClaim that an earlier process launched without having written its provider ID.
+func ownerOf(i *instance.Instance) string {
+	if i.AKSMachineID != "" {
+		return i.Tags[label.TagAKSMachineNodeClaim]
+	}
+	name, _ := naming.NodeClaimOfVM(i.Name)
+	return name
 }
 
 func typeNamed(types []*cloud.InstanceType, name string) *cloud.InstanceType {

@@ -9,6 +9,7 @@ import (
 
 // TestRepairPolicies has when nodes are repaired. Their form is verified by the contract of clouds.
 func TestRepairPolicies(t *testing.T) {
+	t.Attr("covers", "Z181")
 	var got []string
 	for _, p := range Describe().RepairPolicies {
 		got = append(got, fmt.Sprintf("%s=%s %q %s %s %s %d", p.ConditionType, p.ConditionStatus, p.ReasonRegex, p.TolerationDuration, p.TerminationGracePeriod, p.Action, p.Priority))

@@ -74,7 +74,8 @@ func newWorldIn(t *testing.T, mode settings.ProvisionMode, change func(*settings
 	w.account = azuretest.New(o)
 	w.account.Put(azuretest.ID("Microsoft.Network/networkSecurityGroups", "aks-agentpool-12345678-nsg"), map[string]any{})
 	w.account.Put(azuretest.PoolID(agentPool), map[string]any{"properties": map[string]any{"mode": azuretest.ModeMachines()}})
-	w.client = apiserver.New().WithStatusSubresource(&v1.NodeClaim{}, &v1beta1.AKSNodeClass{}).Build()
+	w.client = apiserver.New().WithStatusSubresource(&v1.NodeClaim{}, &v1beta1.AKSNodeClass{}).
+		WithIndex(&corev1.Node{}, "spec.providerID", func(o client.Object) []string { return []string{o.(*corev1.Node).Spec.ProviderID} }).Build()
 	w.start()
 	w.addClass()
 	return w
