@@ -59,6 +59,7 @@ func (s *lateServer) ServerResourcesForGroupVersionWithContext(_ context.Context
 }
 
 func TestAwait(t *testing.T) {
+	t.Attr("covers", "Z245")
 	kinds := []schema.GroupVersionKind{v1.SchemeGroupVersion.WithKind("NodePool"), v1.SchemeGroupVersion.WithKind("NodeClaim")}
 	both := func(at time.Duration) map[time.Duration]string {
 		return map[time.Duration]string{at: "NodePool", at + 1: "NodeClaim"}
@@ -120,6 +121,7 @@ func TestAwait(t *testing.T) {
 }
 
 func TestKindsOfIncludesNodeClasses(t *testing.T) {
+	t.Attr("covers", "Z245")
 	class := schema.GroupVersionKind{Group: "karpenter.kwok.sh", Version: "v1alpha1", Kind: "KWOKNodeClass"}
 	place := cloud.Cloud{NodeClasses: []cloud.NodeClass{{GVK: class}}}
 	got := kindsOf(place, options.FeatureGates{})

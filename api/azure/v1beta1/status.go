@@ -67,6 +67,8 @@ const (
 	ReasonKubernetesUpgrade = "KubernetesUpgrade"
 	// ReasonSIGRequiredForFIPS says that FIPS images exist only in shared image galleries, which are not configured (ImagesReady).
 	ReasonSIGRequiredForFIPS = "SIGRequiredForFIPS"
+	// ReasonAPIVersionRefused says that Azure does not serve the version of the API by which images are listed (ImagesReady).
+	ReasonAPIVersionRefused = "APIVersionRefused"
 	// ReasonImagesNotFound says that there is no image (ImagesReady).
 	ReasonImagesNotFound = "ImagesNotFound"
 	// ReasonSubnetNotFound says that the subnet does not exist (SubnetsReady).

@@ -131,6 +131,7 @@ func TestFallback(t *testing.T) {
 
 // TestError checks what the caller of a launch gets, and what users see.
 func TestError(t *testing.T) {
+	t.Attr("covers", "Z095 Z210")
 	cause := errors.New("RESPONSE 409: " + regionalQuota)
 	err := azureerrors.Classify("OperationNotAllowed", cause.Error(), attempt("on-demand", "0")).Error(cause)
 	if !cloud.IsInsufficientCapacity(err) || !errors.Is(err, cause) {

@@ -74,26 +74,37 @@ func (w *world) planned(t *testing.T, pod *corev1.Pod) string {
 
 // TestPlans plans pods with the instance types of a catalog: NodeClaims can be launched as what they were planned with.
 func TestPlans(t *testing.T) {
-	t.Attr("covers", "Z024 Z071")
+	t.Attr("covers", "Z024 Z057 Z071")
 	exhausted := []quota.Usage{{Name: "standardDSv3Family", Limit: 10, Current: 10}}
 	for _, test := range []struct {
 		what   string
 		quota  []quota.Usage
 		labels map[string]string
+		disk   string // the ephemeral disk has to be larger, in GB
 		want   string
 	}{
-		{"a pod without requirements", nil, nil, "first Standard_D2s_v3 southcentralus-1"},
-		{"the family of the first pool has no quota", exhausted, nil, "second Standard_D2as_v6 southcentralus-2"},
-		{"a zone", nil, map[string]string{corev1.LabelTopologyZone: "southcentralus-3"}, "first Standard_D2s_v3 southcentralus-3"},
-		{"no zone", nil, map[string]string{corev1.LabelTopologyZone: "0"}, "first Standard_D2s_v3 0"},
-		{"regional placement", nil, map[string]string{label.PlacementScope: "regional"}, "first Standard_D2s_v3 0"},
-		{"ultra disks, which need regional placement here", nil, map[string]string{label.SKUUltraSSD: "true"}, "first Standard_D2s_v3 0"},
-		{"more CPUs", nil, map[string]string{label.SKUCPU: "64"}, "first Standard_D64s_v3 southcentralus-1"},
-		{"a generation of Hyper-V, which users cannot name", nil, map[string]string{label.SKUHyperVGeneration: "2"}, ""},
+		{"an ephemeral disk", nil, nil, "1000", "first Standard_D64s_v3 southcentralus-1"},
+		{"an ephemeral disk that no size has", nil, nil, "1717", ""},
+		{"a pod without requirements", nil, nil, "", "first Standard_D2s_v3 southcentralus-1"},
+		{"the family of the first pool has no quota", exhausted, nil, "", "second Standard_D2as_v6 southcentralus-2"},
+		{"a zone", nil, map[string]string{corev1.LabelTopologyZone: "southcentralus-3"}, "", "first Standard_D2s_v3 southcentralus-3"},
+		{"no zone", nil, map[string]string{corev1.LabelTopologyZone: "0"}, "", "first Standard_D2s_v3 0"},
+		{"regional placement", nil, map[string]string{label.PlacementScope: "regional"}, "", "first Standard_D2s_v3 0"},
+		{"ultra disks, which need regional placement here", nil, map[string]string{label.SKUUltraSSD: "true"}, "", "first Standard_D2s_v3 0"},
+		{"more CPUs", nil, map[string]string{label.SKUCPU: "64"}, "", "first Standard_D64s_v3 southcentralus-1"},
+		{"a generation of Hyper-V, which users cannot name", nil, map[string]string{label.SKUHyperVGeneration: "2"}, "", ""},
 	} {
 		w := newWorld(t)
 		w.Quota.Refresh(test.quota)
-		got := w.planned(t, pending(test.labels))
+		pod := pending(test.labels)
+		if test.disk != "" {
+			pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: label.SKUEphemeralOSDiskMax, Operator: corev1.NodeSelectorOpGt, Values: []string{test.disk}},
+				}}},
+			}}}
+		}
+		got := w.planned(t, pod)
 		if test.want != "" && got != test.want || test.want == "" && !strings.Contains(got, "total 0 nodes") {
 			t.Errorf("%s: %s, want %s", test.what, got, test.want)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -409,6 +410,43 @@ func TestFallback(t *testing.T) {
 	if _, err := choice.Choose(m.input(t)); err != nil {
 		t.Errorf("spot: %v", err)
 	}
+}
+
+// TestBothPlacementsRunOut takes the capacity of a family in all zones and without one, whose nodes are then of another family, and gives it back.
+func TestBothPlacementsRunOut(t *testing.T) {
+	t.Attr("covers", "Z086 Z087 Z093")
+	synctest.Test(t, func(t *testing.T) {
+		m := newMarket([]sku.Description{
+			described("Standard_D2s_v3", "standardDSv3Family", "1", "2"), described("Standard_D4s_v3", "standardDSv3Family", "1", "2"),
+			described("Standard_D8as_v6", "standardDasv6Family", "1"),
+		})
+		m.random = func(int) int { return 0 }
+		choose := func(want string) choice.Choice {
+			t.Helper()
+			c, err := choice.Choose(m.input(t, cloud.In(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := shown(c); got != want {
+				t.Errorf("chosen is %s, want %s", got, want)
+			}
+			return c
+		}
+		fail := func(want string) {
+			t.Helper()
+			m.unavailable.Mark(azureerrors.Classify("AllocationFailed", "", choose(want).Attempt).Unavailable)
+		}
+		fail("D2s_v3 on-demand zonal southcentralus-1")
+		time.Sleep(time.Minute) // of the bubble's clock: no real time passes
+		fail("D2s_v3 on-demand regional 0")
+		choose("D8as_v6 on-demand zonal southcentralus-1")
+		time.Sleep(59 * time.Minute)
+		choose("D2s_v3 on-demand zonal southcentralus-1")
+		m.block("Standard_D2s_v3", both(), "1", "2")
+		choose("D8as_v6 on-demand zonal southcentralus-1")
+		time.Sleep(time.Minute)
+		choose("D2s_v3 on-demand regional 0")
+	})
 }
 
 // TestRequestsThatDoNotFit checks that the requests of a claim count.

@@ -123,6 +123,7 @@ func launch() customdata.Launch {
 
 // TestMergedLabels checks what wins, and what the kubelet gets.
 func TestMergedLabels(t *testing.T) {
+	t.Attr("covers", "Z029 Z152")
 	want := map[string]string{
 		"example.com/all": "type", "example.com/label": "label", "example.com/requirement": "requirement", "example.com/twice": "b",
 		"example.com/many": absent, "example.com/not": absent, "example.com/exists": absent, "example.com/absent": absent,
@@ -155,8 +156,49 @@ func TestMergedLabels(t *testing.T) {
 	}
 }
 
+// TestLabelsThatAKSSets checks that an AKSMachine gets no label that AKS or the kubelet sets, and all others.
+func TestLabelsThatAKSSets(t *testing.T) {
+	t.Attr("covers", "Z152")
+	claim := &v1.NodeClaim{}
+	claim.Labels = map[string]string{"example.com/team": "a", "team": "b", "karpenter.sh/nodepool": "general", "node.kubernetes.io/mine": "c"}
+	want := maps.Clone(claim.Labels)
+	for _, key := range []string{
+		"agentpool", "storageprofile", "storagetier", "accelerator", aks + "mode", aks + "priority", aks + "scalesetpriority", aks + "cluster",
+		aks + "os-sku", aks + "anything", "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
+		"failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region", "beta.kubernetes.io/instance-type",
+		"node.kubernetes.io/instance-type", "kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch",
+		"node-restriction.kubernetes.io/x", "kubernetes.io/other",
+	} {
+		claim.Labels[key] = "x"
+	}
+	got, _ := customdata.AKSMachineLabels(customdata.Launch{Claim: claim, CapacityType: "spot", PlacementScope: "zonal"})
+	want["karpenter.sh/capacity-type"], want["karpenter.azure.com/placement-scope"], want["karpenter.azure.com/sku-storage-ultra-ssd"] = "spot", "zonal", "false"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestHyperVGeneration checks that a node tells the generation of its size if there is only one.
+func TestHyperVGeneration(t *testing.T) {
+	t.Attr("covers", "Z200")
+	const key = "karpenter.azure.com/sku-hyperv-generation"
+	for want, generations := range map[string][]string{"1": {"1"}, "2": {"2"}, absent: {"1", "2"}} {
+		in := input(func(in *customdata.Input) {
+			in.Launch.InstanceType = []v1.NodeSelectorRequirementWithMinValues{cloud.In(key, generations...)}
+		})
+		got, err := customdata.NodeLabels(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "label", got, map[string]string{key: want})
+		machine, _ := customdata.AKSMachineLabels(in.Launch)
+		expect(t, "label of an AKSMachine:", machine, map[string]string{key: want})
+	}
+}
+
 // TestMode checks that only one value makes an AKSMachine one for the system.
 func TestMode(t *testing.T) {
+	t.Attr("covers", "Z153")
 	for value, want := range map[string]string{"system": "system", "System": "user", "user": "user", "": "user"} {
 		claim := &v1.NodeClaim{}
 		claim.Labels = map[string]string{aks + "mode": value}

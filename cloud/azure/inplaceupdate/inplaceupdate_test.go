@@ -174,7 +174,7 @@ func always(more ...string) map[string]string {
 }
 
 func TestInstancesFollowTheirClass(t *testing.T) {
-	t.Attr("covers", "Z139 Z141 Z142")
+	t.Attr("covers", "Z139 Z141 Z142 Z174")
 	w := newWorld(t)
 	w.add("a", nil)
 	for i, test := range []struct{ class, want map[string]string }{

@@ -14,7 +14,7 @@ import (
 )
 
 func TestDelete(t *testing.T) {
-	t.Attr("covers", "Z218")
+	t.Attr("covers", "Z113 Z218")
 	simulate(t, func(t *testing.T, a *azure, c *instance.Client) {
 		if err := c.Delete(t.Context(), name); !cloud.IsNodeClaimNotFound(err) {
 			t.Errorf("Delete() of a virtual machine that is gone = %v", err)
@@ -35,6 +35,7 @@ func TestDelete(t *testing.T) {
 
 // TestDeleteTwice checks that a second deletion returns while the first one lasts.
 func TestDeleteTwice(t *testing.T) {
+	t.Attr("covers", "Z113")
 	simulate(t, func(t *testing.T, a *azure, c *instance.Client) {
 		a.vms[name], a.inUse = armcompute.VirtualMachine{}, make(chan struct{})
 		done := make(chan error)

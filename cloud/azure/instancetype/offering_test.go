@@ -31,7 +31,7 @@ func lines(it *cloud.InstanceType) []string {
 }
 
 func TestOfferings(t *testing.T) {
-	t.Attr("covers", "Z051 Z058 Z060 Z061 Z202")
+	t.Attr("covers", "Z051 Z058 Z060 Z061 Z062 Z182 Z202")
 	prices := func(capacityType string) (float64, bool) {
 		return map[string]float64{"on-demand": 0.22, "spot": 0.05}[capacityType], true
 	}

@@ -129,7 +129,7 @@ func TestAKSMachinesAreCreatedReadChangedAndDeleted(t *testing.T) {
 
 // TestUpdatesWithoutETag checks that an update creates nothing.
 func TestUpdatesWithoutETag(t *testing.T) {
-	t.Attr("covers", "Z226")
+	t.Attr("covers", "Z144 Z226")
 	s := serve(t, version)
 	for _, m := range []*machineapi.AKSMachine{{Name: "one"}, {Name: "one", Properties: &machineapi.Properties{}}} {
 		if _, err := s.BeginSetTags(t.Context(), m, map[string]string{"a": "b"}); err == nil {

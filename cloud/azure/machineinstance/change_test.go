@@ -81,7 +81,7 @@ func TestCleanupSparesOthers(t *testing.T) {
 }
 
 func TestUpdate(t *testing.T) {
-	t.Attr("covers", "Z226")
+	t.Attr("covers", "Z144 Z226")
 	w := newWorld(t, options{})
 	i := w.create("general-a").Instance
 	must(t, w.Update(t.Context(), i.Name, resourcetags.InPlace{Tags: i.Tags}))

@@ -25,7 +25,7 @@ func TestVM(t *testing.T) {
 //
 // Source: Azure provider specification, conformance vectors.
 func TestAKSMachine(t *testing.T) {
-	t.Attr("covers", "Z224")
+	t.Attr("covers", "Z150 Z224")
 	for nodeClaim, want := range map[string]string{
 		"general-abcde": "general-abcde",
 		"thisisaverylongnodepoolnamethatexceeds-a1b2c": "thisisaverylongnodepooap1tx8-a1b2c",
@@ -54,6 +54,7 @@ func TestAKSMachine(t *testing.T) {
 
 // TestNamesOfAKSMachinesDiffer checks that long names are shortened to 34 characters that end as before and depend on every character.
 func TestNamesOfAKSMachinesDiffer(t *testing.T) {
+	t.Attr("covers", "Z150")
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a-z]{30,60}`)
 		a, b := name.Draw(t, "a")+"-abcde", name.Draw(t, "b")+"-abcde"
@@ -72,6 +73,7 @@ func TestNamesOfAKSMachinesDiffer(t *testing.T) {
 }
 
 func TestAKSMachineOfVM(t *testing.T) {
+	t.Attr("covers", "Z150")
 	text, err := os.ReadFile("testdata/aksmachines.txt")
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +25,10 @@ func (c *Controller) images(ctx context.Context, class *v1beta1.AKSNodeClass, se
 		class.Status.Images = nil
 		set.False(v1beta1.ConditionTypeImagesReady, v1beta1.ReasonSIGRequiredForFIPS, err.Error())
 		return 0, nil
+	case apiVersionRefused(err):
+		set.False(v1beta1.ConditionTypeImagesReady, v1beta1.ReasonAPIVersionRefused,
+			"Azure does not serve the version of the API that lists images: set AKS_MACHINES_API_VERSION to one that it serves: "+err.Error())
+		return imagesAgain, nil
 	case err != nil:
 		return 0, err
 	case len(found) == 0:
@@ -43,6 +48,12 @@ func (c *Controller) images(ctx context.Context, class *v1beta1.AKSNodeClass, se
 	class.Status.Images = found
 	set.True(v1beta1.ConditionTypeImagesReady)
 	return imagesAgain, nil
+}
+
+// apiVersionRefused reports whether Azure does not know the version of the API of a request. Preview versions end some time after the next one.
+func apiVersionRefused(err error) bool {
+	var response *azcore.ResponseError
+	return errors.As(err, &response) && (response.ErrorCode == "NoRegisteredProviderFound" || response.ErrorCode == "InvalidApiVersionParameter")
 }
 
 // The ConfigMap in which AKS says when nodes may get newer images, and its keys.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -257,6 +258,26 @@ func TestImagesThatThereAreNot(t *testing.T) {
 	class, _ = w.settled()
 	expect(t, class, v1beta1.ConditionTypeImagesReady, "False ImagesNotFound")
 	expect(t, class, v1beta1.ConditionTypeReady, "False UnhealthyDependents")
+}
+
+// TestRefusedAPIVersions checks that a preview version that Azure no longer serves is a problem of the class, and that the class recovers.
+func TestRefusedAPIVersions(t *testing.T) {
+	t.Attr("covers", "Z251")
+	w := newWorld(t, nil)
+	w.settled()
+	for _, code := range []string{"NoRegisteredProviderFound", "InvalidApiVersionParameter"} {
+		w.imagesErr = fmt.Errorf("listing images: %w", &azcore.ResponseError{StatusCode: http.StatusBadRequest, ErrorCode: code})
+		class, again := w.settled()
+		expect(t, class, v1beta1.ConditionTypeImagesReady, "False APIVersionRefused")
+		expect(t, class, v1beta1.ConditionTypeReady, "False UnhealthyDependents")
+		at := slices.IndexFunc(class.Status.Conditions, func(c metav1.Condition) bool { return c.Type == v1beta1.ConditionTypeImagesReady })
+		if message := class.Status.Conditions[at].Message; !strings.Contains(message, "AKS_MACHINES_API_VERSION") || !strings.Contains(message, code) || again != time.Minute*3 {
+			t.Errorf("again after %s, message %s", again, message)
+		}
+		w.imagesErr = nil
+		class, _ = w.settled()
+		expect(t, class, v1beta1.ConditionTypeReady, "True")
+	}
 }
 
 func TestSubnets(t *testing.T) {

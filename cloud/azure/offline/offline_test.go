@@ -245,6 +245,29 @@ func TestZonesAndPrices(t *testing.T) {
 	}
 }
 
+// TestSizesHaveAPrice checks that every size that the table of hardware has costs something somewhere. The price list never had the exceptions.
+func TestSizesHaveAPrice(t *testing.T) {
+	t.Attr("covers", "Z074")
+	never := []string{"EC128ieds_v5", "EC128ies_v5", "ND128isr_GB300_v6", "NG32adms_V620_v1"}
+	known, err := parseTable(hardwareText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lists []*price.List
+	for _, location := range price.Locations() {
+		lists = append(lists, price.New(price.TableFor(location).Prices))
+	}
+	for _, size := range known.sizes {
+		priced := slices.ContainsFunc(lists, func(l *price.List) bool { _, ok := l.OnDemand("Standard_" + size.name); return ok })
+		if !priced && !slices.Contains(never, size.name) {
+			t.Errorf("%s has no price in any location", size.name)
+		}
+	}
+	if len(known.sizes) < 500 || len(lists) < 40 {
+		t.Errorf("%d sizes and %d locations", len(known.sizes), len(lists))
+	}
+}
+
 // TestUltraDisksAreInAllZones checks that the feature counts for zones and for regional placement.
 func TestUltraDisksAreInAllZones(t *testing.T) {
 	types := list(t, open(t, "eastus", class()))

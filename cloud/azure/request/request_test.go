@@ -18,9 +18,11 @@ import (
 	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/azure/aksmachine"
 	"github.com/karpenter-anew/karpenter/cloud/azure/bootstrapping"
 	"github.com/karpenter-anew/karpenter/cloud/azure/choice"
 	"github.com/karpenter-anew/karpenter/cloud/azure/customdata"
+	"github.com/karpenter-anew/karpenter/cloud/azure/family"
 	"github.com/karpenter-anew/karpenter/cloud/azure/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/azure/network"
 	"github.com/karpenter-anew/karpenter/cloud/azure/request"
@@ -135,6 +137,88 @@ func TestVirtualMachines(t *testing.T) {
 	small := launch(func(l *request.Launch) { size := int32(30); l.Class.Spec.OSDiskSizeGB = &size })
 	if got, err = vms(request.Scriptless{}).Of(t.Context(), small); err != nil || got.Spec.EphemeralPlacement != sku.PlacementCache {
 		t.Errorf("the disk is in %q, %v", got.Spec.EphemeralPlacement, err)
+	}
+}
+
+// TestDisks holds the disk of the operating system against the vectors of the specification.
+func TestDisks(t *testing.T) {
+	t.Attr("covers", "Z057 Z197")
+	cached := func(gb int64) sku.EphemeralDisk { return sku.EphemeralDisk{SizeGB: gb, Placement: sku.PlacementCache} }
+	for _, test := range []struct {
+		size      string
+		disk      sku.EphemeralDisk
+		requested int32 // 0 for the default
+		want      string
+	}{
+		{"Standard_D64s_v3", cached(1717), 0, "CacheDisk"},
+		{"Standard_D64s_v3", cached(1717), 1717, "CacheDisk"},
+		{"Standard_D64s_v3", cached(1717), 1718, ""},
+		{"Standard_D2s_v3", cached(53), 53, "CacheDisk"},
+		{"Standard_D2s_v3", cached(53), 54, ""},
+		{"Standard_D2s_v3", cached(53), 0, ""},
+		{"Standard_D128ds_v6", sku.EphemeralDisk{SizeGB: 7559, Placement: sku.PlacementNVMe}, 2048, "NvmeDisk"},
+		{"Standard_E4d_v5", sku.EphemeralDisk{SizeGB: 161, Placement: sku.PlacementResource}, 128, "ResourceDisk"},
+		{"Standard_NC24ads_A100_v4", cached(274), 256, "CacheDisk"},
+		{"Standard_NC24ads_A100_v4", cached(274), 300, ""},
+		{"Standard_B20ms", cached(32), 64, ""},
+		{"Standard_D2_v5", sku.EphemeralDisk{}, 30, ""},
+	} {
+		l := launch(func(l *request.Launch) {
+			l.SKU.Name, l.SKU.Disk = test.size, test.disk
+			if test.requested > 0 {
+				l.Class.Spec.OSDiskSizeGB = &test.requested
+			}
+			l.Class.Status.Images = append(l.Class.Status.Images, image(shared, "amd64"))
+		})
+		vm, err := vms(request.Scriptless{}).Of(t.Context(), l)
+		if err != nil || vm.Spec.EphemeralPlacement != test.want {
+			t.Errorf("%s with a disk of %d GB: %q, %v, want %q", test.size, test.requested, vm.Spec.EphemeralPlacement, err, test.want)
+		}
+		l.Class.Status.Images = l.Class.Status.Images[2:]
+		machine, err := (&request.AKSMachines{Name: "cluster"}).Of(l)
+		if want := map[bool]string{true: "Managed", false: "Ephemeral"}[test.want == ""]; err != nil || machine.Body.Properties.OperatingSystem.OSDiskType != want {
+			t.Errorf("an AKSMachine of %s with a disk of %d GB: %+v, %v, want %s", test.size, test.requested, machine.Body, err, want)
+		}
+	}
+}
+
+// TestAKSMachinesAndTheirImages checks that AKS is told the operating system of the image, for every class and version.
+func TestAKSMachinesAndTheirImages(t *testing.T) {
+	t.Attr("covers", "Z221")
+	rows := 0
+	for _, imageFamily := range []string{"", "Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux"} {
+		for _, version := range []string{"1.31.9", "1.32.0", "1.33.4", "1.34.0", "1.36.0"} {
+			for _, options := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
+				class := &v1beta1.AKSNodeClass{}
+				if imageFamily != "" {
+					class.Spec.ImageFamily = &imageFamily
+				}
+				if options[0] {
+					class.Spec.FIPSMode = new(v1beta1.FIPSModeFIPS)
+				}
+				if options[1] {
+					class.Spec.Security = &v1beta1.Security{TrustedLaunch: &v1beta1.TrustedLaunch{VTPM: new(true)}}
+				}
+				of, err := family.Of(class, version)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, definition := range of.Definitions(options[0], options[1], true) {
+					rows++
+					body, err := aksmachine.BodyOf(class, &aksmachine.Spec{Zone: "0", Family: of})
+					if err != nil {
+						t.Fatal(err)
+					}
+					want := map[string]string{"2004": "Ubuntu", "2204": "Ubuntu2204", "2404": "Ubuntu2404", "V2ge": "AzureLinux", "V3ge": "AzureLinux", "V2": "AzureLinux", "V3": "AzureLinux", "V2fi": "AzureLinux", "V3fi": "AzureLinux"}[definition.Name[:min(4, len(definition.Name))]]
+					if got := body.Properties.OperatingSystem.OSSKU; got != want {
+						t.Errorf("%s %s %v: image %s and operating system %s, want %s", imageFamily, version, options, definition.Name, got, want)
+					}
+				}
+			}
+		}
+	}
+	if rows < 100 {
+		t.Errorf("%d images were compared", rows)
 	}
 }
 

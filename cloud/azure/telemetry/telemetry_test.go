@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -59,9 +60,16 @@ karpenter_instance_vm_create_start_total{capacity_type="spot",image="/image",nod
 }
 
 func TestErrorsInEventsAreShort(t *testing.T) {
+	t.Attr("covers", "Z210")
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "general-abcde", UID: "uid"}}
 	event := telemetry.AsyncProvisioningError(claim, errors.New(strings.Repeat("long ", 500)))
 	if !strings.HasPrefix(event.Message, "Failed to register: long ") || len(event.Message) > 520 || event.Reason != "AsyncProvisioningError" {
 		t.Errorf("the event is %q with %d bytes: %s", event.Reason, len(event.Message), event.Message)
+	}
+	for n := range 4 { // the cut is in each of the bytes of a character
+		event := telemetry.AsyncProvisioningError(claim, errors.New(strings.Repeat("x", n)+strings.Repeat("€", 400)))
+		if !utf8.ValidString(event.Message) || len(event.Message) > 530 || len(event.Message) < 480 {
+			t.Errorf("an event with %d bytes: %q", len(event.Message), event.Message)
+		}
 	}
 }
