@@ -82,6 +82,10 @@ func TestClassify(t *testing.T) {
 		{"skunotavailable", "", z2, false, nothing, "CreateInstanceFailed"},
 		{"InvalidParameter", spotQuota, z2, false, nothing, "CreateInstanceFailed"},
 		{"Conflict", "", z2, false, nothing, "CreateInstanceFailed"},
+		{"InvalidParameter", "", z2, false, nothing, "CreateInstanceFailed"},
+		{"InternalServerError", "", z2, false, nothing, "CreateInstanceFailed"},
+		{"TooManyRequests", "The request is being throttled", z2, false, nothing, "CreateInstanceFailed"},
+		{"TooManyRequests", "The request is being throttled", z2, true, nothing, "CreateInstanceFailed"},
 		{"", "context deadline exceeded", z2, false, nothing, "CreateInstanceFailed"},
 	} {
 		classify := azureerrors.Classify

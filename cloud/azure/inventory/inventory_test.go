@@ -27,6 +27,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/azure/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/azure/inventory"
 	"github.com/karpenter-anew/karpenter/cloud/azure/price"
+	"github.com/karpenter-anew/karpenter/cloud/azure/sku"
 )
 
 const location = "southcentralus"
@@ -89,7 +90,7 @@ func azure(t *testing.T) *armcompute.ResourceSKUsClient {
 
 // TestSKUs holds the SKUs of both pages as instance types against the conformance vectors. A line has: family, series and version, CPU,
 // memory, architecture, generations, zones, premium storage, ultra disks without a zone, ephemeral disk, GPUs with name and manufacturer,
-// allocatable CPU.
+// allocatable CPU, and E for encryption at host, S for spot, A for accelerated networking, T for trusted launch.
 func TestSKUs(t *testing.T) {
 	t.Attr("covers", "Z049 Z059 Z192 Z195")
 	i := inventory.New(location, azure(t), nil)
@@ -97,22 +98,22 @@ func TestSKUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"B20ms":           "standardBSFamily Bms/1 20 81920 amd64 1,2 1,2,3 true true 32 0/-/- 19700m",
-		"D128ds_v6":       "StandardDdsv6Family Dds_v6/6 128 524288 amd64 2 1,2,3 true false 7559 0/-/- 126620m",
-		"D16plds_v5":      "standardDPLDSv5Family Dplds_v5/5 16 32768 arm64 2 1,2,3 true true 429 0/-/- 15740m",
-		"D2as_v6":         "standardDav6Family Das_v6/6 2 8192 amd64 2 2,3 true true - 0/-/- 1900m",
-		"D2s_v3":          "standardDSv3Family Ds_v3/3 2 8192 amd64 1,2 1,2,3 true true 53 0/-/- 1900m",
-		"D4s_v3":          "standardDSv3Family Ds_v3/3 4 16384 amd64 1,2 1,2,3 true true 107 0/-/- 3860m",
-		"D64s_v3":         "standardDSv3Family Ds_v3/3 64 262144 amd64 1,2 1,2,3 true true 1717 0/-/- 63260m",
-		"D2_v2":           "standardDv2Family D_v2/2 2 7168 amd64 1 1,2,3 false false - 0/-/- 1900m",
-		"D2_v3":           "standardDv3Family D_v3/3 2 8192 amd64 1 1,2,3 false false - 0/-/- 1900m",
-		"D2_v5":           "standardDv5Family D_v5/5 2 8192 amd64 1,2 1,2,3 false true - 0/-/- 1900m",
-		"DS2_v2":          "standardDSv2Family DS_v2/2 2 7168 amd64 1,2 1,2,3 true false 92 0/-/- 1900m",
-		"E4d_v5":          "standardEDv5Family Ed_v5/5 4 32768 amd64 1,2 1,2,3 false true 161 0/-/- 3860m",
-		"F16s_v2":         "standardFSv2Family Fs_v2/2 16 32768 amd64 1,2 1,2,3 true true 274 0/-/- 15740m",
-		"NC16as_T4_v3":    "Standard NCASv3_T4 Family NCas_v3/3 16 112640 amd64 1,2 1,2,3 true true 154 1/T4/nvidia 15740m",
-		"NC24ads_A100_v4": "StandardNCADSA100v4Family NCads_v4/4 24 225280 amd64 2 1,3 true true 274 1/A100/nvidia 23660m",
-		"NC6s_v3":         "standardNCSv3Family NCs_v3/3 6 114688 amd64 1,2  true true 343 1/-/nvidia 5840m",
+		"B20ms":           "standardBSFamily Bms/1 20 81920 amd64 1,2 1,2,3 true true 32 0/-/- 19700m EAT",
+		"D128ds_v6":       "StandardDdsv6Family Dds_v6/6 128 524288 amd64 2 1,2,3 true false 7559 0/-/- 126620m ESAT",
+		"D16plds_v5":      "standardDPLDSv5Family Dplds_v5/5 16 32768 arm64 2 1,2,3 true true 429 0/-/- 15740m ESA",
+		"D2as_v6":         "standardDav6Family Das_v6/6 2 8192 amd64 2 2,3 true true - 0/-/- 1900m ESAT",
+		"D2s_v3":          "standardDSv3Family Ds_v3/3 2 8192 amd64 1,2 1,2,3 true true 53 0/-/- 1900m ESAT",
+		"D4s_v3":          "standardDSv3Family Ds_v3/3 4 16384 amd64 1,2 1,2,3 true true 107 0/-/- 3860m ESAT",
+		"D64s_v3":         "standardDSv3Family Ds_v3/3 64 262144 amd64 1,2 1,2,3 true true 1717 0/-/- 63260m ESAT",
+		"D2_v2":           "standardDv2Family D_v2/2 2 7168 amd64 1 1,2,3 false false - 0/-/- 1900m SA",
+		"D2_v3":           "standardDv3Family D_v3/3 2 8192 amd64 1 1,2,3 false false - 0/-/- 1900m SA",
+		"D2_v5":           "standardDv5Family D_v5/5 2 8192 amd64 1,2 1,2,3 false true - 0/-/- 1900m ESAT",
+		"DS2_v2":          "standardDSv2Family DS_v2/2 2 7168 amd64 1,2 1,2,3 true false 92 0/-/- 1900m ESAT",
+		"E4d_v5":          "standardEDv5Family Ed_v5/5 4 32768 amd64 1,2 1,2,3 false true 161 0/-/- 3860m ESAT",
+		"F16s_v2":         "standardFSv2Family Fs_v2/2 16 32768 amd64 1,2 1,2,3 true true 274 0/-/- 15740m ESAT",
+		"NC16as_T4_v3":    "Standard NCASv3_T4 Family NCas_v3/3 16 112640 amd64 1,2 1,2,3 true true 154 1/T4/nvidia 15740m ESAT",
+		"NC24ads_A100_v4": "StandardNCADSA100v4Family NCads_v4/4 24 225280 amd64 2 1,3 true true 274 1/A100/nvidia 23660m ESAT",
+		"NC6s_v3":         "standardNCSv3Family NCs_v3/3 6 114688 amd64 1,2  true true 343 1/-/nvidia 5840m ESAT",
 	}
 	got := map[string]string{}
 	skus, sequence := i.SKUs()
@@ -138,9 +139,9 @@ func TestSKUs(t *testing.T) {
 			zones = append(zones, strings.TrimPrefix(zone.Name, location+"-"))
 		}
 		cpu := it.Allocatable()[corev1.ResourceCPU]
-		got[strings.TrimPrefix(d.Name, "Standard_")] = fmt.Sprintf("%s %s/%s %s %s %s %s %s %s %v %s %s/%s/%s %s", d.Family, value(label.SKUSeries), value(label.SKUVersion), value(label.SKUCPU),
+		got[strings.TrimPrefix(d.Name, "Standard_")] = fmt.Sprintf("%s %s/%s %s %s %s %s %s %s %v %s %s/%s/%s %s %s", d.Family, value(label.SKUSeries), value(label.SKUVersion), value(label.SKUCPU),
 			value(label.SKUMemory), value("kubernetes.io/arch"), value(label.SKUHyperVGeneration), strings.Join(zones, ","), value(label.SKUPremiumStorage), d.UltraSSD,
-			value(label.SKUEphemeralOSDiskMax), value(label.SKUGPUCount), value(label.SKUGPUName), value(label.SKUGPUManufacturer), cpu.String())
+			value(label.SKUEphemeralOSDiskMax), value(label.SKUGPUCount), value(label.SKUGPUName), value(label.SKUGPUManufacturer), cpu.String(), features(&d))
 	}
 	if diff := cmp.Diff(want, got); diff != "" || sequence != 1 || len(skus) != len(want) {
 		t.Errorf("%d SKUs, sequence %d (-want +got)\n%s", len(skus), sequence, diff)
@@ -151,6 +152,19 @@ func TestSKUs(t *testing.T) {
 	if _, again := i.SKUs(); again != sequence {
 		t.Errorf("the sequence is %d after a refresh without changes", again)
 	}
+}
+
+// features are letters for what virtual machines of a size can have.
+func features(d *sku.Description) (out string) {
+	for _, f := range []struct {
+		has  bool
+		name string
+	}{{d.EncryptionAtHost, "E"}, {d.Spot, "S"}, {d.AcceleratedNetworking, "A"}, {d.TrustedLaunch, "T"}} {
+		if f.has {
+			out += f.name
+		}
+	}
+	return out
 }
 
 // TestFailedRefreshes checks that nothing changes if Azure does not answer, or with nothing.

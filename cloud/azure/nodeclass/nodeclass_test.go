@@ -229,6 +229,39 @@ func TestKubernetesVersions(t *testing.T) {
 	expect(t, class, v1beta1.ConditionTypeReady, "True")
 }
 
+// TestAdoptedVersions holds the version of a class against that of the API server before and after.
+//
+// Source: Azure provider specification, conformance vectors.
+func TestAdoptedVersions(t *testing.T) {
+	t.Attr("covers", "Z126")
+	for _, test := range []struct {
+		status, server, want string
+		images               string // the condition, while there are no new images
+	}{
+		{"", "v1.33.4", "1.33.4", ""},
+		{"v1.33.4", "v1.34.0", "1.34.0", "False KubernetesUpgrade"},
+		{"v1.34.0", "v1.33.9", "1.34.0", "True"},
+		{"v1.33.4", "v1.34.0-rc.1", "1.34.0-rc.1", "False KubernetesUpgrade"},
+		{"v1.34.0-rc.1", "v1.34.0", "1.34.0", "False KubernetesUpgrade"},
+		{"v1.34.0", "v1.34.0-rc.1", "1.34.0", "True"},
+	} {
+		w := newWorld(t, nil)
+		if test.status != "" {
+			w.version = test.status
+			w.settled()
+		}
+		w.version, w.imagesErr = test.server, errors.New("no answer")
+		w.clock.Step(15 * time.Minute)
+		class, _, _ := w.reconcile() // the error is that of the images
+		if class.Status.KubernetesVersion != test.want {
+			t.Errorf("%s, then %s: the version is %s", test.status, test.server, class.Status.KubernetesVersion)
+		}
+		if test.images != "" {
+			expect(t, class, v1beta1.ConditionTypeImagesReady, test.images)
+		}
+	}
+}
+
 func TestKubernetesUpgradeWithoutImages(t *testing.T) {
 	w := newWorld(t, nil)
 	w.settled()

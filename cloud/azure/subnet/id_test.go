@@ -50,6 +50,7 @@ func TestManagedSubnets(t *testing.T) {
 		{strings.ToUpper(managed), true, true},
 		{strings.Replace(managed, "aks-subnet", "mine", 1), true, false},
 		{strings.Replace(managed, "12345678", "123456789", 1), false, false},
+		{strings.Replace(managed, "12345678", "1234567", 1), false, false},
 		{strings.Replace(managed, "aks-vnet", "my-aks-vnet", 1), false, false},
 		{strings.Replace(managed, "MC_group", "other", 1), false, false},
 	} {
