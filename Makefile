@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo recording up e2e chaos attacks oracle build image release release-push test checklist bench bench-cluster lint prose docs generate vuln env local demo-program
+.PHONY: help demo recording up e2e chaos attacks oracle fuzz build image release release-push test checklist bench bench-cluster lint prose docs generate vuln env local demo-program
 
 # Number of one-CPU pods that `make demo` runs.
 PODS ?= $(if $(filter aws azure,$(CLOUD)),10,100)
@@ -21,6 +21,9 @@ KILLS ?= 50
 ATTACK ?=
 # Number of random problems that `make oracle` judges, from seed SEED on.
 COUNT ?= 10000
+# Fuzzers that `make fuzz` runs: a regular expression for package and name, such as azure or request:FuzzClass; and for how long each.
+FUZZ ?=
+FUZZTIME ?= 1m
 # Catalog of instance types and prices: generic, or a region such as aws/us-east-1 or azure/eastus.
 CATALOG ?= generic
 # Folder that `make docs` builds the site in, one folder in it for each version.
@@ -94,6 +97,14 @@ attacks: build local ## Run hostile tenants beside honest pods, and check that t
 oracle: ## Have kube-scheduler judge plans and disruption for random problems, and compare prices and consolidation with upstream's; bin/oracle-failures gets scenarios: COUNT=10000 SEED=1
 	@go build -C test/oracle -o $(BIN)/oracle . && go build -C bench -o $(BIN)/bench .
 	@$(BIN)/oracle -count='$(COUNT)' -seed='$(SEED)' -out=$(BIN)/oracle-failures -bench=$(BIN)/bench
+
+# The repository in the test of the checklist has a fuzzer that is only text. go test runs one fuzzer at a time.
+fuzz: ## Run the fuzzers of the main module one after another; failing inputs are in testdata/fuzz of the package: FUZZ=regexp FUZZTIME=1m
+	@failed=""; for found in $$(git grep --untracked -hoE '^func Fuzz[A-Za-z]+' -- '*_test.go' ':!test/checklist' | sort -u | sed 's/^func //'); do \
+	  for package in $$(git grep --untracked -lE "^func $$found\\(" -- '*_test.go' ':!test/checklist' | xargs -n1 dirname | sort -u); do \
+	    if ! grep -qE '$(FUZZ)' <<<"$$package:$$found"; then continue; fi; \
+	    echo "$$package:$$found"; go test "./$$package" -run='^$$' -fuzz="^$$found\$$" -fuzztime='$(FUZZTIME)' || failed+=" $$package:$$found"; \
+	  done; done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 build: ## Build bin/karpenter
 	@echo "building bin/karpenter"

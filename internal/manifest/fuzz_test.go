@@ -14,6 +14,9 @@ import (
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	awscrds "github.com/karpenter-anew/karpenter/api/aws/crds"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	azurecrds "github.com/karpenter-anew/karpenter/api/azure/crds"
+	azurev1alpha2 "github.com/karpenter-anew/karpenter/api/azure/v1alpha2"
+	azurev1beta1 "github.com/karpenter-anew/karpenter/api/azure/v1beta1"
 	"github.com/karpenter-anew/karpenter/api/crds"
 	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	kwokv1alpha1 "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
@@ -33,7 +36,7 @@ var kinds = sync.OnceValue(func() (out struct {
 },
 ) {
 	seen := map[string]bool{}
-	for _, read := range []func() ([]*apiextensionsv1.CustomResourceDefinition, error){awscrds.Definitions, kwokcrds.Definitions, crds.Legacy} {
+	for _, read := range []func() ([]*apiextensionsv1.CustomResourceDefinition, error){awscrds.Definitions, azurecrds.Definitions, kwokcrds.Definitions, crds.Legacy} {
 		all, err := read()
 		if err != nil {
 			panic(err)
@@ -46,12 +49,12 @@ var kinds = sync.OnceValue(func() (out struct {
 		}
 	}
 	var err error
-	if out.judge, err = manifest.NewReader(out.definitions, awsv1.AddToScheme); err != nil {
+	if out.judge, err = manifest.NewReader(out.definitions, awsv1.AddToScheme, azurev1alpha2.AddToScheme, azurev1beta1.AddToScheme); err != nil {
 		panic(err)
 	}
 	out.scheme = runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, awsv1.AddToScheme, kwokv1alpha1.AddToScheme, v1alpha5.AddToScheme, legacyv1alpha1.AddToScheme,
+		v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, awsv1.AddToScheme, azurev1alpha2.AddToScheme, azurev1beta1.AddToScheme, kwokv1alpha1.AddToScheme, v1alpha5.AddToScheme, legacyv1alpha1.AddToScheme,
 	} {
 		if err := add(out.scheme); err != nil {
 			panic(err)

@@ -86,7 +86,7 @@ func TestInstancesWithoutANodeClaimAreDeleted(t *testing.T) {
 	w.addVM("aks-young", 29*time.Second, ours())
 	w.addVM("aks-untagged", time.Hour, map[string]any{})
 	w.addVM("aks-elsewhere", time.Hour, map[string]any{"karpenter.sh_nodepool": "general", "karpenter.azure.com_cluster": "other"})
-	w.addVM("aks-machine", time.Hour, map[string]any{"karpenter.sh_nodepool": "general", "karpenter.azure.com_aksmachine_nodeclaim": "machine"})
+	w.addVM("aks-machine", time.Hour, map[string]any{"karpenter.sh_nodepool": "general", "karpenter.azure.com_aksmachine_nodeclaim": "x"})
 	for i := range 30 {
 		orphan, owned := fmt.Sprintf("aks-orphan-%02d", i), fmt.Sprintf("aks-owned-%02d", i)
 		w.addVM(orphan, time.Hour, ours())
