@@ -20,18 +20,39 @@ func writeHardware(path string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, encodeHardware(src, instances), 0o644)
+	table, err := readLimits()
+	if err != nil {
+		return err
+	}
+	adapters, err := readFabric()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, encodeHardware(src, instances, table, adapters), 0o644)
 }
 
 // encodeHardware writes a header with the origin of the data, then one type per line, sorted by name.
-func encodeHardware(src source, instances []instance) []byte {
+func encodeHardware(src source, instances []instance, table map[string]limits, adapters fabric) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Written by tools/ec2catalog -hardware. DO NOT EDIT.\n# Source: %s %s.\n", src.path, src.version)
-	b.WriteString("# name, maker of the CPU, MHz, Mbps to volumes at most, GB of built-in disks, MiB of one GPU, model of the GPU; - for what is not known or not there\n")
+	fmt.Fprintf(&b, "# Written by tools/ec2catalog -hardware. DO NOT EDIT.\n# Source: %s %s. Network cards: %s %s. EFA: %s %s.\n",
+		src.path, src.version, limitsModule, limitsVersion, fabricModule, fabricVersion)
+	b.WriteString("# name, maker of the CPU, MHz, Mbps to volumes at most, GB of built-in disks, MiB of one GPU, model of the GPU, " +
+		"interfaces of each network card, EFAs; - for what is not known or not there\n")
 	for _, in := range slices.SortedFunc(slices.Values(instances), func(a, b instance) int { return strings.Compare(a.Type, b.Type) }) {
-		fmt.Fprintf(&b, "%s %s %s %s %s %s %s\n", in.Type, maker(in.Processor), megahertz(in.Clock), number(in.EBSMax), disks(in), gpuMemory(in), gpuModel(in.GPUModel))
+		cards := table[in.Type].cards
+		fmt.Fprintf(&b, "%s %s %s %s %s %s %s %s %s\n", in.Type, maker(in.Processor), megahertz(in.Clock), number(in.EBSMax), disks(in), gpuMemory(in), gpuModel(in.GPUModel),
+			interfacesByCard(cards), number(float64(adapters.adapters(in.Type, len(cards)))))
 	}
 	return b.Bytes()
+}
+
+// interfacesByCard is "8,7" for two network cards, or a dash if none is known.
+func interfacesByCard(cards []int64) string {
+	var out []string
+	for _, n := range cards {
+		out = append(out, strconv.FormatInt(n, 10))
+	}
+	return cmp.Or(strings.Join(out, ","), "-")
 }
 
 // number is a whole number, or a dash for none.

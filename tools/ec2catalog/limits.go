@@ -26,6 +26,7 @@ const (
 type limits struct {
 	interfaces, addresses, branches int64
 	trunking                        bool
+	cards                           []int64 // interfaces of each network card, by its index
 }
 
 // line is the format in which the product reads limits: a dash stands for an unknown one.
@@ -84,22 +85,28 @@ func bandwidth(performance string) string {
 
 // readLimits downloads the module and reads the table out of its source text.
 func readLimits() (map[string]limits, error) {
-	out, err := exec.Command("go", "mod", "download", "-json", limitsModule+"@"+limitsVersion).Output()
+	return readTable(limitsModule, limitsVersion, limitsFile, parseLimits)
+}
+
+// readTable downloads a module and reads a table out of the source text of one of its files.
+func readTable[T any](module, version, file string, parse func(*ast.File) (T, error)) (T, error) {
+	var none T
+	out, err := exec.Command("go", "mod", "download", "-json", module+"@"+version).Output()
 	if err != nil {
-		return nil, fmt.Errorf("downloading module %s@%s: %w: %s", limitsModule, limitsVersion, err, out)
+		return none, fmt.Errorf("downloading module %s@%s: %w: %s", module, version, err, out)
 	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal(out, &module); err != nil {
-		return nil, fmt.Errorf("locating module %s: %w", limitsModule, err)
+	var downloaded struct{ Dir string }
+	if err := json.Unmarshal(out, &downloaded); err != nil {
+		return none, fmt.Errorf("locating module %s: %w", module, err)
 	}
-	path := filepath.Join(module.Dir, filepath.FromSlash(limitsFile))
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	path := filepath.Join(downloaded.Dir, filepath.FromSlash(file))
+	syntax, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 	if err != nil {
-		return nil, fmt.Errorf("parsing %s: %w", path, err)
+		return none, fmt.Errorf("parsing %s: %w", path, err)
 	}
-	table, err := parseLimits(file)
+	table, err := parse(syntax)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
+		return none, fmt.Errorf("reading %s: %w", path, err)
 	}
 	return table, nil
 }
@@ -107,6 +114,28 @@ func readLimits() (map[string]limits, error) {
 // parseLimits reads the literal of the variable Limits.
 func parseLimits(file *ast.File) (map[string]limits, error) {
 	table := map[string]limits{}
+	literal, err := variable(file, "Limits")
+	if err != nil {
+		return nil, err
+	}
+	for _, element := range literal.Elts {
+		pair := element.(*ast.KeyValueExpr)
+		name, err := strconv.Unquote(pair.Key.(*ast.BasicLit).Value)
+		if err != nil {
+			return nil, fmt.Errorf("name of a type: %w", err)
+		}
+		if table[name], err = parseLimit(pair.Value.(*ast.CompositeLit)); err != nil {
+			return nil, fmt.Errorf("type %q: %w", name, err)
+		}
+	}
+	if len(table) == 0 {
+		return nil, fmt.Errorf("there are no limits")
+	}
+	return table, nil
+}
+
+// variable finds the literal that a variable of a file is initialized with.
+func variable(file *ast.File, name string) (*ast.CompositeLit, error) {
 	for _, decl := range file.Decls {
 		general, ok := decl.(*ast.GenDecl)
 		if !ok {
@@ -114,29 +143,16 @@ func parseLimits(file *ast.File) (map[string]limits, error) {
 		}
 		for _, spec := range general.Specs {
 			value, ok := spec.(*ast.ValueSpec)
-			if !ok || len(value.Values) != 1 || value.Names[0].Name != "Limits" {
+			if !ok || len(value.Values) != 1 || value.Names[0].Name != name {
 				continue
 			}
-			literal, ok := value.Values[0].(*ast.CompositeLit)
-			if !ok {
-				return nil, fmt.Errorf("limits are not a literal")
+			if literal, ok := value.Values[0].(*ast.CompositeLit); ok {
+				return literal, nil
 			}
-			for _, element := range literal.Elts {
-				pair := element.(*ast.KeyValueExpr)
-				name, err := strconv.Unquote(pair.Key.(*ast.BasicLit).Value)
-				if err != nil {
-					return nil, fmt.Errorf("name of a type: %w", err)
-				}
-				if table[name], err = parseLimit(pair.Value.(*ast.CompositeLit)); err != nil {
-					return nil, fmt.Errorf("type %q: %w", name, err)
-				}
-			}
+			return nil, fmt.Errorf("variable %s is not a literal", name)
 		}
 	}
-	if len(table) == 0 {
-		return nil, fmt.Errorf("there are no limits")
-	}
-	return table, nil
+	return nil, fmt.Errorf("there is no variable %s", name)
 }
 
 // parseLimit reads the fields of one type.
@@ -157,7 +173,42 @@ func parseLimit(literal *ast.CompositeLit) (limits, error) {
 			*numbers[name] = n
 		case name == "IsTrunkingCompatible":
 			l.trunking = pair.Value.(*ast.Ident).Name == "true"
+		case name == "NetworkCards":
+			cards, err := parseCards(pair.Value.(*ast.CompositeLit))
+			if err != nil {
+				return l, err
+			}
+			l.cards = cards
 		}
 	}
 	return l, nil
+}
+
+// parseCards reads the maximum number of interfaces of each network card. Cards are listed in order of their indexes.
+func parseCards(literal *ast.CompositeLit) ([]int64, error) {
+	var cards []int64
+	for at, element := range literal.Elts {
+		var interfaces, index int64
+		for _, field := range element.(*ast.CompositeLit).Elts {
+			pair, ok := field.(*ast.KeyValueExpr)
+			if !ok {
+				return nil, fmt.Errorf("a field of card %d without name", at)
+			}
+			n, err := strconv.ParseInt(pair.Value.(*ast.BasicLit).Value, 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("card %d: %w", at, err)
+			}
+			switch pair.Key.(*ast.Ident).Name {
+			case "MaximumNetworkInterfaces":
+				interfaces = n
+			case "NetworkCardIndex":
+				index = n
+			}
+		}
+		if index != int64(at) {
+			return nil, fmt.Errorf("card %d has index %d", at, index)
+		}
+		cards = append(cards, interfaces)
+	}
+	return cards, nil
 }

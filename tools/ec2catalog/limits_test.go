@@ -33,7 +33,7 @@ func TestCommittedLimitsAreFresh(t *testing.T) {
 func TestLimitsAreReadFromSource(t *testing.T) {
 	const text = `package p
 var Limits = map[string]*L{
-	"m5.large": {Interface: 3, IPv4PerInterface: 10, IsTrunkingCompatible: true, BranchInterface: 9, NetworkCards: []C{{A: 1}}},
+	"m5.large": {Interface: 3, IPv4PerInterface: 10, IsTrunkingCompatible: true, BranchInterface: 9, NetworkCards: []C{{MaximumNetworkInterfaces: 3, NetworkCardIndex: 0}}},
 	"t3.large": {Interface: 3, IPv4PerInterface: 12, IsTrunkingCompatible: false, BranchInterface: 0},
 }`
 	file, err := parser.ParseFile(token.NewFileSet(), "x.go", text, 0)

@@ -17,8 +17,6 @@ import (
 const (
 	fewInterfaces = 2
 	fewAddresses  = 4
-	// fabricMbps is the network from which on there are fabric adapters.
-	fabricMbps = 100_000
 )
 
 // entry is an instance type of a region, with its offerings.
@@ -55,11 +53,8 @@ func describe(t *cloud.InstanceType, limits instancetype.NetworkLimits, h hardwa
 		d.Hypervisor, d.NitroEnclaves = "nitro", d.VCPUs >= 4
 	}
 	d.Network = &instancetype.Network{
-		Cards:            []instancetype.Card{{MaximumInterfaces: cmp.Or(limits.Interfaces, fewInterfaces)}},
-		IPv4PerInterface: cmp.Or(limits.IPv4PerInterface, fewAddresses), ENASupported: true, EncryptionInTransit: !beforeNitro(family),
-	}
-	if limits.BandwidthMbps >= fabricMbps && !beforeNitro(family) {
-		d.Network.EFASupported, d.Network.MaximumEFAs = true, max(1, limits.BandwidthMbps/fabricMbps)
+		Cards: cards(limits, h), IPv4PerInterface: cmp.Or(limits.IPv4PerInterface, fewAddresses), ENASupported: true,
+		EFASupported: h.fabricAdapters > 0, MaximumEFAs: h.fabricAdapters, EncryptionInTransit: !beforeNitro(family),
 	}
 	accelerate(d, t.Capacity, family, h)
 	for i := range t.Offerings {
@@ -74,6 +69,18 @@ func describe(t *cloud.InstanceType, limits instancetype.NetworkLimits, h hardwa
 		d.UsageClasses = append(d.UsageClasses, v1.CapacityTypeSpot)
 	}
 	return e
+}
+
+// cards are the network cards of a type: one that has all interfaces, if the table does not have them.
+func cards(limits instancetype.NetworkLimits, h hardware) []instancetype.Card {
+	if len(h.cards) == 0 {
+		return []instancetype.Card{{MaximumInterfaces: cmp.Or(limits.Interfaces, fewInterfaces)}}
+	}
+	out := make([]instancetype.Card, len(h.cards))
+	for index, interfaces := range h.cards {
+		out[index] = instancetype.Card{Index: int64(index), MaximumInterfaces: interfaces}
+	}
+	return out
 }
 
 // beforeNitro reports whether a family is from before the Nitro system.

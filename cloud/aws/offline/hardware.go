@@ -19,9 +19,12 @@ type hardware struct {
 	megahertz, ebsMbps int64
 	diskGB, gpuMiB     int64
 	gpuModel           string
+	cards              []int64 // maximum number of interfaces of each network card, by its index
+	fabricAdapters     int64
 }
 
-// parseHardware reads lines of a name, the maker of the CPU, four numbers and the model of the GPU; a dash stands for what is not there.
+// parseHardware reads lines of a name, the maker of the CPU, four numbers, the model of the GPU, the interfaces of each network card and
+// the number of fabric adapters; a dash stands for what is not there.
 func parseHardware(text string) (map[string]hardware, error) {
 	out := map[string]hardware{}
 	for line := range strings.Lines(text) {
@@ -29,26 +32,37 @@ func parseHardware(text string) (map[string]hardware, error) {
 			continue
 		}
 		fields := strings.Fields(line)
-		if len(fields) != 7 {
-			return nil, fmt.Errorf("line %q: want 7 fields", line)
+		if len(fields) != 9 {
+			return nil, fmt.Errorf("line %q: want 9 fields", line)
 		}
-		var numbers [4]int64
-		for i, field := range fields[2:6] {
-			if field == "-" {
-				continue
-			}
-			n, err := strconv.ParseInt(field, 10, 64)
+		h := hardware{maker: there(fields[1]), gpuModel: strings.ReplaceAll(there(fields[6]), "_", " ")}
+		for at, into := range map[int]*int64{2: &h.megahertz, 3: &h.ebsMbps, 4: &h.diskGB, 5: &h.gpuMiB, 8: &h.fabricAdapters} {
+			n, err := wholeNumber(fields[at])
 			if err != nil {
 				return nil, fmt.Errorf("line %q: %w", line, err)
 			}
-			numbers[i] = n
+			*into = n
 		}
-		out[fields[0]] = hardware{
-			maker: there(fields[1]), megahertz: numbers[0], ebsMbps: numbers[1], diskGB: numbers[2], gpuMiB: numbers[3],
-			gpuModel: strings.ReplaceAll(there(fields[6]), "_", " "),
+		if there(fields[7]) != "" {
+			for card := range strings.SplitSeq(fields[7], ",") {
+				n, err := wholeNumber(card)
+				if err != nil {
+					return nil, fmt.Errorf("line %q: %w", line, err)
+				}
+				h.cards = append(h.cards, n)
+			}
 		}
+		out[fields[0]] = h
 	}
 	return out, nil
+}
+
+// wholeNumber reads a number, or zero from a dash.
+func wholeNumber(field string) (int64, error) {
+	if field == "-" {
+		return 0, nil
+	}
+	return strconv.ParseInt(field, 10, 64)
 }
 
 // there is a text, or nothing for a dash.

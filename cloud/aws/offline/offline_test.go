@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -91,6 +92,36 @@ func TestGPUs(t *testing.T) {
 			if q := it.Capacity[awsv1.ResourceNVIDIAGPU]; q.Value() != want {
 				t.Errorf("%s has %s GPUs, want %d", name, q.String(), want)
 			}
+		}
+	}
+}
+
+// TestNetwork holds the catalog against the numbers of fabric adapters, and of pods by the interfaces of the first network card, that AWS
+// documents.
+func TestNetwork(t *testing.T) {
+	types := map[string]*cloud.InstanceType{}
+	for _, region := range []string{"us-east-1", "us-west-2"} {
+		maps.Copy(types, list(t, CatalogFor(region), class("al2023@latest")))
+	}
+	for want, names := range map[string]string{
+		"0": "m5.large c6g.metal g6.4xlarge c6in.16xlarge c7i.metal-24xl u-6tb1.56xlarge",
+		"1": "g4dn.8xlarge g5.8xlarge g6.8xlarge g6e.8xlarge gr6.8xlarge g5.48xlarge c5n.9xlarge c6i.32xlarge c7g.metal c7gn.16xlarge i3en.metal hpc7g.16xlarge",
+		"2": "c6in.32xlarge m6idn.metal i7ie.48xlarge", "4": "p4d.24xlarge dl1.24xlarge g6e.48xlarge", "8": "trn1.32xlarge",
+		"16": "p5en.48xlarge trn1n.32xlarge trn2.48xlarge", "32": "p5.48xlarge",
+	} {
+		for _, name := range strings.Fields(names) {
+			it := types[name]
+			if it == nil {
+				continue // no region has it
+			}
+			if q := it.Capacity[awsv1.ResourceEFA]; q.String() != want {
+				t.Errorf("%s has %s fabric adapters, want %s", name, q.String(), want)
+			}
+		}
+	}
+	for name, want := range map[string]string{"p5.48xlarge": "100", "p4d.24xlarge": "737", "c6in.32xlarge": "394", "trn1.32xlarge": "247", "i3en.24xlarge": "737"} {
+		if it := types[name]; it != nil && it.Capacity.Pods().String() != want {
+			t.Errorf("%s has %s pods, want %s", name, it.Capacity.Pods(), want)
 		}
 	}
 }
