@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -15,12 +16,17 @@ import (
 //
 // Problem: which features a node will declare depends on its image, and is known only once its kubelet runs. If a node turns out to lack
 // a feature, the pod that it was launched for stays pending, and the next pass must not launch another one. Approach: of each operating
-// system and architecture of a pool, the newest node that is ready is the estimate for the next one, even after it is gone. Invariant: a
-// node counts as soon as the pod can no longer be placed on it. Cost: one comparison each time a node changes.
+// system and architecture of a pool, the newest node that is ready is the estimate for the next one, even after it is gone. What was learned
+// of a pool is dropped with the pool. Invariant: a node counts as soon as the pod can no longer be placed on it. Cost: one comparison each
+// time a node changes.
 type learned struct {
 	pools   map[string]map[platform]observation
 	classes map[string]observation
 	kubelet observation
+	// classOf is the node class of each NodePool that exists.
+	classOf map[string]string
+	// deleted are NodePools that do not exist, and had nodes when a NodePool was deleted the last time: nothing is learned from these.
+	deleted map[string]bool
 	// published is the current result; its maps are replaced and never changed.
 	published model.LearnedFeatures
 }
@@ -39,12 +45,66 @@ type observation struct {
 }
 
 func newLearned() *learned {
-	return &learned{pools: map[string]map[platform]observation{}, classes: map[string]observation{}}
+	return &learned{pools: map[string]map[platform]observation{}, classes: map[string]observation{}, classOf: map[string]string{}, deleted: map[string]bool{}}
+}
+
+// UpdateNodePool applies the current version of a NodePool, of which the Store uses only that it exists, and its node class.
+func (s *Store) UpdateNodePool(pool *v1.NodePool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.learned.classOf[pool.Name] = classKey(pool.Spec.Template.Spec.NodeClassRef)
+	delete(s.learned.deleted, pool.Name)
+}
+
+// DeleteNodePool drops what was learned of a NodePool. Its nodes may still exist.
+func (s *Store) DeleteNodePool(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	remaining := map[string]bool{}
+	for _, n := range s.nodes.All() {
+		remaining[n.Pool] = true
+	}
+	for _, e := range s.entries { // those that no snapshot has yet
+		if e.node != nil {
+			remaining[e.node.Labels[v1.NodePoolLabelKey]] = true
+		}
+	}
+	if s.learned.forget(name, remaining) {
+		s.changed = true
+	}
+}
+
+// forget drops what was learned of a pool, and of classes that no pool uses; that of the pool itself is kept, for a successor. remaining are
+// the pools of existing nodes. It reports whether that changed the result.
+func (l *learned) forget(pool string, remaining map[string]bool) bool {
+	kept := map[string]bool{l.classOf[pool]: true}
+	delete(l.classOf, pool)
+	for _, class := range l.classOf {
+		kept[class] = true
+	}
+	l.deleted[pool] = true
+	maps.DeleteFunc(l.deleted, func(name string, _ bool) bool { return !remaining[name] })
+	pools, classes := len(l.pools), len(l.classes)
+	delete(l.pools, pool)
+	maps.DeleteFunc(l.classes, func(class string, _ observation) bool { return !kept[class] })
+	if len(l.pools) == pools && len(l.classes) == classes {
+		return false
+	}
+	l.publish()
+	return true
+}
+
+// classKey names a node class; empty without a reference.
+func classKey(ref *v1.NodeClassReference) string {
+	if ref == nil {
+		return ""
+	}
+	return v1.NodeClassLabelKey(ref.Group, ref.Kind) + "=" + ref.Name
 }
 
 // observe takes a managed node into account once nothing is expected of it that it has not reported, and reports whether that changed the result.
 func (l *learned) observe(n *model.Node, node *corev1.Node, claim *v1.NodeClaim, lacked []string) bool {
-	if node == nil || claim == nil || n.Pool == "" || n.FeaturesExpected {
+	if node == nil || claim == nil || n.Pool == "" || n.FeaturesExpected || l.deleted[n.Pool] {
 		return false
 	}
 	seen := observation{
@@ -60,8 +120,7 @@ func (l *learned) observe(n *model.Node, node *corev1.Node, claim *v1.NodeClaim,
 		l.pools[n.Pool][os] = seen
 		changed = true
 	}
-	if ref := claim.Spec.NodeClassRef; ref != nil {
-		class := v1.NodeClassLabelKey(ref.Group, ref.Kind) + "=" + ref.Name
+	if class := classKey(claim.Spec.NodeClassRef); class != "" {
 		if seen.replaces(l.classes[class]) {
 			l.classes[class] = seen
 			changed = true

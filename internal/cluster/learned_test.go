@@ -1,6 +1,9 @@
 package cluster
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,5 +67,66 @@ func TestFeaturesAreLearnedFromTheNewestNodes(t *testing.T) {
 	add("d", 4, "amd64", "C", "D")
 	if s.ConsolidationState(time.Unix(1e6, 0)) == before {
 		t.Error("a changed feature does not count as a change of the cluster")
+	}
+}
+
+func TestWhatWasLearnedOfDeletedPoolsIsDropped(t *testing.T) {
+	s := newStore()
+	pool := func(name, class string) *v1.NodePool {
+		p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: "test.sh", Kind: "Class", Name: class}
+		return p
+	}
+	add := func(name, pool, class string, minute int) {
+		node, claim := featureNode(name, minute, "amd64", "A")
+		node.Labels[v1.NodePoolLabelKey] = pool // the NodeClaim has the same map
+		claim.Spec.NodeClassRef.Name = class
+		s.UpdateNodeClaim(claim)
+		s.UpdateNode(node)
+	}
+	learned := func(step, pools, classes string) {
+		t.Helper()
+		got := s.Snapshot().Learned
+		names := slices.Sorted(maps.Keys(got.Pools))
+		var of []string
+		for class := range got.Classes {
+			_, name, _ := strings.Cut(class, "=")
+			of = append(of, name)
+		}
+		slices.Sort(of)
+		if strings.Join(names, " ") != pools || strings.Join(of, " ") != classes {
+			t.Errorf("%s: learned of pools %v and classes %v, want %s and %s", step, names, of, pools, classes)
+		}
+	}
+	for _, p := range []*v1.NodePool{pool("kept", "a"), pool("drained", "a"), pool("gone", "b"), pool("replaced", "c")} {
+		s.UpdateNodePool(p)
+	}
+	add("n1", "kept", "a", 1)
+	add("n2", "drained", "a", 2)
+	add("n3", "gone", "b", 3)
+	add("n4", "replaced", "c", 4)
+	learned("four pools", "drained gone kept replaced", "a b c")
+
+	s.DeleteNode("n3")
+	s.DeleteNodeClaim("n3")
+	s.DeleteNodePool("gone")
+	learned("a pool without nodes is deleted", "drained kept replaced", "a b c") // class b is kept for a successor
+	s.DeleteNodePool("drained")
+	learned("a pool with a node is deleted", "kept replaced", "a c")
+	add("n2", "drained", "a", 2)
+	add("n5", "drained", "a", 5)
+	learned("its nodes change", "kept replaced", "a c")
+	s.DeleteNodePool("replaced")
+	s.UpdateNodePool(pool("replaced", "c"))
+	add("n6", "replaced", "c", 6)
+	learned("a pool is created again", "kept replaced", "a c")
+	for _, name := range []string{"n2", "n5"} {
+		s.DeleteNode(name)
+		s.DeleteNodeClaim(name)
+	}
+	s.Snapshot()
+	s.DeleteNodePool("kept")
+	if len(s.learned.deleted) != 1 {
+		t.Errorf("deleted pools without nodes are remembered: %v", s.learned.deleted)
 	}
 }

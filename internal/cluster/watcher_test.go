@@ -109,7 +109,7 @@ func TestClusterStateIsCompleteOnceEveryKindHasBeenDelivered(t *testing.T) {
 		w := newWatches(t)
 		s, f := w.runFeed()
 		w.by["Node"].Add(node("n", "test://1"))
-		w.deliver("Node", "NodeClaim", "DaemonSet", "Namespace", "StorageClass", "CSINode", "VolumeAttachment", "PersistentVolume", "PersistentVolumeClaim")
+		w.deliver("Node", "NodeClaim", "NodePool", "DaemonSet", "Namespace", "StorageClass", "CSINode", "VolumeAttachment", "PersistentVolume", "PersistentVolumeClaim")
 		pass(time.Minute)
 		if f.Ready() {
 			t.Fatal("complete without the pods")
