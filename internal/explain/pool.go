@@ -34,14 +34,14 @@ type NodePool struct {
 	UnpricedNodes int      `json:"unpricedNodes"`
 	// Usage is the capacity of the nodes that are not being deleted, by resource.
 	Usage []Usage `json:"usage"`
-	// Budgets are those of the NodePool, Allowances what they allow for each reason.
+	// Budgets are those of the NodePool, Allowances what they allow for each reason, in the order of Disruption.
 	Budgets    []Budget    `json:"budgets"`
 	Allowances []Allowance `json:"allowances"`
 	// Disrupting are the nodes that count against the budgets.
 	Disrupting []Disrupting `json:"disrupting"`
-	// Excluded are the nodes that may not be disrupted for any reason, by obstacle.
+	// Excluded are the nodes that may not be disrupted for any reason but repair, by obstacle.
 	Excluded []Tally `json:"excluded"`
-	// Disruption is what may happen to the others, one entry for each reason.
+	// Disruption is what may happen to the others, one entry for each reason; with node repair also to unhealthy nodes.
 	Disruption []Outlook `json:"disruption"`
 }
 
@@ -115,7 +115,15 @@ func AboutNodePool(ctx context.Context, q Question, name string) (NodePool, erro
 	}
 	s.possessions(&a, pool)
 	s.rights(&a, pool)
-	s.outlook(&a)
+	s.exclusions(&a)
+	for i, r := range s.reasons() {
+		outlook, err := s.outlook(ctx, name, r)
+		if err != nil {
+			return NodePool{}, err
+		}
+		outlook.Now = min(outlook.Possible, a.Allowances[i].Remaining)
+		a.Disruption = append(a.Disruption, outlook)
+	}
 	return a, nil
 }
 
@@ -188,7 +196,7 @@ func (s *analysis) possessions(a *NodePool, pool *v1.NodePool) {
 // rights are the budgets, and what counts against them.
 func (s *analysis) rights(a *NodePool, pool *v1.NodePool) {
 	a.Budgets = append(a.Budgets, s.budgets(pool)...)
-	for _, r := range disrupt.Reasons() {
+	for _, r := range s.reasons() {
 		a.Allowances = append(a.Allowances, s.allowance(a.Name, r))
 	}
 	a.Disrupting = append(a.Disrupting, s.disrupting(a.Name)...)
@@ -255,30 +263,42 @@ func (s *analysis) disrupting(pool string) []Disrupting {
 	return out
 }
 
-// outlook counts what may happen to the nodes.
-func (s *analysis) outlook(a *NodePool) {
+// reasons are those for which nodes are disrupted, in the order of the methods: Unhealthy only with node repair.
+func (s *analysis) reasons() []disrupt.Reason {
+	if s.Options.NodeRepair {
+		return append([]disrupt.Reason{disrupt.Unhealthy}, disrupt.Reasons()...)
+	}
+	return disrupt.Reasons()
+}
+
+// exclusions counts the nodes that may not be disrupted for any reason but repair.
+func (s *analysis) exclusions(a *NodePool) {
 	for _, n := range s.nodes(a.Name) {
 		if o, barred := s.excluded[n.ID]; barred {
 			a.Excluded = s.count(a.Excluded, n, o, false)
 		}
 	}
-	for i, r := range disrupt.Reasons() {
-		out := Outlook{Reason: string(r), Others: []Tally{}}
-		for _, n := range s.nodes(a.Name) {
-			c, ok := s.candidate(n.ID)
-			if !ok {
-				continue
-			}
-			_, o, wanted := s.assess(r, c)
-			if o.Code == "" {
-				out.Possible++
-				continue
-			}
-			out.Others = s.count(out.Others, n, o, wanted)
-		}
-		out.Now = min(out.Possible, a.Allowances[i].Remaining)
-		a.Disruption = append(a.Disruption, out)
+}
+
+// outlook counts what may happen to the nodes of a pool for a reason, without its budgets.
+func (s *analysis) outlook(ctx context.Context, pool string, reason disrupt.Reason) (Outlook, error) {
+	if reason == disrupt.Unhealthy {
+		return s.repairOutlook(ctx, pool)
 	}
+	out := Outlook{Reason: string(reason), Others: []Tally{}}
+	for _, n := range s.nodes(pool) {
+		c, ok := s.candidate(n.ID)
+		if !ok {
+			continue
+		}
+		_, o, wanted := s.assess(reason, c)
+		if o.Code == "" {
+			out.Possible++
+			continue
+		}
+		out.Others = s.count(out.Others, n, o, wanted)
+	}
+	return out, nil
 }
 
 // count adds a node to the tally of its obstacle.
@@ -326,7 +346,11 @@ func (a NodePool) Text() string {
 		if a.Nodes == 0 {
 			break
 		}
-		fmt.Fprintf(&b, "  %s: %d could be removed, %d now (%s)\n", o.Reason, o.Possible, o.Now, a.Allowances[i].text())
+		done := "removed"
+		if o.Reason == string(disrupt.Unhealthy) {
+			done = "repaired"
+		}
+		fmt.Fprintf(&b, "  %s: %d could be %s, %d now (%s)\n", o.Reason, o.Possible, done, o.Now, a.Allowances[i].text())
 		for _, t := range o.Others {
 			label := "no: "
 			if t.Wanted {

@@ -3,6 +3,7 @@ package explain
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -27,7 +28,7 @@ func (s *analysis) repairVerdict(ctx context.Context, n *model.Node) (*Verdict, 
 	if o == nil {
 		var command disrupt.Command
 		var err error
-		if command, o, err = s.repair(ctx, n, set); err != nil {
+		if command, o, err = s.repair(ctx, n, set, s.repairBudgets(set)); err != nil {
 			return nil, err
 		}
 		if o == nil {
@@ -78,12 +79,45 @@ func (s *analysis) repairable(n *model.Node) (set []disrupt.Candidate, o *disrup
 	return fit, nil, true
 }
 
-// repair is the command for candidates that are repaired together, within the budgets, or the obstacle of one of their nodes.
-func (s *analysis) repair(ctx context.Context, n *model.Node, set []disrupt.Candidate) (disrupt.Command, *disrupt.Obstacle, error) {
-	m, budgets := disrupt.Repair(), disrupt.Budgets{}
-	for _, c := range set {
-		budgets[c.Node.Pool] = s.allowance(c.Node.Pool, disrupt.Unhealthy).Remaining
+// repairOutlook counts the unhealthy nodes of a pool that could be repaired, each by itself and without budgets, and the others of them.
+func (s *analysis) repairOutlook(ctx context.Context, pool string) (Outlook, error) {
+	out := Outlook{Reason: string(disrupt.Unhealthy), Others: []Tally{}}
+	for _, n := range s.nodes(pool) {
+		set, o, found := s.repairable(n)
+		if !found {
+			continue
+		}
+		if o == nil {
+			unlimited := disrupt.Budgets{}
+			for _, c := range set {
+				unlimited[c.Node.Pool] = math.MaxInt
+			}
+			var err error
+			if _, o, err = s.repair(ctx, n, set, unlimited); err != nil {
+				return Outlook{}, err
+			}
+		}
+		if o == nil {
+			out.Possible++
+			continue
+		}
+		out.Others = s.count(out.Others, n, *o, true)
 	}
+	return out, nil
+}
+
+// repairBudgets are the budgets for repair of the pools of candidates.
+func (s *analysis) repairBudgets(set []disrupt.Candidate) disrupt.Budgets {
+	out := disrupt.Budgets{}
+	for _, c := range set {
+		out[c.Node.Pool] = s.allowance(c.Node.Pool, disrupt.Unhealthy).Remaining
+	}
+	return out
+}
+
+// repair is the command for candidates that are repaired together, within budgets, or the obstacle of one of their nodes.
+func (s *analysis) repair(ctx context.Context, n *model.Node, set []disrupt.Candidate, budgets disrupt.Budgets) (disrupt.Command, *disrupt.Obstacle, error) {
+	m := disrupt.Repair()
 	admitted, refused := m.Admit(budgets, set)
 	if o, ok := obstacleAt(n, refused); ok {
 		return disrupt.Command{}, &o, nil

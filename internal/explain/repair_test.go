@@ -67,3 +67,49 @@ func TestUnhealthyNode(t *testing.T) {
 		})
 	}
 }
+
+// TestUnhealthyNodesOfPool: the answer about a NodePool says how many unhealthy nodes are repaired, and what its budgets allow for that reason.
+func TestUnhealthyNodesOfPool(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		changes changes
+		want    string
+	}{
+		{"all are healthy", nil, "  Unhealthy: 0 could be repaired, 0 now (1 allowed at a time, 0 disrupting)\n  Empty: "},
+		{
+			"one is unhealthy",
+			changes{full, unhealthy("node-1", "KWOKUnhealthy", time.Minute)},
+			"  Unhealthy: 1 could be repaired, 1 now (1 allowed at a time, 0 disrupting)\n  Empty: ",
+		},
+		{
+			"without a budget",
+			changes{full, unhealthy("node-1", "KWOKUnhealthy", time.Minute), budgets(v1.Budget{Nodes: "0", Reasons: []v1.DisruptionReason{v1.DisruptionReasonUnhealthy}})},
+			"  Unhealthy: 1 could be repaired, 0 now (0 allowed at a time, 0 disrupting)\n  Empty: ",
+		},
+		{
+			"tolerated",
+			changes{unhealthy("node-1", "KWOKUnhealthy", 10*time.Second)},
+			"  Unhealthy: 0 could be repaired, 0 now (1 allowed at a time, 0 disrupting)\n" +
+				"    1 node blocked: conditions of the node are tolerated for some time (node-1)\n",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			q := shop(t, append(changes{quiet}, c.changes...)...)
+			q.Options.NodeRepair = true
+			got, err := AboutNodePool(t.Context(), q, "web")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(got.Text(), c.want) {
+				t.Errorf("got:\n%s\nwithout:\n%s", got.Text(), c.want)
+			}
+			if len(got.Allowances) != len(got.Disruption) || got.Disruption[0].Reason != string(v1.DisruptionReasonUnhealthy) {
+				t.Errorf("%d allowances for %d reasons, first %s", len(got.Allowances), len(got.Disruption), got.Disruption[0].Reason)
+			}
+			q.Options.NodeRepair = false
+			if got, err = AboutNodePool(t.Context(), q, "web"); err != nil || strings.Contains(got.Text(), "\n  Unhealthy:") {
+				t.Errorf("%v, and without the feature gate:\n%s", err, got.Text())
+			}
+		})
+	}
+}
