@@ -45,6 +45,7 @@ func (f *offlineFlags) OpenFor(s plugin.Simulation) (plugin.Opened, error) {
 	catalog, notes := catalogFor(s.Catalog.Name, given)
 	out := plugin.Opened{ // before the classes get a status
 		Notes: slices.Concat(assumptions(given, catalog), notes), Source: "catalog " + catalog + ", not those of the account",
+		UnpredictedDevices: "GPUs and EFA interfaces of new nodes are not predicted: a controller with the feature gates DRANVIDIAGPU and DRAEFA may launch nodes for these claims",
 	}
 	out.Objects = s.Complete(s.Objects, Unopened())
 	var err error

@@ -95,6 +95,9 @@ type Opened struct {
 	// PlanNotes returns the assumptions about the instance types of nodes to launch, one sentence each; about all instance types if they are
 	// nil. Optional.
 	PlanNotes func(instanceTypes []string) []string
+	// UnpredictedDevices says which devices the controller expects on new nodes, and Cloud does not, in one sentence; empty if there are none.
+	// It concerns pods with resource claims only.
+	UnpredictedDevices string
 }
 
 // Snapshot is what snapshots of clusters hold of the kinds of a provider, and how it is redacted.

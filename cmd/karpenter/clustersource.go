@@ -94,6 +94,7 @@ func (c *clusterState) open(ctx context.Context, objects []client.Object) (plugi
 		return opened, codedError{c.origin.failed(err), exitUsage}
 	}
 	opened.Notes = append(opened.Notes, unlistedNodes(ctx, opened)...)
+	opened.Notes = append(opened.Notes, c.source.Settings.unpredictedDevices(opened)...)
 	if opened.PlanNotes != nil {
 		opened.Notes = append(opened.Notes, opened.PlanNotes(nil)...)
 	}

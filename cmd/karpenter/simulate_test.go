@@ -95,6 +95,44 @@ func TestSimulateExamplesOnAWS(t *testing.T) {
 	}
 }
 
+// TestSimulateSaysThatDevicesAreNotPredicted: on AWS, the plan leaves out devices that the controller may expect on new nodes.
+func TestSimulateSaysThatDevicesAreNotPredicted(t *testing.T) {
+	const claims = `
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec: {selectors: [{cel: {expression: device.driver == "gpu.nvidia.com"}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: one-gpu, namespace: default}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: train, namespace: default}
+spec:
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]
+  containers: [{name: a, resources: {requests: {cpu: 500m}, claims: [{name: gpu}]}}]
+`
+	const plain = "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: default}, spec: {containers: [{name: a, resources: {requests: {cpu: 500m}}}]}}"
+	const note = "GPUs and EFA interfaces of new nodes are not predicted"
+	for _, c := range []struct {
+		name, input string
+		flags       []string
+		noted       bool
+	}{
+		{"claims", claims, []string{"--ignore-dra-requests=false"}, true},
+		{"claims are rejected", claims, nil, false},
+		{"no claims", plain, []string{"--ignore-dra-requests=false"}, false},
+	} {
+		got := simulate(c.input, append([]string{"-f", "../../examples/aws/nodepool.yaml", "-f", "-", "--catalog", "aws/eu-west-1"}, c.flags...)...)
+		if strings.Contains(got.Stdout, note) != c.noted {
+			t.Errorf("%s: exit code %s, want the note: %t\n%s%s", c.name, got.Exit, c.noted, got.Stdout, got.Stderr)
+		}
+	}
+}
+
 // TestSimulateASnapshotOfAWS checks that classes of EC2 are not assumed where a snapshot holds none: there are none.
 func TestSimulateASnapshotOfAWS(t *testing.T) {
 	pool, err := os.ReadFile("../../examples/aws/nodepool.yaml")
