@@ -48,29 +48,29 @@ func newLearned() *learned {
 	return &learned{pools: map[string]map[platform]observation{}, classes: map[string]observation{}, classOf: map[string]string{}, deleted: map[string]bool{}}
 }
 
-// UpdateNodePool applies the current version of a NodePool, of which the Store uses only that it exists, and its node class.
-func (s *Store) UpdateNodePool(pool *v1.NodePool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.learned.classOf[pool.Name] = classKey(pool.Spec.Template.Spec.NodeClassRef)
-	delete(s.learned.deleted, pool.Name)
+// UpdateNodePool applies the current version of a NodePool, of which only its node class is used, and that it exists.
+func (p *Pools) UpdateNodePool(pool *v1.NodePool) {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	p.store.learned.classOf[pool.Name] = classKey(pool.Spec.Template.Spec.NodeClassRef)
+	delete(p.store.learned.deleted, pool.Name)
 }
 
 // DeleteNodePool drops what was learned of a NodePool. Its nodes may still exist.
-func (s *Store) DeleteNodePool(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (p *Pools) DeleteNodePool(name string) {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
 	remaining := map[string]bool{}
-	for _, n := range s.nodes.All() {
+	for _, n := range p.store.nodes.All() {
 		remaining[n.Pool] = true
 	}
-	for _, e := range s.entries { // those that no snapshot has yet
+	for _, e := range p.store.entries { // those that no snapshot has yet
 		if e.node != nil {
 			remaining[e.node.Labels[v1.NodePoolLabelKey]] = true
 		}
 	}
-	if s.learned.forget(name, remaining) {
-		s.changed = true
+	if p.store.learned.forget(name, remaining) {
+		p.store.changed = true
 	}
 }
 

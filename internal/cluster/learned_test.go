@@ -99,7 +99,7 @@ func TestWhatWasLearnedOfDeletedPoolsIsDropped(t *testing.T) {
 		}
 	}
 	for _, p := range []*v1.NodePool{pool("kept", "a"), pool("drained", "a"), pool("gone", "b"), pool("replaced", "c")} {
-		s.UpdateNodePool(p)
+		s.Pools.UpdateNodePool(p)
 	}
 	add("n1", "kept", "a", 1)
 	add("n2", "drained", "a", 2)
@@ -109,15 +109,15 @@ func TestWhatWasLearnedOfDeletedPoolsIsDropped(t *testing.T) {
 
 	s.DeleteNode("n3")
 	s.DeleteNodeClaim("n3")
-	s.DeleteNodePool("gone")
+	s.Pools.DeleteNodePool("gone")
 	learned("a pool without nodes is deleted", "drained kept replaced", "a b c") // class b is kept for a successor
-	s.DeleteNodePool("drained")
+	s.Pools.DeleteNodePool("drained")
 	learned("a pool with a node is deleted", "kept replaced", "a c")
 	add("n2", "drained", "a", 2)
 	add("n5", "drained", "a", 5)
 	learned("its nodes change", "kept replaced", "a c")
-	s.DeleteNodePool("replaced")
-	s.UpdateNodePool(pool("replaced", "c"))
+	s.Pools.DeleteNodePool("replaced")
+	s.Pools.UpdateNodePool(pool("replaced", "c"))
 	add("n6", "replaced", "c", 6)
 	learned("a pool is created again", "kept replaced", "a c")
 	for _, name := range []string{"n2", "n5"} {
@@ -125,7 +125,7 @@ func TestWhatWasLearnedOfDeletedPoolsIsDropped(t *testing.T) {
 		s.DeleteNodeClaim(name)
 	}
 	s.Snapshot()
-	s.DeleteNodePool("kept")
+	s.Pools.DeleteNodePool("kept")
 	if len(s.learned.deleted) != 1 {
 		t.Errorf("deleted pools without nodes are remembered: %v", s.learned.deleted)
 	}

@@ -96,7 +96,7 @@ func (k kind) name() string { return reflect.TypeOf(k.object).Elem().Name() }
 func (s *Store) kinds() []kind {
 	kinds := []kind{
 		{&v1.NodeClaim{}, apply(s.UpdateNodeClaim), forget(func(c *v1.NodeClaim) { s.DeleteNodeClaim(c.Name) })},
-		{&v1.NodePool{}, apply(s.UpdateNodePool), forget(func(p *v1.NodePool) { s.DeleteNodePool(p.Name) })},
+		{&v1.NodePool{}, apply(s.Pools.UpdateNodePool), forget(func(p *v1.NodePool) { s.Pools.DeleteNodePool(p.Name) })},
 		{&corev1.Node{}, apply(s.UpdateNode), forget(func(n *corev1.Node) { s.DeleteNode(n.Name) })},
 		{&corev1.Namespace{}, apply(s.Namespaces.Update), forget(func(n *corev1.Namespace) { s.Namespaces.Delete(n.Name) })},
 		{&appsv1.DaemonSet{}, apply(s.Daemons.Update), forget(func(d *appsv1.DaemonSet) { s.Daemons.Delete(d.Namespace, d.Name) })},
