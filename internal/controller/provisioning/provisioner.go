@@ -81,6 +81,7 @@ type Provisioner struct {
 	nominations nominations
 	refused     refusedPods
 	split       splitGroups
+	stranded    strandedGroups
 	// logged are messages that were logged recently, warned those about single pods.
 	logged, warned *ttlcache.Cache[string, bool]
 	// runs is the number of solver runs.
@@ -111,6 +112,7 @@ func New(d Deps) *Provisioner {
 		catalogs:    translate.NewCatalogs(d.Translator),
 		nominations: nominations{},
 		split:       splitGroups{},
+		stranded:    strandedGroups{},
 		refused:     refusedPods{aside: map[string]*setAside{}},
 		logged:      ttlcache.New[string, bool](d.Clock, repeatAfter),
 		warned:      ttlcache.New[string, bool](d.Clock, warnAfter),
@@ -309,7 +311,8 @@ func (p *Provisioner) planTogether(ctx context.Context, in input, started time.T
 		return nil
 	}
 	p.warnOfPreferences(in.problem.Pods)
-	plan := p.solve(in.problem)
+	var plan solve.Plan
+	in.problem, plan = solveStranded(p, in.problem)
 	p.record(in, plan)
 	took := p.Clock.Since(started)
 	p.Metrics.Scheduler.Duration.WithLabelValues(name).Observe(took.Seconds())
