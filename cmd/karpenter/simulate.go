@@ -193,8 +193,7 @@ func (c *simulateCommand) read(k *kong.Context, s streams) (input, error) {
 		extras.Settings = origin.line(opened.Source)
 		opened.Notes = append(opened.Notes, unlistedNodes(context.Background(), opened)...)
 	}
-	opened.Notes = append(opened.Notes, c.Settings.unpredictedDevices(opened)...)
-	extras.Notes, extras.PlanNotes = append(opened.Notes, uncounted(m.Objects)...), opened.PlanNotes
+	extras.Notes, extras.PlanNotes = slices.Concat(opened.Notes, c.Settings.unpredictedDevices(opened), uncounted(m.Objects)), opened.PlanNotes
 	return input{opened.Objects, opened.Cloud, extras}, nil
 }
 
