@@ -7,22 +7,25 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
 	"github.com/karpenter-anew/karpenter/examples"
 	"github.com/karpenter-anew/karpenter/internal/demo"
+	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 // demoCommand shows the controller at work in a cluster in memory.
 type demoCommand struct {
-	Pods    int    `help:"Number of one-CPU pods, at most 2000." default:"100"`
-	Scene   string `help:"Show this in place of provisioning: consolidation, drift, expiry, repair, legacy-repair, reboot or gang."`
-	Catalog string `help:"Instance types of the simulated cloud: generic, or CLOUD/REGION for those of a region." default:"generic"`
-	Stay    bool   `help:"Start the cluster and the controller, and keep both until Ctrl-C, for kubectl."`
-	Listen  string `help:"Loopback address of the API server." default:"127.0.0.1:0"`
-	Log     string `help:"File for the log of the controller. By default it is kept only if the demonstration fails."`
+	Pods         int                 `help:"Number of one-CPU pods, at most 2000." default:"100"`
+	Scene        string              `help:"Show this in place of provisioning: consolidation, drift, expiry, repair, legacy-repair, reboot or gang."`
+	Catalog      string              `help:"Instance types of the simulated cloud: generic, or CLOUD/REGION for those of a region." default:"generic"`
+	Stay         bool                `help:"Start the cluster and the controller, and keep both until Ctrl-C, for kubectl."`
+	FeatureGates options.GateChanges `name:"feature-gates" placeholder:"GATE=BOOL,..." help:"Feature gates of the controller, with --stay."`
+	Listen       string              `help:"Loopback address of the API server." default:"127.0.0.1:0"`
+	Log          string              `help:"File for the log of the controller. By default it is kept only if the demonstration fails."`
 }
 
 // maxDemoPods is how many pods the cluster in memory is meant for.
@@ -42,7 +45,26 @@ func (c *demoCommand) Validate() error {
 	if _, ok := demo.SceneNamed(c.Scene); !ok {
 		return fmt.Errorf("--scene is %q; it must be one of %s", c.Scene, demo.SceneNames())
 	}
+	if len(c.FeatureGates) > 0 && !c.Stay {
+		return errors.New("--feature-gates is for --stay: a demonstration has the feature gates that it needs")
+	}
 	return nil
+}
+
+// controllerFlags are the flags of the controller for a scene, and for the feature gates of the command line, which prevail.
+func (c *demoCommand) controllerFlags(scene []string) []string {
+	if len(c.FeatureGates) == 0 {
+		return scene
+	}
+	const gates = "--feature-gates="
+	for i, flag := range scene {
+		if strings.HasPrefix(flag, gates) {
+			out := slices.Clone(scene)
+			out[i] += "," + c.FeatureGates.String()
+			return out
+		}
+	}
+	return append(slices.Clone(scene), gates+c.FeatureGates.String())
 }
 
 // Run implements the subcommand.
@@ -73,7 +95,7 @@ func (c *demoCommand) run(ctx context.Context, out io.Writer) (err error) {
 	if c.Stay {
 		to = io.MultiWriter(log, demo.PrettyLog{Out: out})
 	}
-	cluster, err := c.start(ctx, scene.Flags, &demo.LogTail{Next: to}, show.Line)
+	cluster, err := c.start(ctx, c.controllerFlags(scene.Flags), &demo.LogTail{Next: to}, show.Line)
 	if err != nil {
 		return err
 	}
