@@ -47,7 +47,7 @@ func (cs *Classes) Tiers(c *Class) [][]*Level {
 	if !cs.OverPreferenceBudget() {
 		return c.tiers
 	}
-	return cs.tiersOf(cs.LevelsOf(c))
+	return c.plainTiers
 }
 
 func (cs *Classes) tiersOf(levels []*Level) (tiers [][]*Level) {
@@ -69,7 +69,17 @@ func (cs *Classes) LevelsOf(c *Class) []*Level {
 	if !cs.OverPreferenceBudget() {
 		return c.Levels
 	}
-	return slices.DeleteFunc(slices.Clone(c.Levels), func(lv *Level) bool { return lv.preferring })
+	return c.plainLevels
+}
+
+// groupLevels computes what LevelsOf and Tiers return.
+func (cs *Classes) groupLevels(c *Class) {
+	c.tiers, c.plainLevels = cs.tiersOf(c.Levels), c.Levels
+	c.plainTiers = c.tiers
+	if slices.ContainsFunc(c.Levels, func(lv *Level) bool { return lv.preferring }) {
+		c.plainLevels = slices.DeleteFunc(slices.Clone(c.Levels), func(lv *Level) bool { return lv.preferring })
+		c.plainTiers = cs.tiersOf(c.plainLevels)
+	}
 }
 
 // ForgetStates drops the label states that no open node is in, once they take more than stateBudget. No offer may be under way.

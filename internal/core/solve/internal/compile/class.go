@@ -26,8 +26,10 @@ type Class struct {
 	Alternatives []*Conjunction
 	// Levels are the forms of the requirements in order of trial, from all preferences to none.
 	Levels []*Level
-	// tiers are the levels in groups, see Classes.Tiers.
-	tiers [][]*Level
+	// plainLevels are the levels without preferences.
+	plainLevels []*Level
+	// tiers and plainTiers are the levels, and those without preferences, in groups, see Classes.Tiers.
+	tiers, plainTiers [][]*Level
 	// Final is the most relaxed form of the last alternative, which diagnosis reports.
 	Final *Level
 	// membership is the groups that count the pods, and those whose anti-affinity repels them.

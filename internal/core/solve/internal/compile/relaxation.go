@@ -74,7 +74,7 @@ func (cs *Classes) addLevels(c *Class) {
 			cs.addLevel(c, i, preferences{}, true)
 		}
 	}
-	c.tiers = cs.tiersOf(c.Levels)
+	cs.groupLevels(c)
 }
 
 // addLevel appends a level unless it is the same as the one before.
