@@ -124,11 +124,17 @@ func (t *Template) capacityWith(runs func(templateDaemon) bool) *NodeCapacity {
 	}
 	known, ok := t.capacities[string(id)]
 	if !ok {
-		known = newNodeCapacity(t.Columns, joinAlternatives(t.daemons, runs))
+		daemons := joinAlternatives(t.daemons, runs)
+		known = newNodeCapacity(t.Columns, daemons)
+		var possible []possibleDaemon
 		for i, r := range t.possibleDaemons {
 			if id[len(t.daemons)+i] == 1 {
 				known.reservePossible(r)
+				possible = append(possible, r)
 			}
+		}
+		if len(possible) > 0 {
+			known.reserveContention(daemons, possible)
 		}
 		t.capacities[string(id)] = known
 	}

@@ -103,7 +103,8 @@ func (ts *Targets) reserveDaemons(daemons []expectedDaemon) {
 func (ts *Targets) reserve(i int, away func(*Class) bool) {
 	t := ts.List[i]
 	t.Free, t.Ports, t.daemons, ts.arriving[i] = t.Node.Allocatable.Sub(t.Node.Used), portsOf(t.Node), nil, nil
-	var expected, instead resource.Vector
+	var expected resource.Vector
+	var expecting, instead []*Class
 	for _, d := range ts.expected {
 		if !ts.hosts(i, d.Class) || away(d.Class) {
 			continue
@@ -115,18 +116,24 @@ func (ts *Targets) reserve(i int, away func(*Class) bool) {
 		}
 		switch {
 		case !fits && d.Shape.Requests.Fits(t.Free):
-			// Whichever pod arrives first takes its share, and the other stays pending.
-			instead = instead.Max(d.Shape.Requests)
+			// Whichever pods arrive first take their share, and the others stay pending.
+			instead = append(instead, d.Class)
 		case fits:
 			ts.arriving[i] = append(ts.arriving[i], d.Class)
 			if t.Node.Launched {
-				expected = total
+				expected, expecting = total, append(expecting, d.Class)
 				t.Ports = append(t.Ports, d.Shape.HostPorts...)
 			}
 		}
 	}
+	if len(instead) > 0 {
+		if t.Node.UsedByDaemons.IsZero() { // none of those that are expected runs yet
+			instead = append(instead, expecting...)
+		}
+		expected = expected.Max(mostTogether(t.Free, nil, instead))
+	}
 	if t.Node.Launched {
-		t.Free = t.Free.Sub(expected.Max(instead).Sub(t.Node.UsedByDaemons).Floor(0))
+		t.Free = t.Free.Sub(expected.Sub(t.Node.UsedByDaemons).Floor(0))
 	}
 }
 
