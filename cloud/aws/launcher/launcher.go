@@ -68,7 +68,7 @@ type Options struct {
 type Launcher struct {
 	Options
 	fleet         *fleet.Launcher
-	offeringLists offeringLists
+	offeringLists cloud.OfferingLists
 	correction    cloud.Correction
 }
 
@@ -163,7 +163,7 @@ func (l *Launcher) choose(ctx context.Context, claim *v1.NodeClaim, class *awsv1
 			return launch.Order{}, err
 		}
 	}
-	offerings := l.offeringLists.of(pool+"/"+class.Name, types, awsv1.LabelRules())
+	offerings := l.offeringLists.Of(pool+"/"+class.Name, types, awsv1.LabelRules())
 	return launch.Choose(slices.Collect(offerings.Candidates(claim)), claim, l.StrictMinValues && !request.Relaxed(claim))
 }
 

@@ -43,7 +43,7 @@ func (l *launches) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 		out.Labels, out.Status = launched.Labels, launched.Status
 		return out, nil
 	}
-	chosen, err := choice.Choose(choice.Input{Claim: claim, Offerings: choice.List(listed), SKU: l.SKU, Unavailable: l.UnavailableOfferings, Random: rand.IntN})
+	chosen, err := choice.Choose(choice.Input{Claim: claim, Offerings: cloud.NewOfferingList(listed, label.Rules()), SKU: l.SKU, Unavailable: l.UnavailableOfferings, Random: rand.IntN})
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func (w *world) planned(t *testing.T, pod *corev1.Pod) string {
 		return result.Text()
 	}
 	chosen, err := choice.Choose(choice.Input{
-		Claim: result.Claims[0], Offerings: choice.List(w.types(t, class)), SKU: w.SKU, Unavailable: w.UnavailableOfferings, Random: func(int) int { return 0 },
+		Claim: result.Claims[0], Offerings: cloud.NewOfferingList(w.types(t, class), label.Rules()), SKU: w.SKU, Unavailable: w.UnavailableOfferings, Random: func(int) int { return 0 },
 	})
 	if err != nil {
 		t.Fatal(err)

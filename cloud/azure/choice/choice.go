@@ -24,7 +24,7 @@ import (
 type Input struct {
 	// Claim is the NodeClaim to launch. Its requirements and resource requests count.
 	Claim *v1.NodeClaim
-	// Offerings are those of the instance types that nodes of the class can have, as List prepares them.
+	// Offerings are those of the instance types that nodes of the class can have, with the rules of labels of this provider.
 	Offerings *cloud.OfferingList
 	// SKU returns the SKU of an instance type, and false if it is not known; marks of its family are then not seen.
 	SKU func(instanceType string) (sku.Description, bool)
@@ -46,11 +46,6 @@ type Choice struct {
 	PlacementScope string
 	// UltraSSD says that ultra disks are to be enabled for the virtual machine.
 	UltraSSD bool
-}
-
-// List prepares instance types for choices; it may be shared by all of them.
-func List(types []*cloud.InstanceType) *cloud.OfferingList {
-	return cloud.NewOfferingList(types, label.Rules())
 }
 
 // Instance is what an earlier launch has made. The fields are values of labels.

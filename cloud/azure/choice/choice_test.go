@@ -97,7 +97,7 @@ func (m *market) offerings(t *testing.T) *cloud.OfferingList {
 		}
 		types = append(types, it)
 	}
-	return choice.List(types)
+	return cloud.NewOfferingList(types, label.Rules())
 }
 
 func (m *market) describe(name string) (sku.Description, bool) {

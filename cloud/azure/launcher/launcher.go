@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-anew/karpenter/api/azure/label"
 	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -52,6 +53,8 @@ type Launcher struct {
 	Options
 	Background *Background
 	correction cloud.Correction
+	// offerings are those of instance types, by NodePool and class.
+	offerings cloud.OfferingLists
 }
 
 // New returns a launcher. Its background has to be started before the first launch.
@@ -82,7 +85,7 @@ func (l *Launcher) Launch(ctx context.Context, claim *v1.NodeClaim) (Launched, e
 		return Launched{}, cloud.NewCreateError(err, "InstanceTypeResolutionFailed", "Error resolving instance types")
 	}
 	chosen, err := choice.Choose(choice.Input{
-		Claim: claim, Offerings: choice.List(types), SKU: l.Catalog.SKU, Unavailable: l.Catalog.UnavailableOfferings, Random: l.Random,
+		Claim: claim, Offerings: l.offerings.Of(claim.Labels[v1.NodePoolLabelKey]+"/"+class.Name, types, label.Rules()), SKU: l.Catalog.SKU, Unavailable: l.Catalog.UnavailableOfferings, Random: l.Random,
 	})
 	if err != nil {
 		return Launched{}, err
