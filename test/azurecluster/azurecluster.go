@@ -77,7 +77,9 @@ func Start(ctx context.Context, kubeconfig string, c client.Client, o Options) (
 	if err := prepare(ctx, c); err != nil {
 		return nil, err
 	}
-	a := &Azure{endpoint: config.Host, Account: azuretest.New(azuretest.Options{Location: Location, Takes: o.Takes, RetryAfter: o.RetryAfter})}
+	a := &Azure{endpoint: config.Host, Account: azuretest.New(azuretest.Options{
+		Location: Location, Takes: o.Takes, RetryAfter: o.RetryAfter, Sizes: azuretest.ManySizes(),
+	})}
 	populate(a.Account)
 	a.Publish(FirstImages, time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC))
 	a.Joiner = join.New(join.Options{Account: a.Account, Client: c, Port: port, Boot: o.Boot})

@@ -52,6 +52,8 @@ type Options struct {
 	RetryAfter time.Duration
 	// PageSize is the number of items of a page; 0 for 50.
 	PageSize int
+	// Sizes are the SKUs that the location has, in any order; nil for Sizes.
+	Sizes []Size
 }
 
 // Account is a subscription. Make one with New; it serves HTTP and is safe for concurrent use.
@@ -61,12 +63,14 @@ type Account struct {
 	takes      time.Duration
 	retryAfter time.Duration
 	pageSize   int
+	sizes      []Size
 	routes     []route
 
 	mu         sync.Mutex
 	groups     []string
 	resources  map[string]*resource // by lower-case ID
 	operations map[string]*operation
+	running    map[string]*operation // those that have not ended
 	tokens     map[string]bool
 	calls      []Call
 	serial     int
@@ -157,7 +161,7 @@ func (a *Account) answer(r *http.Request, body []byte) (*response, error) {
 		return nil, err
 	}
 	if !found.open {
-		if err := a.trouble.storm.throttles(); err != nil {
+		if err := a.trouble.storm.throttle(); err != nil {
 			return nil, err
 		}
 	}

@@ -32,13 +32,16 @@ type Connection struct {
 // Connect serves the account on loopback until the test ends, with a self-signed certificate.
 func Connect(t testing.TB, a *Account) *Connection {
 	t.Helper()
-	server := httptest.NewTLSServer(a)
+	server := httptest.NewUnstartedServer(a)
+	server.EnableHTTP2 = true // as that of Azure
+	server.StartTLS()
 	t.Cleanup(server.Close)
 	plain := httptest.NewServer(a)
 	t.Cleanup(plain.Close)
 	client := server.Client()
 	if transport, isHTTP := client.Transport.(*http.Transport); isHTTP {
 		transport.DialContext = dialer(plain.Listener.Addr().String())
+		transport.ForceAttemptHTTP2 = true
 	}
 	a.mu.Lock()
 	token, _ := a.issue()["access_token"].(string)

@@ -112,7 +112,7 @@ func queryGraph(a *Account, r *request) (*response, error) {
 // rows are the resources that a query selects, among those which Resource Graph knows.
 func (a *Account) rows(q query) []map[string]any {
 	now, rows := a.clock.Now(), []map[string]any{}
-	for _, r := range a.sorted() {
+	for _, r := range a.sorted(q.kind) {
 		if !now.Before(r.visible) && q.matches(r) {
 			rows = append(rows, graphRow(r))
 		}

@@ -41,17 +41,15 @@ func (a *Account) Hosts() []Host {
 	defer a.mu.Unlock()
 	a.evict()
 	var out []Host
-	for _, r := range a.sorted() {
-		if strings.EqualFold(kindOf(r.id), kindVirtualMachine) {
-			out = append(out, a.host(r))
-		}
+	for _, r := range a.sorted(kindVirtualMachine) {
+		out = append(out, a.host(r))
 	}
 	return out
 }
 
 // host is a virtual machine. The account is locked.
 func (a *Account) host(r *resource) Host {
-	size, _ := sizeOf(textAt(r.body, "properties", "hardwareProfile", "vmSize"))
+	size, _ := a.sizeOf(textAt(r.body, "properties", "hardwareProfile", "vmSize"))
 	out := Host{
 		ID: r.id, VMID: textAt(r.body, "properties", "vmId"), Computer: textAt(r.body, "properties", "osProfile", "computerName"),
 		State: textAt(r.body, "properties", "provisioningState"), Created: r.created, Size: size, Location: a.location,
@@ -100,8 +98,8 @@ func (a *Account) IDs(kind string) []string {
 	defer a.mu.Unlock()
 	a.evict()
 	var out []string
-	for _, r := range a.sorted() {
-		if strings.EqualFold(kindOf(r.id), kind) && strings.EqualFold(groupOf(r.id), NodeResourceGroup) {
+	for _, r := range a.sorted(kind) {
+		if strings.EqualFold(groupOf(r.id), NodeResourceGroup) {
 			out = append(out, r.id)
 		}
 	}

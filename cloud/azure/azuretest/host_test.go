@@ -3,7 +3,11 @@ package azuretest_test
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,10 +92,74 @@ func TestStorm(t *testing.T) {
 	if throttled < 25 || throttled > 75 {
 		t.Errorf("%d of 100 calls are throttled", throttled)
 	}
-	c.account.Storm(0, 1, 1)
-	_, err := c.launch(t, "aks-a", "Standard_D2s_v3", "1", "Spot")
-	wantCode(t, err, "InternalExecutionError", http.StatusOK)
 	c.account.Storm(0, 0, 1)
-	_, err = c.launch(t, "aks-b", "Standard_D2s_v3", "1", "Spot")
+	_, err := c.launch(t, "aks-b", "Standard_D2s_v3", "1", "Spot")
 	must(t, err)
+}
+
+// TestStormCapacity lets launches fail with the errors about capacity and quota that their zone and priority can have.
+func TestStormCapacity(t *testing.T) {
+	zonal, overconstrained := "ZonalAllocationFailed", "OverconstrainedZonalAllocationRequest"
+	common := []string{"AllocationFailed", "OverconstrainedAllocationRequest", "SkuNotAvailable", "OperationNotAllowed"}
+	for name, test := range map[string]struct {
+		zone     string
+		priority armcompute.VirtualMachinePriorityTypes
+		codes    []string
+		quota    string
+	}{
+		"spot in a zone":     {"1", "Spot", append([]string{zonal, overconstrained}, common...), "LowPriorityCores"},
+		"regional on-demand": {"", "Regular", common, "standardDSv4Family Cores quota"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := connect(t, azuretest.Options{Sizes: azuretest.ManySizes()})
+			c.account.Storm(0, 1, 1)
+			got := map[string]int{}
+			for i := range 60 {
+				_, err := c.launch(t, fmt.Sprintf("aks-%d", i), "Standard_D4s_v4", test.zone, test.priority)
+				var failed *azcore.ResponseError
+				if !errors.As(err, &failed) {
+					t.Fatalf("the launch ended with %v", err)
+				}
+				if got[failed.ErrorCode]++; failed.ErrorCode == "OperationNotAllowed" && !strings.Contains(err.Error(), test.quota) {
+					t.Errorf("the quota is not %s: %v", test.quota, err)
+				}
+			}
+			requested, failures := c.account.StormFailures()
+			if !maps.Equal(got, failures) || requested != 60 || !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(slices.Values(test.codes))) {
+				t.Errorf("%d launches failed with %v, want each of %v; the account counts %v", requested, got, test.codes, failures)
+			}
+		})
+	}
+}
+
+// TestStormShare lets a fifth of the launches fail, the same ones for the same seed whatever else is asked in between.
+func TestStormShare(t *testing.T) {
+	failures := func(reads int) map[string]int {
+		c := connect(t, azuretest.Options{Sizes: azuretest.ManySizes()})
+		c.account.Storm(0.5, 0.2, 7)
+		for i := range 100 {
+			name := fmt.Sprintf("aks-%d", i)
+			c.account.Put(azuretest.ID("Microsoft.Network/networkInterfaces", name), map[string]any{})
+			for range reads {
+				_, _ = c.machines.Get(t.Context(), group, "aks-none", nil)
+			}
+			for {
+				_, err := c.machines.BeginCreateOrUpdate(t.Context(), group, name, virtualMachine(name, "Standard_D4s_v4", "2", "Regular"), nil)
+				var refused *azcore.ResponseError
+				if !errors.As(err, &refused) || refused.StatusCode != http.StatusTooManyRequests {
+					break
+				}
+			}
+		}
+		_, out := c.account.StormFailures()
+		return out
+	}
+	first, second := failures(0), failures(2)
+	sum := 0
+	for _, n := range first {
+		sum += n
+	}
+	if sum < 10 || sum > 30 || !maps.Equal(first, second) {
+		t.Errorf("%d launches failed: %v, and with more reads %v", sum, first, second)
+	}
 }

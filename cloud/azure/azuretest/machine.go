@@ -220,7 +220,7 @@ func (a *Account) boot(id string, pool Pool, m machineRequest, why *Refusal) err
 // checkMachine checks what AKS checks before it accepts an AKSMachine.
 func (a *Account) checkMachine(r *request, m machineRequest) (Pool, error) {
 	pool := Pool{Size: textAt(m.body, "properties", "hardware", "vmSize"), Priority: cmp.Or(textAt(m.body, "properties", "priority"), "Regular")}
-	size, found := sizeOf(pool.Size)
+	size, found := a.sizeOf(pool.Size)
 	if !found {
 		return Pool{}, refuse(http.StatusBadRequest, "VMSizeNotSupported", "The VM size %s is not supported in location %s.", pool.Size, a.location)
 	}

@@ -11,6 +11,7 @@ import (
 
 // operation is a long-running operation.
 type operation struct {
+	id string
 	// due is when it ends, polls how many polls it is in progress at least.
 	due   time.Time
 	polls int
@@ -41,8 +42,8 @@ func (a *Account) begin(r *request, to *response, finish func() error) *response
 // start starts an operation. The account is locked.
 func (a *Account) start(finish func() error) (string, *operation) {
 	id := fmt.Sprintf("operation-%06d", a.next())
-	o := &operation{due: a.clock.Now().Add(a.takes), polls: 1, finish: finish}
-	a.operations[id] = o
+	o := &operation{id: id, due: a.clock.Now().Add(a.takes), polls: 1, finish: finish}
+	a.operations[id], a.running[id] = o, o
 	return id, o
 }
 
@@ -74,6 +75,7 @@ func (a *Account) settle(o *operation, polled bool) {
 		return
 	}
 	o.ended = true
+	delete(a.running, o.id)
 	if o.finish == nil {
 		return
 	}
@@ -86,8 +88,8 @@ func (a *Account) settle(o *operation, polled bool) {
 func (a *Account) Settle() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(a.operations)) {
-		a.settle(a.operations[id], false)
+	for _, id := range slices.Sorted(maps.Keys(a.running)) {
+		a.settle(a.running[id], false)
 	}
 }
 

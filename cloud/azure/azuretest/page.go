@@ -21,24 +21,33 @@ func (a *Account) page(r *request, items []map[string]any) *response {
 	return ok(out)
 }
 
-// sorted are all resources in the order of their IDs.
-func (a *Account) sorted() []*resource {
+// sorted are the resources of a type, or all of them for an empty one, in the order of their IDs.
+func (a *Account) sorted(kind string) []*resource {
 	out := make([]*resource, 0, len(a.resources))
 	for _, r := range a.resources {
-		out = append(out, r)
+		if kind == "" || strings.EqualFold(kindOf(r.id), kind) {
+			out = append(out, r)
+		}
 	}
-	slices.SortFunc(out, func(x, y *resource) int { return strings.Compare(x.id, y.id) })
+	slices.SortFunc(out, byID)
 	return out
 }
 
 // under are the resources whose ID is that of a collection and a name.
 func (a *Account) under(collection string) []*resource {
 	prefix := strings.ToLower(strings.TrimSuffix(collection, "/")) + "/"
-	return slices.DeleteFunc(a.sorted(), func(r *resource) bool {
-		name, found := strings.CutPrefix(strings.ToLower(r.id), prefix)
-		return !found || strings.Contains(name, "/")
-	})
+	var out []*resource
+	for key, r := range a.resources {
+		if name, found := strings.CutPrefix(key, prefix); found && !strings.Contains(name, "/") {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, byID)
+	return out
 }
+
+// byID orders resources.
+func byID(x, y *resource) int { return strings.Compare(x.id, y.id) }
 
 // listGroup lists the resources of a type in a resource group.
 func listGroup(a *Account, r *request) (*response, error) {

@@ -2,6 +2,7 @@ package azuretest
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,6 +10,9 @@ import (
 
 // quotaDefault is the limit of a quota in vCPUs that no test set.
 const quotaDefault = 1000
+
+// codeQuota is the error code of a launch that exceeds a quota.
+const codeQuota = "OperationNotAllowed"
 
 // Quotas that are not those of a family.
 const (
@@ -23,7 +27,7 @@ func (a *Account) used(quota string) int {
 		if !strings.EqualFold(kindOf(r.id), kindVirtualMachine) || r.failed {
 			continue
 		}
-		size, _ := sizeOf(textAt(r.body, "properties", "hardwareProfile", "vmSize"))
+		size, _ := a.sizeOf(textAt(r.body, "properties", "hardwareProfile", "vmSize"))
 		if slices.Contains(quotas(size, textAt(r.body, "properties", "priority")), quota) {
 			sum += size.VCPUs
 		}
@@ -49,25 +53,29 @@ func (a *Account) limit(quota string) int {
 
 // checkQuota refuses a virtual machine that exceeds a quota.
 func (a *Account) checkQuota(p Pool) error {
-	size, _ := sizeOf(p.Size)
+	size, _ := a.sizeOf(p.Size)
 	for _, quota := range quotas(size, p.Priority) {
 		used, limit := a.used(quota), a.limit(quota)
 		if used+size.VCPUs <= limit {
 			continue
 		}
-		name := map[string]string{quotaSpot: "LowPriorityCores", quotaCores: "Total Regional Cores"}[quota]
-		return refuse(http.StatusConflict, "OperationNotAllowed",
-			"Operation could not be completed as it results in exceeding approved %s quota. Additional details - Deployment Model: Resource Manager, Location: %s, "+
-				"Current Limit: %d, Current Usage: %d, Additional Required: %d, (Minimum) New Limit Required: %d. Submit a request for Quota increase.",
-			cmp.Or(name, quota+" Cores"), a.location, limit, used, size.VCPUs, used+size.VCPUs)
+		return refuse(http.StatusConflict, codeQuota, "%s", a.quotaMessage(quota, used, limit, size.VCPUs))
 	}
 	return nil
+}
+
+// quotaMessage is the message of an error about a quota, of which so many vCPUs are used when more are required.
+func (a *Account) quotaMessage(quota string, used, limit, more int) string {
+	name := map[string]string{quotaSpot: "LowPriorityCores", quotaCores: "Total Regional Cores"}[quota]
+	return fmt.Sprintf("Operation could not be completed as it results in exceeding approved %s quota. Additional details - Deployment Model: Resource Manager, Location: %s, "+
+		"Current Limit: %d, Current Usage: %d, Additional Required: %d, (Minimum) New Limit Required: %d. Submit a request for Quota increase.",
+		cmp.Or(name, quota+" Cores"), a.location, limit, used, more, used+more)
 }
 
 // listUsages lists the quotas of the location.
 func listUsages(a *Account, r *request) (*response, error) {
 	names := []string{quotaCores, quotaSpot}
-	for _, s := range Sizes() {
+	for _, s := range a.sizes {
 		if !slices.Contains(names, s.Family) {
 			names = append(names, s.Family)
 		}

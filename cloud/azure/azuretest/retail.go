@@ -29,7 +29,7 @@ func openRoutes() []route {
 // prices are all prices of virtual machines: on demand, spot, and what a client must leave out.
 func (a *Account) prices() []map[string]any {
 	var out []map[string]any
-	for _, s := range Sizes() {
+	for _, s := range a.sizes {
 		name := strings.ReplaceAll(strings.TrimPrefix(s.Name, "Standard_"), "_", " ")
 		product := "Virtual Machines " + strings.TrimSuffix(strings.TrimPrefix(s.Family, "standard"), "Family") + " Series"
 		add := func(suffix, product string, price float64) {

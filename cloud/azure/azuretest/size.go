@@ -1,6 +1,7 @@
 package azuretest
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -23,7 +24,7 @@ type Size struct {
 	Price float64
 }
 
-// Sizes are the SKUs of the account.
+// Sizes are the SKUs of an account that names no others.
 func Sizes() []Size {
 	all := []string{"1", "2", "3"}
 	return []Size{
@@ -38,14 +39,51 @@ func Sizes() []Size {
 	}
 }
 
-// sizeOf is a SKU by its name.
-func sizeOf(name string) (Size, bool) {
-	sizes := Sizes()
-	i := slices.IndexFunc(sizes, func(s Size) bool { return strings.EqualFold(s.Name, name) })
+// ManySizes are the SKUs of Sizes and of more families, as a location has them: launches for which some have no capacity have others.
+func ManySizes() []Size {
+	out := Sizes()
+	for _, f := range []struct {
+		// name is that of sizes, with %d for the vCPUs.
+		name, family string
+		memory       int     // in GiB for each vCPU
+		price        float64 // of a vCPU
+		cache        int     // in GiB for each vCPU
+	}{
+		{"Standard_D%ds_v4", "standardDSv4Family", 4, 0.048, 25},
+		{"Standard_D%ds_v5", "standardDSv5Family", 4, 0.048, 0},
+		{"Standard_D%das_v4", "standardDASv4Family", 4, 0.048, 25},
+		{"Standard_D%das_v5", "standardDASv5Family", 4, 0.043, 0},
+		{"Standard_D%dds_v4", "standardDDSv4Family", 4, 0.0565, 25},
+		{"Standard_D%dds_v5", "standardDDSv5Family", 4, 0.0565, 0},
+		{"Standard_D%dads_v5", "standardDADSv5Family", 4, 0.0515, 0},
+		{"Standard_D%dls_v5", "standardDLSv5Family", 2, 0.0425, 0},
+		{"Standard_D%dlds_v5", "standardDLDSv5Family", 2, 0.048, 0},
+		{"Standard_D%ds_v6", "StandardDsv6Family", 4, 0.0505, 0},
+		{"Standard_D%dds_v6", "StandardDdsv6Family", 4, 0.0625, 0},
+		{"Standard_D%das_v6", "StandardDasv6Family", 4, 0.0454, 0},
+		{"Standard_D%dads_v6", "StandardDadsv6Family", 4, 0.057, 0},
+		{"Standard_D%dls_v6", "StandardDlsv6Family", 2, 0.04465, 0},
+		{"Standard_D%dals_v6", "StandardDalsv6Family", 2, 0.0402, 0},
+		{"Standard_D%dalds_v6", "StandardDaldsv6Family", 2, 0.0476, 0},
+		{"Standard_E%ds_v4", "standardESv4Family", 8, 0.063, 25},
+		{"Standard_E%das_v5", "standardEASv5Family", 8, 0.0565, 0},
+	} {
+		for _, vCPUs := range []int{2, 4, 8, 16} {
+			out = append(out, Size{
+				fmt.Sprintf(f.name, vCPUs), f.family, vCPUs, f.memory * vCPUs, f.cache * vCPUs, "x64", []string{"1", "2", "3"}, f.price * float64(vCPUs),
+			})
+		}
+	}
+	return out
+}
+
+// sizeOf is a SKU of the account by its name.
+func (a *Account) sizeOf(name string) (Size, bool) {
+	i := slices.IndexFunc(a.sizes, func(s Size) bool { return strings.EqualFold(s.Name, name) })
 	if i < 0 {
 		return Size{}, false
 	}
-	return sizes[i], true
+	return a.sizes[i], true
 }
 
 // listSKUs lists the SKUs of the location.
@@ -57,7 +95,7 @@ func listSKUs(a *Account, r *request) (*response, error) {
 		return a.page(r, []map[string]any{}), nil
 	}
 	items := []map[string]any{{"resourceType": "disks", "name": "Premium_LRS", "tier": "Premium", "locations": []string{a.location}}}
-	for _, s := range Sizes() {
+	for _, s := range a.sizes {
 		items = append(items, a.sku(s))
 	}
 	return a.page(r, items), nil

@@ -164,7 +164,7 @@ func (a *Account) refusal(p Pool) *Refusal {
 			}
 		}
 	}
-	return a.trouble.storm.fails()
+	return a.fails(p)
 }
 
 const allocationFailed = "Allocation failed. We do not have sufficient capacity for the requested VM size in this region."

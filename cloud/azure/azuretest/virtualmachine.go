@@ -219,7 +219,7 @@ func (a *Account) checkVirtualMachine(body map[string]any) (Pool, error) {
 	if pool.Priority == "" {
 		pool.Priority = "Regular"
 	}
-	size, found := sizeOf(pool.Size)
+	size, found := a.sizeOf(pool.Size)
 	if !found {
 		return Pool{}, refuse(http.StatusBadRequest, "InvalidParameter", "The value %s provided for the VM size is not valid.", pool.Size)
 	}

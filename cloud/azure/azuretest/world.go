@@ -12,7 +12,10 @@ import (
 func New(o Options) *Account {
 	a := &Account{
 		clock: o.Clock, location: cmp.Or(o.Location, "eastus"), takes: o.Takes, retryAfter: o.RetryAfter, pageSize: cmp.Or(o.PageSize, 50), routes: routes(),
-		groups: []string{NodeResourceGroup, ClusterResourceGroup}, resources: map[string]*resource{}, operations: map[string]*operation{}, tokens: map[string]bool{},
+		groups: []string{NodeResourceGroup, ClusterResourceGroup}, resources: map[string]*resource{}, operations: map[string]*operation{}, running: map[string]*operation{}, tokens: map[string]bool{},
+	}
+	if a.sizes = o.Sizes; a.sizes == nil {
+		a.sizes = Sizes()
 	}
 	if a.clock == nil {
 		a.clock = clock.RealClock{}
