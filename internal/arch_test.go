@@ -125,7 +125,7 @@ cloud/azure/size, cloud/azure/naming, cloud/azure/gpu, cloud/azure/quota, cloud/
 cloud/azure/unavailableofferings, cloud/azure/family, cloud/azure/resourcetags < API
 cloud/azure/settings < internal/options
 cloud/azure/environment <
-cloud/azure/azurefield <
+cloud/azure/azurefield, cloud/azure/operation <
 cloud/azure/session < cloud/azure/environment, cloud/azure/settings, cloud/azure/azurefield, internal/observe, internal/observe/logfield
 cloud/azure/sku < cloud/azure/gpu, cloud/azure/size
 cloud/azure/zone < API, cloud/azure/sku
@@ -149,7 +149,7 @@ cloud/azure/machineapi < cloud/azure/session
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
 cloud/azure/telemetry < API, internal/observe
 cloud/azure/catalog < API, cloud/azure/telemetry, cloud, cloud/azure/choice, cloud/azure/instancetype, cloud/azure/inventory, cloud/azure/quota, cloud/azure/sku, cloud/azure/unavailableofferings, internal/observe, internal/ttlcache
-cloud/azure/instance < API, cloud, cloud/azure/azureerrors, cloud/azure/naming, cloud/azure/session, cloud/azure/unavailableofferings, cloud/azure/virtualmachine, cloud/azure/zone, internal/observe, internal/observe/logfield, cloud/azure/resourcetags
+cloud/azure/instance < API, cloud, cloud/azure/azureerrors, cloud/azure/naming, cloud/azure/session, cloud/azure/unavailableofferings, cloud/azure/virtualmachine, cloud/azure/zone, internal/observe, internal/observe/logfield, cloud/azure/resourcetags, cloud/azure/operation
 cloud/azure/machineinstance < API, cloud, cloud/azure/aksmachine, cloud/azure/azureerrors, cloud/azure/instance, cloud/azure/machineapi, cloud/azure/machinebatch, cloud/azure/naming, cloud/azure/resourcetags, cloud/azure/session, cloud/azure/unavailableofferings, cloud/azure/zone, internal/observe, internal/observe/logfield, cloud/azure/environment, cloud/azure/settings
 cloud/azure/choice < API, cloud, cloud/azure/azureerrors, cloud/azure/sku, cloud/azure/unavailableofferings, cloud/azure/zone
 cloud/azure/request < API, cloud/azure/aksmachine, cloud/azure/bootstrapping, cloud/azure/choice, cloud/azure/customdata, cloud/azure/family, cloud/azure/image, cloud/azure/instancetype, cloud/azure/naming, cloud/azure/network, cloud/azure/resourcetags, cloud/azure/sku, cloud/azure/subnet, cloud/azure/virtualmachine

@@ -16,7 +16,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
 	"github.com/karpenter-anew/karpenter/cloud/azure/azureerrors"
-	"github.com/karpenter-anew/karpenter/cloud/azure/session"
+	"github.com/karpenter-anew/karpenter/cloud/azure/operation"
 	"github.com/karpenter-anew/karpenter/cloud/azure/virtualmachine"
 )
 
@@ -79,8 +79,8 @@ type Launch struct {
 
 	client  *Client
 	request Request
-	// poller polls the request; nil if the virtual machine exists.
-	poller *runtime.Poller[armcompute.VirtualMachinesClientCreateOrUpdateResponse]
+	// creation is the operation of the request; nil if the virtual machine exists.
+	creation *operation.Operation[armcompute.VirtualMachinesClientCreateOrUpdateResponse]
 }
 
 // Create creates the network interface and requests the virtual machine. It returns when Azure has accepted the request;
@@ -107,7 +107,7 @@ func (c *Client) Cleanup(ctx context.Context, name string) error {
 	case notFound(err):
 		err = nil
 	case err == nil:
-		err = c.deleteVM(ctx, name)
+		err = c.Delete(ctx, name)
 	default:
 		err = fmt.Errorf("getting virtual machine %q: %w", name, err)
 	}
@@ -134,7 +134,9 @@ func (c *Client) request(ctx context.Context, r Request) (*Launch, error) {
 	if r.Requesting != nil {
 		r.Requesting()
 	}
-	poller, err := c.VirtualMachines.BeginCreateOrUpdate(ctx, c.ResourceGroup, r.VM.Name, body, nil)
+	creation, err := operation.Begin(ctx, func(ctx context.Context) (*runtime.Poller[armcompute.VirtualMachinesClientCreateOrUpdateResponse], error) {
+		return c.VirtualMachines.BeginCreateOrUpdate(ctx, c.ResourceGroup, r.VM.Name, body, nil)
+	})
 	if err != nil {
 		return nil, failed(PhaseSync, fmt.Errorf("creating virtual machine %q: %w", r.VM.Name, err), r.Attempt)
 	}
@@ -143,7 +145,7 @@ func (c *Client) request(ctx context.Context, r Request) (*Launch, error) {
 	if err != nil {
 		return nil, failed(PhasePrepare, err, r.Attempt)
 	}
-	return &Launch{Instance: made, client: c, request: r, poller: poller}, nil
+	return &Launch{Instance: made, client: c, request: r, creation: creation}, nil
 }
 
 // Follow returns the launch of a virtual machine that an earlier process has requested, without a call. The request is the one
@@ -162,8 +164,11 @@ func (c *Client) existing(r Request, vm *armcompute.VirtualMachine) (*Launch, er
 	return c.Follow(r, found), nil
 }
 
-func (c *Client) vmID(name string) string {
-	return "/subscriptions/" + c.Subscription + "/resourceGroups/" + c.ResourceGroup + "/providers/Microsoft.Compute/virtualMachines/" + name
+func (c *Client) vmID(name string) string { return c.id("Microsoft.Compute/virtualMachines", name) }
+
+// id is the ARM id of a resource in the group of the nodes.
+func (c *Client) id(kind, name string) string {
+	return "/subscriptions/" + c.Subscription + "/resourceGroups/" + c.ResourceGroup + "/providers/" + kind + "/" + name
 }
 
 // createNIC creates the network interface and returns its id. If a pool of a load balancer is gone, it tries once more
@@ -181,15 +186,13 @@ func (c *Client) createNIC(ctx context.Context, r *Request) (string, error) {
 }
 
 func (c *Client) putNIC(ctx context.Context, name string, body armnetwork.Interface) (string, error) {
-	poller, err := c.NetworkInterfaces.BeginCreateOrUpdate(ctx, c.ResourceGroup, name, body, nil)
+	err := operation.Run(ctx, func(ctx context.Context) (*runtime.Poller[armnetwork.InterfacesClientCreateOrUpdateResponse], error) {
+		return c.NetworkInterfaces.BeginCreateOrUpdate(ctx, c.ResourceGroup, name, body, nil)
+	})
 	if err != nil {
 		return "", fmt.Errorf("creating network interface %q: %w", name, err)
 	}
-	nic, err := poller.PollUntilDone(ctx, session.PollOptions())
-	if err != nil {
-		return "", fmt.Errorf("creating network interface %q: %w", name, err)
-	}
-	return value(nic.ID), nil
+	return c.id("Microsoft.Network/networkInterfaces", name), nil
 }
 
 // missesPool reports whether an error says that one of the pools does not exist.

@@ -4,38 +4,21 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v7"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v6"
 
-	"github.com/karpenter-anew/karpenter/cloud/azure/session"
+	"github.com/karpenter-anew/karpenter/cloud/azure/operation"
 )
 
-// Delete deletes a virtual machine and waits until it is gone; its disk and its network interface go with it. It returns
-// without a call if this process deletes it already, and does nothing if Azure deletes it already. The error is
-// cloud.NodeClaimNotFoundError if the virtual machine does not exist: lists of Azure can still name it.
+// Delete deletes a virtual machine and waits until it is gone; its disk and its network interface go with it. One that does not exist is no
+// error: lists of Azure can still name it.
 func (c *Client) Delete(ctx context.Context, name string) error {
-	if !c.deletions.Begin(name) {
-		return nil
-	}
-	defer c.deletions.End(name)
-	vm, err := c.Get(ctx, name)
-	if err != nil {
-		return err
-	}
-	if vm.Deleting {
-		return nil
-	}
-	return c.deleteVM(ctx, name)
-}
-
-// deleteVM deletes a virtual machine; one that does not exist is no error.
-func (c *Client) deleteVM(ctx context.Context, name string) error {
 	// Forced: the node is drained, and a graceful shutdown of the operating system would only keep its capacity longer.
-	poller, err := c.VirtualMachines.BeginDelete(ctx, c.ResourceGroup, name,
-		&armcompute.VirtualMachinesClientBeginDeleteOptions{ForceDeletion: to.Ptr(true)})
-	if err == nil {
-		_, err = poller.PollUntilDone(ctx, session.PollOptions())
-	}
+	err := operation.Run(ctx, func(ctx context.Context) (*runtime.Poller[armcompute.VirtualMachinesClientDeleteResponse], error) {
+		return c.VirtualMachines.BeginDelete(ctx, c.ResourceGroup, name, &armcompute.VirtualMachinesClientBeginDeleteOptions{ForceDeletion: to.Ptr(true)})
+	})
 	if err != nil && !notFound(err) {
 		return fmt.Errorf("deleting virtual machine %q: %w", name, err)
 	}
@@ -52,10 +35,9 @@ func (c *Client) DeleteNIC(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("getting network interface %q: %w", name, err)
 	}
-	poller, err := c.NetworkInterfaces.BeginDelete(ctx, c.ResourceGroup, name, nil)
-	if err == nil {
-		_, err = poller.PollUntilDone(ctx, session.PollOptions())
-	}
+	err = operation.Run(ctx, func(ctx context.Context) (*runtime.Poller[armnetwork.InterfacesClientDeleteResponse], error) {
+		return c.NetworkInterfaces.BeginDelete(ctx, c.ResourceGroup, name, nil)
+	})
 	if err != nil && !notFound(err) {
 		return fmt.Errorf("deleting network interface %q: %w", name, err)
 	}

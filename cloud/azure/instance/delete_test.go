@@ -2,53 +2,25 @@ package instance_test
 
 import (
 	"testing"
-	"testing/synctest"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v7"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v6"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
 )
 
 func TestDelete(t *testing.T) {
 	t.Attr("covers", "Z113 Z218")
 	simulate(t, func(t *testing.T, a *azure, c *instance.Client) {
-		if err := c.Delete(t.Context(), name); !cloud.IsNodeClaimNotFound(err) {
-			t.Errorf("Delete() of a virtual machine that is gone = %v", err)
-		}
-		a.vms[name] = armcompute.VirtualMachine{Properties: &armcompute.VirtualMachineProperties{ProvisioningState: to.Ptr("Deleting")}}
 		if err := c.Delete(t.Context(), name); err != nil {
-			t.Errorf("Delete() of a virtual machine that Azure deletes = %v", err)
-		}
-		if diff := cmp.Diff([]string{"get vm", "get vm"}, a.calls); diff != "" {
-			t.Errorf("calls (-want +got):\n%s", diff)
+			t.Errorf("Delete() of a virtual machine that is gone = %v", err)
 		}
 		a.vms[name] = armcompute.VirtualMachine{}
 		if err := c.Delete(t.Context(), name); err != nil || len(a.vms) > 0 || !a.forced {
 			t.Errorf("Delete() = %v, left %d, forced %v", err, len(a.vms), a.forced)
 		}
-	})
-}
-
-// TestDeleteTwice checks that a second deletion returns while the first one lasts.
-func TestDeleteTwice(t *testing.T) {
-	t.Attr("covers", "Z113")
-	simulate(t, func(t *testing.T, a *azure, c *instance.Client) {
-		a.vms[name], a.inUse = armcompute.VirtualMachine{}, make(chan struct{})
-		done := make(chan error)
-		go func() { done <- c.Delete(t.Context(), name) }()
-		synctest.Wait()
-		if err := c.Delete(t.Context(), name); err != nil {
-			t.Error(err)
-		}
-		close(a.inUse)
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		if diff := cmp.Diff([]string{"get vm", "delete vm"}, a.calls); diff != "" {
+		if diff := cmp.Diff([]string{"delete vm", "delete vm"}, a.calls); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 	})

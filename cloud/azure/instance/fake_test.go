@@ -37,8 +37,6 @@ type azure struct {
 	nicFailures []failure
 	// refused is the answer to requests for virtual machines, operation that of the operation, extension that for extensions.
 	refused, operation, extension, nicDeletion *failure
-	// inUse is the answer to the next deletion of a virtual machine: it blocks until the channel is closed.
-	inUse chan struct{}
 	// forced says whether the last deletion was forced.
 	forced bool
 }
@@ -119,9 +117,6 @@ func (a *azure) deleteVM(_ context.Context, _, name string, options *armcompute.
 ) {
 	a.calls = append(a.calls, "delete vm")
 	a.forced = options != nil && options.ForceDeletion != nil && *options.ForceDeletion
-	if a.inUse != nil {
-		<-a.inUse
-	}
 	delete(a.vms, name)
 	resp.AddNonTerminalResponse(http.StatusAccepted, nil)
 	resp.SetTerminalResponse(http.StatusOK, armcompute.VirtualMachinesClientDeleteResponse{}, nil)

@@ -72,14 +72,10 @@ type Options struct {
 }
 
 // Client launches, reads, updates and deletes virtual machines. Make one with NewClient. It is safe for concurrent use.
-type Client struct {
-	Options
-	// deletions are those of virtual machines.
-	deletions Deletions
-}
+type Client struct{ Options }
 
 // NewClient returns a client for the virtual machines of a resource group.
-func NewClient(o Options) *Client { return &Client{Options: o} }
+func NewClient(o Options) *Client { return &Client{o} }
 
 // Instance is a virtual machine of a node.
 type Instance struct {

@@ -77,7 +77,7 @@ func TestLaunch(t *testing.T) {
 		if err := launch.Wait(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if got := *a.vms[name].Properties.NetworkProfile.NetworkInterfaces[0].ID; got != "/nic/"+name {
+		if got := *a.vms[name].Properties.NetworkProfile.NetworkInterfaces[0].ID; got != "/subscriptions/sub/resourceGroups/MC_group/providers/Microsoft.Network/networkInterfaces/"+name {
 			t.Errorf("the network interface is %q", got)
 		}
 		calls := []string{"put nic", "get vm", "put vm", "put extension cse-agent-karpenter", "put extension computeAksLinuxBilling"}

@@ -7,14 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v7"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v6"
 
 	"github.com/karpenter-anew/karpenter/api/azure/label"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/azure/operation"
 	"github.com/karpenter-anew/karpenter/cloud/azure/resourcetags"
-	"github.com/karpenter-anew/karpenter/cloud/azure/session"
 	"github.com/karpenter-anew/karpenter/cloud/azure/virtualmachine"
 )
 
@@ -52,10 +53,9 @@ func (c *Client) Update(ctx context.Context, name string, want resourcetags.InPl
 	if update.Tags == nil && update.Identity == nil {
 		return nil
 	}
-	poller, err := c.VirtualMachines.BeginUpdate(ctx, c.ResourceGroup, name, update, nil)
-	if err == nil {
-		_, err = poller.PollUntilDone(ctx, session.PollOptions())
-	}
+	err = operation.Run(ctx, func(ctx context.Context) (*runtime.Poller[armcompute.VirtualMachinesClientUpdateResponse], error) {
+		return c.VirtualMachines.BeginUpdate(ctx, c.ResourceGroup, name, update, nil)
+	})
 	if err != nil {
 		return fmt.Errorf("updating virtual machine %q: %w", name, err)
 	}
@@ -72,10 +72,9 @@ func (c *Client) tagParts(ctx context.Context, vm *armcompute.VirtualMachine, na
 		if !slices.ContainsFunc(vm.Resources, func(e *armcompute.VirtualMachineExtension) bool { return strings.EqualFold(value(e.Name), extension) }) {
 			continue // virtual machines have those of the mode and the environment that they were launched in
 		}
-		poller, err := c.Extensions.BeginUpdate(ctx, c.ResourceGroup, name, extension, armcompute.VirtualMachineExtensionUpdate{Tags: tags}, nil)
-		if err == nil {
-			_, err = poller.PollUntilDone(ctx, session.PollOptions())
-		}
+		err := operation.Run(ctx, func(ctx context.Context) (*runtime.Poller[armcompute.VirtualMachineExtensionsClientUpdateResponse], error) {
+			return c.Extensions.BeginUpdate(ctx, c.ResourceGroup, name, extension, armcompute.VirtualMachineExtensionUpdate{Tags: tags}, nil)
+		})
 		if notFound(err) && extension == virtualmachine.BillingExtension {
 			continue // AKS may remove it
 		}

@@ -6,11 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v7"
 
 	"github.com/karpenter-anew/karpenter/cloud/azure/azureerrors"
-	"github.com/karpenter-anew/karpenter/cloud/azure/session"
+	"github.com/karpenter-anew/karpenter/cloud/azure/operation"
 	"github.com/karpenter-anew/karpenter/cloud/azure/virtualmachine"
 )
 
@@ -26,8 +27,8 @@ const failedStatus = "ProvisioningState/failed/"
 func (l *Launch) Wait(ctx context.Context) error {
 	var present []*armcompute.VirtualMachineExtension
 	var err error
-	if l.poller != nil {
-		if _, err = l.poller.PollUntilDone(ctx, session.PollOptions()); err != nil {
+	if l.creation != nil {
+		if err = l.creation.Wait(ctx); err != nil {
 			err = failed(PhaseAsync, fmt.Errorf("creating virtual machine %q: %w", l.request.VM.Name, err), l.request.Attempt)
 		}
 	} else {
@@ -49,10 +50,9 @@ func (l *Launch) Wait(ctx context.Context) error {
 
 func (l *Launch) createExtension(ctx context.Context, extension virtualmachine.Extension) error {
 	c, vm := l.client, l.request.VM.Name
-	poller, err := c.Extensions.BeginCreateOrUpdate(ctx, c.ResourceGroup, vm, extension.Name, extension.Body, nil)
-	if err == nil {
-		_, err = poller.PollUntilDone(ctx, session.PollOptions())
-	}
+	err := operation.Run(ctx, func(ctx context.Context) (*runtime.Poller[armcompute.VirtualMachineExtensionsClientCreateOrUpdateResponse], error) {
+		return c.Extensions.BeginCreateOrUpdate(ctx, c.ResourceGroup, vm, extension.Name, extension.Body, nil)
+	})
 	if err != nil {
 		return fmt.Errorf("creating extension %q of virtual machine %q: %w", extension.Name, vm, err)
 	}
@@ -86,7 +86,7 @@ func (l *Launch) awaitExisting(ctx context.Context) ([]*armcompute.VirtualMachin
 		default:
 			return vm.Resources, nil
 		}
-		timer := c.Clock.NewTimer(session.PollInterval)
+		timer := c.Clock.NewTimer(operation.Interval)
 		select {
 		case <-ctx.Done():
 			timer.Stop()

@@ -125,6 +125,13 @@ func (b *Background) Running() int {
 	return len(b.running)
 }
 
+// Runs reports whether the task with a name runs.
+func (b *Background) Runs(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.running[name]
+}
+
 // Go runs a task, unless one with the same name runs. It waits until the background has started, and reports false if that has ended.
 func (b *Background) Go(name string, task func(context.Context) error) bool {
 	<-b.started

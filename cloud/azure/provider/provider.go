@@ -189,12 +189,15 @@ func (p *Provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
 	if err := p.checkPool(claim); err != nil {
 		return err
 	}
-	path := p.pathOf(claim, name)
+	path, task := p.pathOf(claim, name), "delete "+name
+	if p.Launcher.Background.Runs(task) {
+		return nil // callers ask every few seconds for each of many instances
+	}
 	i, err := path.Get(ctx, name)
 	if err != nil || i.Deleting {
 		return err
 	}
-	if !p.Launcher.Background.Go("delete "+name, func(ctx context.Context) error { return cloud.IgnoreNodeClaimNotFound(path.Delete(ctx, name)) }) {
+	if !p.Launcher.Background.Go(task, func(ctx context.Context) error { return cloud.IgnoreNodeClaimNotFound(path.Delete(ctx, name)) }) {
 		return errors.New("the controller is shutting down")
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/azure/azuretest"
+	"github.com/karpenter-anew/karpenter/cloud/azure/settings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/test/poll"
 )
@@ -65,6 +66,37 @@ func TestInstancesAreLaunchedFoundAndDeleted(t *testing.T) {
 	}
 	if w.account.Exists(azuretest.ID(vms, "aks-general-a")) || w.account.Exists(azuretest.ID(nics, "aks-general-a")) {
 		t.Error("something is left over")
+	}
+}
+
+// TestDeletionsThatLast deletes an instance while Azure does already: for this process, and for one before it.
+func TestDeletionsThatLast(t *testing.T) {
+	t.Attr("covers", "Z218")
+	w := newWorldOf(t, settings.ModeScriptless, func(*settings.Settings) {}, azuretest.Options{Takes: time.Hour})
+	vm := azuretest.ID(vms, "aks-general-a")
+	w.account.Put(vm, map[string]any{"location": location, "properties": map[string]any{"provisioningState": "Succeeded"}})
+	claim := w.claim("general-a")
+	claim.Status.ProviderID = "azure://" + vm
+	for range 2 {
+		if err := w.provider.Delete(t.Context(), claim); err != nil {
+			t.Error(err)
+		}
+	}
+	for deadline := time.Now().Add(30 * time.Second); w.count("DELETE virtualMachines") == 0 && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if reads := w.count("GET virtualMachines"); reads != 1 {
+		t.Errorf("%d reads for two deletions by one process", reads)
+	}
+	w.kill()
+	w.restart()
+	if err := w.provider.Delete(t.Context(), claim); err != nil || w.count("GET virtualMachines") != 2 || w.count("DELETE virtualMachines") != 1 {
+		t.Errorf("by the next process: %v, %d reads, %d requests to delete", err, w.count("GET virtualMachines"), w.count("DELETE virtualMachines"))
+	}
+	w.clock.Step(time.Hour)
+	w.account.Settle()
+	if err := w.provider.Delete(t.Context(), claim); !cloud.IsNodeClaimNotFound(err) {
+		t.Errorf("after the deletion: %v", err)
 	}
 }
 

@@ -2,10 +2,14 @@ package provider_test
 
 import (
 	"context"
+	"maps"
+	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +26,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/azure/environment"
 	"github.com/karpenter-anew/karpenter/cloud/azure/family"
 	"github.com/karpenter-anew/karpenter/cloud/azure/image"
+	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
 	"github.com/karpenter-anew/karpenter/cloud/azure/provider"
 	"github.com/karpenter-anew/karpenter/cloud/azure/session"
 	"github.com/karpenter-anew/karpenter/cloud/azure/settings"
@@ -49,12 +54,31 @@ type world struct {
 	account  *azuretest.Account
 	client   client.WithWatch
 	provider *provider.Provider
-	metrics  *prometheus.Registry
-	end      func() // ends the background of launches
+	// instances are what the provider calls Azure with.
+	instances *instance.Client
+	metrics   *prometheus.Registry
+	process   *process
+	// kill ends the process in the middle of what it does, end lets it end what it deletes.
+	kill, end func()
 
 	mu        sync.Mutex
 	events    []observe.Event
 	disrupted []string // pools and capacity types
+}
+
+// process is the network of a process, which ends with it: a process that is killed sends nothing any more.
+type process struct {
+	policy.Transporter
+	killed atomic.Bool
+}
+
+// Do implements policy.Transporter.
+func (p *process) Do(r *http.Request) (*http.Response, error) {
+	if p.killed.Load() {
+		// Clients do not repeat this one.
+		return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	}
+	return p.Transporter.Do(r)
 }
 
 // newWorld returns a provider in provision mode aksscriptless.
@@ -66,11 +90,18 @@ func newWorld(t *testing.T) *world {
 // newWorldIn returns a provider in a provision mode, with changes of its settings.
 func newWorldIn(t *testing.T, mode settings.ProvisionMode, change func(*settings.Settings)) *world {
 	t.Helper()
-	w := &world{t: t, mode: mode, change: change, clock: clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)), metrics: prometheus.NewRegistry()}
-	o := azuretest.Options{Clock: w.clock}
+	o := azuretest.Options{}
 	if mode.CreatesAKSMachines() { // each read of an AKSMachine would bring it closer to its end
 		o.Takes = 10 * time.Second
 	}
+	return newWorldOf(t, mode, change, o)
+}
+
+// newWorldOf returns a provider in an account with options; their clock is that of the world.
+func newWorldOf(t *testing.T, mode settings.ProvisionMode, change func(*settings.Settings), o azuretest.Options) *world {
+	t.Helper()
+	w := &world{t: t, mode: mode, change: change, clock: clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)), metrics: prometheus.NewRegistry()}
+	o.Clock = w.clock
 	w.account = azuretest.New(o)
 	w.account.Put(azuretest.ID("Microsoft.Network/networkSecurityGroups", "aks-agentpool-12345678-nsg"), map[string]any{})
 	w.account.Put(azuretest.PoolID(agentPool), map[string]any{"properties": map[string]any{"mode": azuretest.ModeMachines()}})
@@ -98,7 +129,8 @@ func (w *world) assemble(group string) (*provider.Assembly, error) {
 		ProviderBatchIdleDuration: time.Second, ProviderBatchMaxDuration: 5 * time.Second,
 	}
 	w.change(set)
-	azure, err := session.New(connection.Credential, session.Options{Environment: at, Settings: set, Transport: connection.HTTPClient, Clock: w.clock})
+	w.process = &process{Transporter: connection.HTTPClient}
+	azure, err := session.New(connection.Credential, session.Options{Environment: at, Settings: set, Transport: w.process, Clock: w.clock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +159,7 @@ func (w *world) start() {
 		t.Fatal(err)
 	}
 	built.Cluster.CABundle, built.Cluster.DNSServiceIP = "Y2E=", "10.0.0.10"
-	w.provider = built.Provider
+	w.provider, w.instances = built.Provider, built.Instances
 	if err := w.provider.Catalog.Inventory.RefreshSKUs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -135,6 +167,11 @@ func (w *world) start() {
 	var running sync.WaitGroup
 	running.Go(func() { _ = built.AKSMachines.Start(ctx) })
 	running.Go(func() { _ = w.provider.Launcher.Background.Start(ctx) })
+	process := w.process
+	w.kill = func() {
+		cancel()
+		process.killed.Store(true)
+	}
 	w.end = sync.OnceFunc(func() { cancel(); running.Wait() })
 	t.Cleanup(w.end)
 }
@@ -170,7 +207,14 @@ func (w *world) addClass() {
 // claim adds a NodeClaim for 1 CPU with some requirements.
 func (w *world) claim(name string, requirements ...v1.NodeSelectorRequirementWithMinValues) *v1.NodeClaim {
 	w.t.Helper()
+	return w.labelled(name, nil, requirements...)
+}
+
+// labelled adds a NodeClaim like claim, with more labels.
+func (w *world) labelled(name string, labels map[string]string, requirements ...v1.NodeSelectorRequirementWithMinValues) *v1.NodeClaim {
+	w.t.Helper()
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name + "-uid"), Labels: map[string]string{v1.NodePoolLabelKey: "general"}}}
+	maps.Copy(claim.Labels, labels)
 	claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: v1beta1.Group, Kind: "AKSNodeClass", Name: "default"}
 	claim.Spec.Requirements = requirements
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourcePods: resource.MustParse("3")}
