@@ -16,8 +16,9 @@ import (
 )
 
 // Resume goes on with the launch of a NodeClaim that an earlier process began: it waits until the virtual machine runs, creates the
-// extensions that it lacks, and ends the NodeClaim if the launch failed. That is also so if there is no virtual machine: Azure had accepted the
-// request, and the earlier process deleted what failed but not yet the NodeClaim. Garbage collection leaves that to the registration timeout.
+// extensions that it lacks, and ends the NodeClaim if the launch failed. That is also so if there is no virtual machine, or if Azure is deleting
+// it: Azure had accepted the request, and the earlier process deleted what failed but not yet the NodeClaim. Garbage collection leaves that to the
+// registration timeout.
 // What the launch was made with is read from the virtual machine: nothing has to be stored before a crash.
 func (l *Launcher) Resume(ctx context.Context, claim *v1.NodeClaim) error {
 	id, err := naming.ParseProviderID(claim.Status.ProviderID)
@@ -29,11 +30,11 @@ func (l *Launcher) Resume(ctx context.Context, claim *v1.NodeClaim) error {
 		path = l.AKSMachines
 	}
 	found, err := path.Get(ctx, id.Name)
-	if cloud.IsNodeClaimNotFound(err) {
+	if cloud.IsNodeClaimNotFound(err) || err == nil && found.Deleting {
 		observe.Log(ctx).InfoContext(ctx, "deleting a nodeclaim whose launch failed in an earlier process", logfield.NodeClaim(claim.Name))
 		return l.end(ctx, claim, claim.Labels[v1.CapacityTypeLabelKey])
 	}
-	if err != nil || found.Deleting {
+	if err != nil {
 		return err
 	}
 	var class *v1beta1.AKSNodeClass

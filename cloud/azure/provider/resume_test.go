@@ -119,6 +119,22 @@ func TestLaunchThatLeftNothing(t *testing.T) {
 	}
 }
 
+// TestLaunchThatIsBeingDeleted resumes a claim whose virtual machine failed, and is being deleted since a process that ended meanwhile asked for it.
+func TestLaunchThatIsBeingDeleted(t *testing.T) {
+	w := newWorld(t)
+	claim := w.claim("general-a")
+	w.launchAndStop(claim)
+	if _, err := w.restart().VMs.(provider.VMs).VirtualMachines.BeginDelete(t.Context(), azuretest.NodeResourceGroup, "aks-general-a", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.provider.Launcher.Resume(t.Context(), claim); err != nil || w.provider.Launcher.Background.Running() > 0 {
+		t.Errorf("an instance that is being deleted: %v", err)
+	}
+	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(claim), &v1.NodeClaim{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the claim: %v", err)
+	}
+}
+
 // TestNothingToResume resumes claims whose instance cannot be read.
 func TestNothingToResume(t *testing.T) {
 	w := newWorld(t)
