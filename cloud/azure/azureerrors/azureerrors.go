@@ -136,8 +136,9 @@ func classify(rules []rule, code, message string, a Attempt) Failure {
 }
 
 // Error returns the error of a launch, given its cause: insufficient capacity if no other size helps, otherwise a create error with the
-// reason and the message of the cause, which is cut to 1200 bytes.
+// reason and the text of the cause, which is cut to 1200 bytes.
 func (f Failure) Error(cause error) error {
+	cause = readable{cause}
 	if f.InsufficientCapacity {
 		return cloud.NewInsufficientCapacityError(cause)
 	}
