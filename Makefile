@@ -12,7 +12,7 @@ PODS ?= $(if $(filter aws azure,$(CLOUD)),10,100)
 CLOUD ?= kwok
 # Control plane of `make demo`: memory, or real, which is built from its sources first. CLOUD=aws and CLOUD=azure need the real one.
 CONTROL_PLANE ?= memory
-# Scene that `make demo` runs instead of provisioning: consolidation, drift, expiry, repair, legacy-repair, reboot or gang; with CLOUD=aws or azure: storm (use about PODS=500).
+# Scene that `make demo` runs instead of provisioning: consolidation, drift, expiry, repair, legacy-repair, reboot or gang; with CLOUD=aws or azure: drift or storm (use about PODS=500).
 SCENE ?=
 # Random seed of the faults that `make chaos` injects, and of the first problem of `make oracle`; and how many times it kills the controller.
 SEED ?= 1

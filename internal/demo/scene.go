@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -86,6 +87,8 @@ type Play struct {
 	Logged *Spotlight
 	// Cluster and Controller are how long their starts took.
 	Cluster, Controller time.Duration
+	// Limit is how long one step may take before the demo fails; 0 for the limit of the simulated cloud.
+	Limit time.Duration
 	// Price is the price of the nodes in dollars per hour, for clouds that do not label nodes with it; nil for others.
 	Price func() float64
 }
@@ -138,13 +141,16 @@ func (p *Play) EditPool(edits ...Edit) error {
 
 // cores is an edit that lets the pool launch on-demand nodes with these numbers of cores only. On-demand nodes may be replaced by cheaper
 // on-demand ones; spot nodes need a feature gate for that.
-func cores(numbers ...any) Edit {
+func cores(numbers ...any) Edit { return Cores(coresLabel, numbers...) }
+
+// Cores is the edit of cores for a cloud that writes the number of cores in another label.
+func Cores(label string, numbers ...any) Edit {
 	in := func(key string, values ...any) any {
 		return map[string]any{"key": key, "operator": "In", "values": values}
 	}
 	return Set([]any{
 		in(corev1.LabelOSStable, "linux"), in(corev1.LabelArchStable, "amd64"), in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand),
-		in(coresLabel, numbers...),
+		in(label, numbers...),
 	}, "spec", "template", "spec", "requirements")
 }
 
@@ -161,7 +167,7 @@ func (p *Play) Scale(replicas int) error {
 // Await counts until done returns true, and shows the counts.
 func (p *Play) Await(what string, done func(Counts) (bool, error)) (Counts, error) {
 	var last Counts
-	err := Poll(p.Ctx, sceneLimit, what, func() (bool, error) {
+	err := Poll(p.Ctx, cmp.Or(p.Limit, sceneLimit), what, func() (bool, error) {
 		var err error
 		if last, err = p.Count(); err != nil {
 			return false, err

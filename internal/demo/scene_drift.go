@@ -5,18 +5,23 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// driftScene shows nodes replaced after an edit of their NodePool, no more at a time than the budget allows.
-func driftScene() Scene {
+// driftScene is that of the simulated cloud.
+func driftScene() Scene { return DriftScene(cores("4")) }
+
+// DriftScene shows nodes replaced after an edit of their NodePool, no more at a time than the budget allows. sizes limits the pool to nodes of four
+// cores.
+func DriftScene(sizes Edit) Scene {
 	const pods, budget = 18, 2
 	return Scene{
 		Name:  "drift",
 		Lines: []string{"disrupting node(s)", "deleted node"},
 		Perform: func(p *Play) (fmt.Stringer, error) {
-			edits := []Edit{cores("4"), Set([]any{map[string]any{"nodes": fmt.Sprint(budget)}}, "spec", "disruption", "budgets")}
+			edits := []Edit{sizes, Set([]any{map[string]any{"nodes": fmt.Sprint(budget)}}, "spec", "disruption", "budgets")}
 			if err := p.Pool(edits...); err != nil {
 				return nil, err
 			}
@@ -69,6 +74,10 @@ func (p *Play) generation() (old, leaving int, err error) {
 		claim := &claims.Items[i]
 		if claim.Labels["example.com/generation"] != "two" {
 			old++
+		}
+		// Once its instance terminates, a node counts for no budget any more; clouds take a while for that.
+		if meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeInstanceTerminating) {
+			continue
 		}
 		if claim.DeletionTimestamp != nil || closed[claim.Status.NodeName] {
 			leaving++

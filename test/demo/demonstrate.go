@@ -32,6 +32,9 @@ func demonstrate(ctx context.Context, s settings, what scene, out io.Writer) (er
 	show := demo.NewProgress(out, start)
 	logged := demo.NewSpotlight(show, what.Lines)
 	p := &play{Play: &demo.Play{Settings: demo.Settings{Pods: s.pods, Catalog: s.catalog, PriceLabel: kwok.PriceLabel, Manifests: os.DirFS(s.manifests)}, Show: show, Logged: logged}}
+	if s.cloud != cloudKwok {
+		p.Limit = stormLimit
+	}
 	p.stack, err = startStack(ctx, s, io.MultiWriter(log, logged), func(step string, took time.Duration) {
 		show.Line(step)
 		if p.Cluster == 0 {

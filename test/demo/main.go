@@ -2,7 +2,8 @@
 // -scene it shows consolidation, drift, expiry or node repair.
 //
 // With -cloud=aws the AWS provider runs against an AWS test server on loopback whose instances join the cluster: the quick start with an
-// interruption, or, with -scene=storm, many launches at once while calls are throttled, capacity is insufficient and the controller is killed.
+// interruption, with -scene=storm, many launches at once while calls are throttled, capacity is insufficient and the controller is killed, or, with
+// -scene=drift, nodes that are replaced after an edit of their NodePool.
 // With -cloud=azure the provider for AKS runs against an Azure test server in the same way, with an eviction and a
 // new node image.
 //
@@ -75,8 +76,8 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	if !slices.Contains(clouds, s.cloud) {
 		return settings{}, fmt.Errorf("unknown cloud %q; known: %s", s.cloud, strings.Join(clouds, ", "))
 	}
-	if s.cloud != cloudKwok && s.scene != "" && s.scene != stormName {
-		return settings{}, fmt.Errorf("unknown scene %q with the cloud %s; known: %s", s.scene, s.cloud, stormName)
+	if s.cloud != cloudKwok && !slices.Contains([]string{"", stormName, driftName}, s.scene) {
+		return settings{}, fmt.Errorf("unknown scene %q with the cloud %s; known: %s, %s", s.scene, s.cloud, stormName, driftName)
 	}
 	if s.manifests == "" {
 		s.manifests = filepath.Join("examples", s.cloud)

@@ -33,7 +33,7 @@ func TestUnknownSceneListsTheScenes(t *testing.T) {
 // TestScenesOfClouds: each cloud with a test server has its own scenes, and no other.
 func TestScenesOfClouds(t *testing.T) {
 	for _, cloud := range []string{cloudAWS, cloudAzure} {
-		for flag, want := range map[string]string{"": "quick-start", stormName: stormName} {
+		for flag, want := range map[string]string{"": "quick-start", stormName: stormName, driftName: driftName} {
 			s, err := parse([]string{"-cloud=" + cloud, "-scene=" + flag}, &bytes.Buffer{})
 			if err != nil {
 				t.Errorf("%s, scene %q: %v", cloud, flag, err)
@@ -41,8 +41,8 @@ func TestScenesOfClouds(t *testing.T) {
 				t.Errorf("%s, scene %q is played as %q with %s", cloud, flag, one.Name, s.manifests)
 			}
 		}
-		if _, err := parse([]string{"-cloud=" + cloud, "-scene=drift"}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), cloud) {
-			t.Errorf("%s has the scene drift: %v", cloud, err)
+		if _, err := parse([]string{"-cloud=" + cloud, "-scene=expiry"}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), cloud) {
+			t.Errorf("%s has the scene expiry: %v", cloud, err)
 		}
 	}
 	if _, err := parse([]string{"-cloud=other"}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "kwok, aws, azure") {

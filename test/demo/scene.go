@@ -32,6 +32,8 @@ func sceneOf(s settings) scene {
 	switch {
 	case s.cloud == cloudAWS && s.scene == stormName:
 		return stormScene()
+	case s.cloud != cloudKwok && s.scene == driftName:
+		return cloudDriftScene(s.cloud)
 	case s.cloud == cloudAWS:
 		return quickStart()
 	case s.cloud == cloudAzure && s.scene == stormName:

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,8 +15,8 @@ import (
 // stormVCPUs is the quota of the storm: nodes are not to be limited by one.
 const stormVCPUs = 100_000
 
-// azureStormScene launches a node for each pod at once while Azure throttles calls, fails virtual machines after their request was accepted
-// and has no capacity in a zone, and kills the controller meanwhile.
+// azureStormScene launches a node for each pod at once while Azure throttles calls and refuses or fails virtual machines for which it has no
+// capacity or the subscription no quota, and kills the controller meanwhile.
 func azureStormScene() scene {
 	lines := []string{"computed new nodeclaim(s) to fit pod(s)", "garbage collecting instance without nodeclaim", "deleted a network interface without an instance"}
 	return scene{onCloud: performAzureStorm, Scene: demo.Scene{Name: stormName, Lines: lines}}
@@ -22,31 +24,37 @@ func azureStormScene() scene {
 
 // azureStormFigures are the figures of the storm.
 type azureStormFigures struct {
-	nodes, requested, orphans int
-	running, gone             time.Duration
-	calls                     string
+	nodes, requested, launches, orphans int
+	running, gone                       time.Duration
+	failed                              map[string]int
+	calls, all                          string
 }
 
 func (f azureStormFigures) String() string {
-	return fmt.Sprintf("%s\n%d nodes at once, %.0f %% of the calls throttled, %.0f %% of the virtual machines failed after their request was accepted, one zone without "+
-		"capacity, one kill -9: all running after %.1f s, %d virtual machines requested, %d of them without NodeClaim at the restart; no virtual machine, extension, "+
+	var failures []string
+	for _, code := range slices.Sorted(maps.Keys(f.failed)) {
+		failures = append(failures, fmt.Sprintf("%s %d", code, f.failed[code]))
+	}
+	return fmt.Sprintf("%s\nuntil nothing was left: %s\nlaunches that failed, of %d: %s\n%d nodes at once, %.0f %% of the calls throttled, %.0f %% of the launches without capacity or quota, "+
+		"one kill -9: all running after %.1f s, %d virtual machines requested, %d of them without NodeClaim at the restart; no virtual machine, extension, "+
 		"disk or network interface left %.1f s after the last pod",
-		f.calls, f.nodes, 100*stormThrottled, 100*stormNoCapacity, f.running.Seconds(), f.requested, f.orphans, f.gone.Seconds())
+		f.calls, f.all, f.launches, strings.Join(failures, ", "), f.nodes, 100*stormThrottled, 100*stormNoCapacity, f.running.Seconds(), f.requested, f.orphans, f.gone.Seconds())
 }
 
 func performAzureStorm(p *play) (fmt.Stringer, error) {
 	f := azureStormFigures{nodes: p.Settings.Pods}
 	err := p.Pool(demo.Set("5s", "spec", "disruption", "consolidateAfter"), demo.Set([]any{map[string]any{"nodes": "100%"}}, "spec", "disruption", "budgets"),
-		demo.Set(map[string]any{"cpu": "100000"}, "spec", "limits"))
+		demo.Set(map[string]any{"cpu": "100000"}, "spec", "limits"), demo.Set(stormRequirements(), "spec", "template", "spec", "requirements"))
 	if err != nil {
 		return f, err
 	}
 	account := p.azure.Account
-	for _, quota := range []string{"cores", "lowPriorityCores", "standardDSv3Family", "standardFSv2Family", "standardESv5Family", "standardDPSv5Family", "standardBSFamily"} {
-		account.Limit(quota, stormVCPUs)
+	account.Limit("cores", stormVCPUs)
+	account.Limit("lowPriorityCores", stormVCPUs)
+	for _, size := range azuretest.ManySizes() {
+		account.Limit(size.Family, stormVCPUs)
 	}
 	account.Forget()
-	account.RunOut(azuretest.Pool{Zone: "1"})
 	account.Storm(stormThrottled, stormNoCapacity, 1)
 	start := time.Now()
 	if err := p.scaleApart(f.nodes); err != nil {
@@ -73,6 +81,7 @@ func performAzureStorm(p *play) (fmt.Stringer, error) {
 		return f, err
 	}
 	f.running, f.requested, f.calls = time.Since(start), p.requestedVMs(), p.azureCalls()
+	f.launches, f.failed = account.StormFailures()
 	if err := p.wait("no virtual machine without a nodeclaim", func(c demo.Counts) bool { return len(account.Hosts()) == c.Claims }); err != nil {
 		return f, err
 	}
@@ -85,8 +94,19 @@ func performAzureStorm(p *play) (fmt.Stringer, error) {
 	}); err != nil {
 		return f, fmt.Errorf("%w; left: %v", err, p.leftOnAzure())
 	}
-	f.gone = time.Since(start)
+	f.gone, f.all = time.Since(start), p.azureCalls()
 	return f, nil
+}
+
+// stormRequirements are those of the example, with spot virtual machines and more families: errors about capacity make many offerings unavailable.
+func stormRequirements() []any {
+	in := func(key string, values ...any) any {
+		return map[string]any{"key": key, "operator": "In", "values": values}
+	}
+	return []any{
+		in("kubernetes.io/arch", "amd64"), in("kubernetes.io/os", "linux"), in(v1.CapacityTypeLabelKey, "spot", "on-demand"),
+		in("karpenter.azure.com/sku-family", "D", "E", "F"),
+	}
 }
 
 // withoutClaim counts the virtual machines whose ID no NodeClaim has.
