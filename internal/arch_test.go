@@ -173,6 +173,8 @@ internal/prediction <
 internal/completion <
 internal/document <
 internal/served <
+internal/ledger < internal/core/disrupt, internal/core/unschedulable
+internal/ledger/segment <
 
 # layer 3: between API objects and the engine
 internal/translate < API, CORE, cloud, internal/served
