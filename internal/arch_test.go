@@ -173,7 +173,7 @@ internal/prediction <
 internal/completion <
 internal/document <
 internal/served <
-internal/ledger < internal/core/disrupt, internal/core/unschedulable
+internal/ledger < internal/core/unschedulable
 internal/ledger/segment <
 
 # layer 3: between API objects and the engine
@@ -200,12 +200,15 @@ internal/controller/writegate, internal/controller/readyourwrites < internal/ttl
 internal/controller/managed < API, cloud
 internal/controller/passlog < internal/observe/logfield
 internal/controller/create < API, internal/ttlcache
-internal/controller/deps < API, cloud, internal/observe, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/create
+internal/controller/bookkeeper < API, cloud, internal/core/model, internal/cost, internal/ledger, internal/observe, internal/observe/logfield, internal/controller/managed
+internal/controller/deps < API, cloud, internal/observe, internal/controller/bookkeeper, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/create
 internal/controller/nodelookup < API, cloud
 internal/controller/fakecluster < API, cloud, internal/observe, internal/controller/create, internal/controller/deps, internal/controller/readyourwrites, internal/controller/nodelookup, test/apiserver
 LOOP = internal/ttlcache, internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/recovery, internal/controller/parallel, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/managed, internal/controller/create, internal/controller/deps
 CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/observe/logfield, internal/options, internal/controller/nodelookup, LOOP
 internal/controller/nodeclaim < CONTROLLERBASE, internal/drift, internal/problem, internal/translate, internal/core/device
+LOOP = internal/ttlcache, internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/recovery, internal/controller/parallel, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/managed, internal/controller/create, internal/controller/bookkeeper, internal/controller/deps
+CONTROLLERBASE = API, cloud, internal/core/requirement, internal/ledger, internal/observe, internal/observe/logfield, internal/options, internal/controller/nodelookup, LOOP
 internal/controller/termination < CONTROLLERBASE
 internal/controller/reboot < CONTROLLERBASE, internal/controller/termination
 internal/controller/repair < CONTROLLERBASE
@@ -227,10 +230,11 @@ embedded/controlplane < embedded/apiserver/front, embedded/apiserver/registry, e
 internal/demo < API
 
 # layer 6: wiring
-internal/operator < API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/observe/logfield
+internal/console < internal/ledger, internal/ttlcache
+internal/operator < internal/console, API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/ledger, internal/ledger/segment, internal/observe/logfield
 
 # layer 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/aws, cloud/azure, cloud/kwok, cloud/plugin, internal/completion, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/document, internal/forecast, internal/forecast/report, internal/convert, internal/observe/logfield, internal/demo, embedded/controlplane, examples
+cmd/karpenter < API, cloud, cloud/aws, cloud/azure, cloud/kwok, cloud/plugin, internal/completion, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/document, internal/forecast, internal/forecast/report, internal/convert, internal/observe/logfield, internal/demo, embedded/controlplane, examples, internal/ledger, internal/ledger/segment
 
 # scenarios and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/translate, internal/manifest, internal/options, internal/simulation, test/scenario/...

@@ -57,6 +57,8 @@ type Parts struct {
 	Options options.Options
 	// Served is what the API server offers.
 	Served served.API
+	// Ledger has the decisions; the zero value records nothing.
+	Ledger Ledger
 }
 
 // All builds all controllers of the process. It is the only list of them.
@@ -70,6 +72,7 @@ func All(p Parts) ([]Controller, error) {
 		p.Cloud, shared.Cloud = corrected, corrected
 		gated = append(gated, judge)
 	}
+	gated = append(gated, recordDecisions(&shared, p)...)
 	waits, predictions := &podlatency.Tracker{}, &prediction.Store{}
 	gated = append(gated, legacyControllers(shared, p.Options.FeatureGates)...)
 	gated = append(gated, meteringControllers(shared, p, waits)...)

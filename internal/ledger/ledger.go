@@ -33,6 +33,9 @@ type Ledger struct {
 	seq  uint64
 	ring ring
 	sink Sink
+	// begun is set by Begin; held are the records that were appended before.
+	begun bool
+	held  []Record
 	// lost are the records that the sink did not take, since the last one that it took.
 	lost uint64
 }
@@ -56,20 +59,34 @@ func New(now func() time.Time, memory int64, report Reporter) *Ledger {
 	return &Ledger{now: now, report: report, ring: ring{limit: memory}}
 }
 
-// Attach passes all further records on to sink. next is the first free number there.
-func (l *Ledger) Attach(sink Sink, next uint64) {
+// Begin begins a term as leader: it appends start, and then the records that were appended before, which wait until then. All records
+// go to sink as well, unless it is nil; next is the first free number there.
+func (l *Ledger) Begin(start Start, sink Sink, next uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sink, l.lost = sink, 0
-	l.seq = max(l.seq, next-1)
+	l.begun, l.sink, l.lost, l.seq = true, sink, 0, max(l.seq, next-1)
+	l.append(Record{Time: l.now(), Kind: KindStart, Start: &start})
+	for _, r := range l.held {
+		l.append(r)
+	}
+	l.held = nil
 }
 
 // Append implements Recorder.
 func (l *Ledger) Append(r Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	r.Time = l.now()
+	if !l.begun {
+		l.held = append(l.held, r)
+		return
+	}
+	l.append(r)
+}
+
+func (l *Ledger) append(r Record) {
 	l.seq++
-	r.Version, r.Seq, r.Time = Version, l.seq, l.now().UTC()
+	r.Version, r.Seq, r.Time = Version, l.seq, r.Time.UTC()
 	if l.sink != nil {
 		l.lost += l.sink.TakeLost()
 		r.Lost = l.lost

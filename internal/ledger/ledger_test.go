@@ -26,6 +26,13 @@ func ticking() func() time.Time {
 	return func() time.Time { n++; return at(n) }
 }
 
+// began is a ledger whose first record is a start, at minute 0.
+func began(memory int64, report ledger.Reporter) *ledger.Ledger {
+	l := ledger.New(ticking(), memory, report)
+	l.Begin(ledger.Start{Run: "r"}, nil, 1)
+	return l
+}
+
 // read returns the records of a ledger.
 func read(t *testing.T, l *ledger.Ledger, f ledger.Filter) ([]ledger.Record, ledger.Coverage) {
 	t.Helper()
@@ -50,17 +57,22 @@ func event(phase ledger.Phase, name string) ledger.Record {
 
 func TestRecordsAreNumberedAndReadBack(t *testing.T) {
 	l := ledger.New(ticking(), 1<<20, nil)
-	sent := event(ledger.Launched, "a")
+	early, sent := event(ledger.Created, "a"), event(ledger.Launched, "a")
 	sent.NodeClaim.Price = ledger.Known(0.25, true)
+	l.Append(early)
+	if got, _ := read(t, l, ledger.Filter{}); len(got) != 0 {
+		t.Errorf("%d records are there before the term", len(got))
+	}
+	l.Begin(ledger.Start{Run: "r"}, nil, 1)
 	l.Append(sent)
-	l.Append(ledger.Record{Kind: ledger.KindStart, Start: &ledger.Start{Run: "r"}})
 	got, cover := read(t, l, ledger.Filter{})
-	sent.Version, sent.Seq, sent.Time = 1, 1, at(0)
-	want := []ledger.Record{sent, {Version: 1, Seq: 2, Time: at(1), Kind: ledger.KindStart, Start: &ledger.Start{Run: "r"}}}
+	early.Version, early.Seq, early.Time = 1, 2, at(0)
+	sent.Version, sent.Seq, sent.Time = 1, 3, at(2)
+	want := []ledger.Record{{Version: 1, Seq: 1, Time: at(1), Kind: ledger.KindStart, Start: &ledger.Start{Run: "r"}}, early, sent}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(ledger.Coverage{First: 1, Last: 2, Oldest: at(0)}, cover); diff != "" {
+	if diff := cmp.Diff(ledger.Coverage{First: 1, Last: 3, Oldest: at(1)}, cover); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -68,8 +80,8 @@ func TestRecordsAreNumberedAndReadBack(t *testing.T) {
 func TestMemoryIsLimited(t *testing.T) {
 	seen := &sizes{}
 	const limit = 10_000
-	l := ledger.New(ticking(), limit, seen)
-	for i := range 200 {
+	l := began(limit, seen)
+	for i := range 199 {
 		l.Append(event(ledger.Created, fmt.Sprint("claim-", i)))
 	}
 	got, cover := read(t, l, ledger.Filter{})
@@ -82,7 +94,7 @@ func TestMemoryIsLimited(t *testing.T) {
 	if cover.Last != 200 || cover.First != cover.Dropped+1 {
 		t.Errorf("the records are those from %d to %d", cover.First, cover.Last)
 	}
-	l = ledger.New(ticking(), 0, nil)
+	l = began(0, nil)
 	l.Append(event(ledger.Created, "a"))
 	if got, cover := read(t, l, ledger.Filter{}); len(got) != 0 || cover.Last != 0 {
 		t.Errorf("a ledger without memory has %d records", len(got))
@@ -108,21 +120,21 @@ func (s *sizes) Kept(bytes int64, dropped int) {
 func (s *sizes) Failed(ledger.Kind, error) { s.failed++ }
 
 func TestLargeRecordsAreCutAndSayHowMuch(t *testing.T) {
-	l := ledger.New(ticking(), 64<<20, nil)
+	l := began(64<<20, nil)
 	nodes := make([]string, 60_000)
 	for i := range nodes {
 		nodes[i] = fmt.Sprintf("node-with-a-long-name-%d", i)
 	}
 	short := []string{"one"}
 	sent := &ledger.Disruption{Full: true, LeftAlone: []ledger.LeftAlone{
-		{Method: "emptiness", Code: disrupt.NotEmpty, Count: len(nodes), Nodes: nodes}, {Method: "drift", Code: disrupt.NotDrifted, Count: 1, Nodes: short},
+		{Method: "emptiness", Code: string(disrupt.NotEmpty), Count: len(nodes), Nodes: nodes}, {Method: "drift", Code: string(disrupt.NotDrifted), Count: 1, Nodes: short},
 	}}
 	l.Append(ledger.Record{Kind: ledger.KindDisruption, Disruption: sent})
 	lines, _, err := l.Read(ledger.Filter{})
-	if err != nil || len(lines) != 1 || len(lines[0]) > 1<<20 {
-		t.Fatalf("%d records, the first has %d bytes: %v", len(lines), len(lines[0]), err)
+	if err != nil || len(lines) != 2 || len(lines[1]) > 1<<20 {
+		t.Fatalf("%d records, the last has %d bytes: %v", len(lines), len(lines[len(lines)-1]), err)
 	}
-	r, err := ledger.Decode(lines[0])
+	r, err := ledger.Decode(lines[1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,9 +152,9 @@ func TestLargeRecordsAreCutAndSayHowMuch(t *testing.T) {
 
 func TestRecordsThatCannotBeEncodedAreReported(t *testing.T) {
 	seen := &sizes{}
-	l := ledger.New(ticking(), 1<<20, seen)
-	l.Append(ledger.Record{Kind: ledger.KindProvisioning, Provisioning: &ledger.Provisioning{Pass: ledger.Pass{Cost: ledger.Cost{After: math.Inf(1)}}}})
-	if got, _ := read(t, l, ledger.Filter{}); len(got) != 0 || seen.failed != 1 {
+	l := began(1<<20, seen)
+	l.Append(ledger.Record{Kind: ledger.KindProvisioning, Provisioning: &ledger.Provisioning{Pass: ledger.Pass{Cost: &ledger.Cost{After: math.Inf(1)}}}})
+	if got, _ := read(t, l, ledger.Filter{}); len(got) != 1 || seen.failed != 1 {
 		t.Errorf("%d records, %d failures", len(got), seen.failed)
 	}
 	if ledger.Known(math.NaN(), true) != nil || ledger.Known(1, false) != nil {
@@ -173,7 +185,7 @@ func (d *disk) TakeLost() uint64 {
 func TestRecordsSayHowManyBeforeThemAreNotOnDisk(t *testing.T) {
 	d := &disk{}
 	l := ledger.New(ticking(), 1<<20, nil)
-	l.Attach(d, 100)
+	l.Begin(ledger.Start{Run: "r"}, d, 99)
 	l.Append(event(ledger.Created, "a"))
 	d.full = true
 	l.Append(event(ledger.Created, "b"))
@@ -182,7 +194,7 @@ func TestRecordsSayHowManyBeforeThemAreNotOnDisk(t *testing.T) {
 	l.Append(event(ledger.Created, "d"))
 	l.Append(event(ledger.Created, "e"))
 	var got []string
-	for _, line := range d.lines {
+	for _, line := range d.lines[1:] {
 		r, err := ledger.Decode(line)
 		if err != nil {
 			t.Fatal(err)
@@ -192,14 +204,13 @@ func TestRecordsSayHowManyBeforeThemAreNotOnDisk(t *testing.T) {
 	if diff := cmp.Diff([]string{"100 a lost 0", "103 d lost 5", "104 e lost 0"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if all, _ := read(t, l, ledger.Filter{}); len(all) != 5 {
+	if all, _ := read(t, l, ledger.Filter{}); len(all) != 6 {
 		t.Errorf("%d records are in memory", len(all))
 	}
 }
 
 func TestFilter(t *testing.T) {
-	l := ledger.New(ticking(), 1<<20, nil)
-	l.Append(ledger.Record{Kind: ledger.KindStart, Start: &ledger.Start{Run: "r"}})
+	l := began(1<<20, nil)
 	l.Append(event(ledger.Created, "claim-a"))
 	l.Append(event(ledger.Created, "claim-b"))
 	registered := event(ledger.Registered, "claim-a")

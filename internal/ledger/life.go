@@ -1,7 +1,5 @@
 package ledger
 
-import "github.com/karpenter-anew/karpenter/internal/core/disrupt"
-
 // Phase is an event in the life of a NodeClaim.
 type Phase string
 
@@ -29,7 +27,8 @@ type NodeClaimEvent struct {
 	Event Phase `json:"event"`
 	NodeClaimState
 	// Reason is why it was created or disrupted, in the words of the label reason of karpenter_nodeclaims_created_total and
-	// karpenter_nodeclaims_disrupted_total. A NodeClaim that is being deleted without having been disrupted was deleted by another client.
+	// karpenter_nodeclaims_disrupted_total, and surplus where a static NodePool has more nodes than replicas, withdrawn for replacements that
+	// did not become ready. A NodeClaim that is being deleted without having been disrupted was deleted by another client, or its Node was.
 	Reason string `json:"reason,omitempty"`
 	// Command is the ID of the disruption command that created or removes it; empty if there is none.
 	Command string `json:"command,omitempty"`
@@ -70,9 +69,9 @@ type Saving struct {
 	// Event is claimed or ended.
 	Event SavingEvent `json:"event"`
 	// Command, Method and Reason are those of the command.
-	Command string         `json:"command"`
-	Method  string         `json:"method,omitempty"`
-	Reason  disrupt.Reason `json:"reason"`
+	Command string `json:"command"`
+	Method  string `json:"method,omitempty"`
+	Reason  string `json:"reason"`
 	// Removed are the NodeClaims that were deleted, Launched their replacements, with their prices at the moment of the claim.
 	Removed  []NodeClaimState `json:"removed,omitempty"`
 	Launched []NodeClaimState `json:"launched,omitempty"`

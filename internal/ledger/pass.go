@@ -1,21 +1,21 @@
 package ledger
 
 import (
-	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
 
 // Pass is what the passes of provisioning and disruption have in common.
 type Pass struct {
-	// Input is a hash of the input of the pass, in hexadecimal: the snapshot of the cluster, the NodePools with their instance types and
-	// prices, and the settings. Passes of one run with equal hashes had the same input, but for the time. Hashes of different runs differ.
+	// Input is a hash of the input of the pass, in hexadecimal: the snapshot of the cluster, and the NodePools with their instance types and
+	// prices; for provisioning the pods to place, and for disruption the nodes in commands and those that are left alone after failures.
+	// Passes of one run with equal hashes had the same input, but for the time and PodDisruptionBudgets. Hashes of different runs differ.
 	Input string `json:"input"`
 	// Snapshot is the version of the snapshot of the cluster.
 	Snapshot uint64 `json:"snapshot"`
 	// Seconds is how long the pass took.
 	Seconds float64 `json:"seconds"`
-	// Cost is the price of the fleet before and after the pass.
-	Cost Cost `json:"cost"`
+	// Cost is the price of the fleet before and after the pass; absent until the controller knows all NodeClaims.
+	Cost *Cost `json:"cost,omitempty"`
 }
 
 // Provisioning is one pass over pods that need a node. A pass without such pods is not recorded.
@@ -105,7 +105,7 @@ type LeftAlone struct {
 	// Method is the name of the disruption method; empty for all methods.
 	Method string `json:"method,omitempty"`
 	// Code is one of docs/reference/obstacles.md.
-	Code disrupt.Code `json:"code"`
+	Code string `json:"code"`
 	// Count is the number of all these nodes.
 	Count int `json:"count"`
 	// Nodes are the names of those for which the code is new since the last pass; of all of them where Full is set. It is the name of the
@@ -119,9 +119,9 @@ type Command struct {
 	ID string `json:"id"`
 	// Method is the name of the disruption method, Reason its reason, and Decision what is done: delete, replace, terminate-first or
 	// reboot.
-	Method   string         `json:"method"`
-	Reason   disrupt.Reason `json:"reason"`
-	Decision string         `json:"decision"`
+	Method   string `json:"method"`
+	Reason   string `json:"reason"`
+	Decision string `json:"decision"`
 	// Nodes are those that the command removes.
 	Nodes []NodeClaimState `json:"nodes"`
 	// Replacements are launched first.
@@ -150,10 +150,10 @@ const (
 // CommandEvent is what happened to a disruption command.
 type CommandEvent struct {
 	// ID, Method, Reason and Decision are those of the command.
-	ID       string         `json:"id"`
-	Method   string         `json:"method"`
-	Reason   disrupt.Reason `json:"reason"`
-	Decision string         `json:"decision"`
+	ID       string `json:"id"`
+	Method   string `json:"method"`
+	Reason   string `json:"reason"`
+	Decision string `json:"decision"`
 	// Outcome is rejected, started, succeeded or failed.
 	Outcome Outcome `json:"outcome"`
 	// Nodes are the names of its Nodes, NodeClaims those of its NodeClaims, in the same order, NodePools those of their pools.
@@ -173,7 +173,7 @@ type NodeObstacle struct {
 	// Node is the name of the Node, or that of the NodeClaim where there is none.
 	Node string `json:"node"`
 	// Code is one of docs/reference/obstacles.md.
-	Code disrupt.Code `json:"code"`
+	Code string `json:"code"`
 	// Text is what events say.
 	Text string `json:"text,omitempty"`
 }

@@ -72,26 +72,26 @@ type Start struct {
 type Names struct {
 	// Count is the number of all names.
 	Count int `json:"count"`
-	// First are at most 20 of them.
+	// First are at most MaxNames of them.
 	First []string `json:"first,omitempty"`
 }
 
-// maxNames is the most names that Names lists.
-const maxNames = 20
+// MaxNames is the most names that Names lists.
+const MaxNames = 20
 
 // NamesOf lists names: the first 20 and the number of all.
 func NamesOf(all []string) Names {
-	return Names{Count: len(all), First: all[:min(len(all), maxNames):min(len(all), maxNames)]}
+	return Names{Count: len(all), First: all[:min(len(all), MaxNames):min(len(all), MaxNames)]}
 }
 
 // Cost is the price of a fleet in dollars per hour.
 type Cost struct {
-	// Before is the sum of the known prices of the nodes with a NodeClaim when the pass began; nodes that are being deleted count until
-	// they are gone.
+	// Before is the sum of the known prices of the NodeClaims with an instance when the pass ended, without what it decided; those that are
+	// being deleted count until they are gone. Prices are at most about two minutes old.
 	Before float64 `json:"before"`
 	// After is Before with what the pass decided: launches at the price of their cheapest candidate, and without the removed nodes.
 	After float64 `json:"after"`
-	// Unpriced is the number of nodes and launches whose price is not known, which count as 0.
+	// Unpriced is the number of NodeClaims and launches whose price is not known, which count as 0.
 	Unpriced int `json:"unpriced,omitempty"`
 }
 

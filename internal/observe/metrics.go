@@ -27,6 +27,8 @@ type Metrics struct {
 	CloudProvider CloudProviderMetrics
 	// Status describes the conditions of objects.
 	Status StatusesMetrics
+	// Ledger describes the decision ledger, and savings.
+	Ledger LedgerMetrics
 
 	buildInfo   *prometheus.GaugeVec
 	definitions []Definition
@@ -63,6 +65,7 @@ func NewMetrics(reg prometheus.Registerer, wellKnown []string, classes ...string
 		Cluster:       newClusterMetrics(b),
 		CloudProvider: newCloudProviderMetrics(b),
 		Status:        newStatusesMetrics(b, classes),
+		Ledger:        newLedgerMetrics(b),
 		buildInfo:     b.Gauges("karpenter_build_info", "Always 1; the labels describe the running build.", "version", "goversion", "goarch", "commit"),
 	}
 	m.definitions, m.ofNodePools = b.Definitions(), b.ofNodePools

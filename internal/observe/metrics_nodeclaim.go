@@ -43,6 +43,8 @@ type NodePoolMetrics struct {
 	Usage *GaugeFuncVec
 	// Cost has label nodepool; dollars per hour. Unpriced has label nodepool.
 	Cost, Unpriced *prometheus.GaugeVec
+	// CostByOffering has labels nodepool, capacity_type, zone; dollars per hour.
+	CostByOffering *prometheus.GaugeVec
 	// CostTrackerErrors has label nodepool.
 	CostTrackerErrors *prometheus.CounterVec
 	// AllowedDisruptions has labels nodepool, reason.
@@ -59,6 +61,8 @@ func newNodePoolMetrics(b *MetricBuilder) NodePoolMetrics {
 			"Capacity of the NodePool's nodes by resource; cpu in cores, others in base units.", "resource_type", "nodepool"),
 		Cost: b.Gauges("karpenter_nodepools_cost_total",
 			"Sum of the known hourly prices of the NodePool's NodeClaims; absent while no price is known.", "nodepool"),
+		CostByOffering: b.Gauges("karpenter_nodepools_cost_dollars_per_hour",
+			"Sum of the known hourly prices of the NodePool's NodeClaims by capacity type and zone.", "nodepool", "capacity_type", "zone"),
 		Unpriced: b.Gauges("karpenter_nodepools_unpriced_nodeclaims",
 			"NodeClaims of the NodePool whose price is not known; its cost does not include them.", "nodepool"),
 		CostTrackerErrors: b.Counters("karpenter_nodepools_cost_tracker_errors_total",

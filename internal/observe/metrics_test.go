@@ -93,10 +93,12 @@ func fillEverySeries(m *Metrics, client *APIClientMetrics) {
 		m.Disruption.DecisionsByNodePool, m.Disruption.TerminateFirstDecisions,
 		m.Disruption.ConsolidationTimeouts, m.Disruption.FailedValidations, m.Disruption.QueueFailures,
 		m.Disruption.ConsolidationMoves, m.Disruption.ClosedDestinations, m.Scheduler.Panics, m.CloudProvider.Errors, client.Requests,
+		m.Ledger.Records, m.Ledger.Lost, m.Ledger.Savings, m.Ledger.AddedCost, m.Ledger.Unpriced,
 	}
 	gauges := []*prometheus.GaugeVec{
 		m.NodePools.Cost, m.NodePools.Unpriced, m.NodePools.AllowedDisruptions, m.NodePools.NodesConsumingBudgets, m.Disruption.EligibleNodes,
 		m.Pods.DeletionCostPendingNodes, m.Scheduler.QueueDepth, m.Scheduler.UnfinishedWork, m.Scheduler.UnschedulablePods, m.Scheduler.PendingPodsByEffectiveZone,
+		m.NodePools.CostByOffering, m.Ledger.SavingsRate,
 	}
 	lives := []*GaugeFuncVec{
 		m.NodePools.Limit, m.NodePools.Usage, m.Nodes.Allocatable, m.Nodes.TotalPodRequests, m.Nodes.TotalPodLimits,

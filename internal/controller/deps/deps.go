@@ -8,6 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/bookkeeper"
 	"github.com/karpenter-anew/karpenter/internal/controller/create"
 	"github.com/karpenter-anew/karpenter/internal/controller/readyourwrites"
 	"github.com/karpenter-anew/karpenter/internal/controller/writegate"
@@ -32,6 +33,8 @@ type Shared struct {
 	GroupClaims *create.Groups
 	// Planned remembers which pods NodeClaims that start are for. Nil remembers nothing.
 	Planned *create.Planned
+	// Books record decisions in the ledger. Nil records nothing.
+	Books *bookkeeper.Books
 	// CPUMillis is the CPU that the process may use, in thousandths of a core. The number of workers depends on it.
 	CPUMillis int64
 }
@@ -54,4 +57,10 @@ func (s *Shared) ShowFailedTermination(claim *v1.NodeClaim, cause error) (change
 	}
 	s.Recorder.Publish(observe.FailedTermination(claim, why.Message))
 	return condition.For(claim, s.Clock.Now()).False(v1.ConditionTypeInstanceTerminating, why.Reason, why.Message)
+}
+
+// CountDisrupted counts and records a NodeClaim that Karpenter deleted, outside of voluntary disruption.
+func (s *Shared) CountDisrupted(claim *v1.NodeClaim, reason string) {
+	s.Metrics.CountDisrupted(claim, reason)
+	s.Books.Disrupted(claim, reason, "")
 }

@@ -15,6 +15,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
@@ -57,6 +58,7 @@ func (e *executor) carryOut(ctx context.Context, cmd command) {
 	planned := cmd.plan.Candidates
 	if err := e.stillUnhealthy(ctx, planned); err != nil {
 		e.Log.Info("cannot confirm that the node is unhealthy, leaving it alone", logfield.CommandID(cmd.id), logfield.Error(err))
+		e.reports.outcome(cmd, ledger.CommandFailed, nil, err)
 		e.backOff(planned)
 		return
 	}
@@ -66,12 +68,15 @@ func (e *executor) carryOut(ctx context.Context, cmd command) {
 	}
 	if err := e.withinLimits(ctx, cmd); err != nil {
 		e.Log.Info("cannot launch replacements, leaving the nodes alone", logfield.Command(cmd.plan.Text(cmd.id)), logfield.Error(err))
+		e.reports.outcome(cmd, ledger.CommandFailed, nil, err)
 		e.backOff(planned)
 		return
 	}
 	e.reports.starting(cmd)
+	whole := cmd
 	cmd = e.closeNodes(ctx, cmd)
 	if marked := len(cmd.plan.Candidates); marked == 0 || marked < len(planned) && (cmd.plan.Whole || cmd.plan.Launches() > 0) || ctx.Err() != nil {
+		e.reports.outcome(whole, ledger.CommandFailed, nil, errNotMarked)
 		e.backOff(planned)
 		return
 	}
@@ -79,6 +84,7 @@ func (e *executor) carryOut(ctx context.Context, cmd command) {
 		verdict := disrupt.DropOccupied(cmd.plan, e.Store.Snapshot())
 		e.reports.dropped(cmd, verdict.Dropped)
 		if cmd.plan = verdict.Command; len(cmd.plan.Candidates) == 0 {
+			e.reports.outcome(whole, ledger.CommandRejected, verdict.Dropped, nil)
 			return
 		}
 	}
@@ -119,6 +125,8 @@ func (e *executor) deleteAll(ctx context.Context, cmd command) {
 			for _, candidate := range cmd.plan.Candidates {
 				e.backoffs.nodes.succeed(candidate.Node.ClaimName)
 			}
+			e.reports.outcome(cmd, ledger.CommandSucceeded, nil, nil)
+			e.claimSavings(ctx, cmd)
 			return
 		}
 		// Success is checked before the timeout: a deletion in the last moment counts.
@@ -132,6 +140,9 @@ func (e *executor) deleteAll(ctx context.Context, cmd command) {
 		}
 	}
 }
+
+// errNotMarked is the error of a command whose nodes could not all be marked.
+var errNotMarked = errors.New("not all nodes could be marked for disruption")
 
 // errTimeout is the error of a command that exceeded its timeout.
 var errTimeout = errors.New("command reached its timeout")
@@ -210,6 +221,7 @@ func (e *executor) deleteClaim(ctx context.Context, cmd command, candidate disru
 		policy, observe.TerminationMode(claim.Spec.TerminationGracePeriod),
 	}
 	e.Metrics.NodeClaims.Disrupted.WithLabelValues(labels...).Inc()
+	e.Books.Disrupted(claim, labels[0], cmd.id)
 	e.Metrics.Pods.DisruptionInitiated.WithLabelValues(labels...).Add(float64(len(candidate.PodsToMove)))
 	if candidate.Repair != nil {
 		e.unhealthyDisrupted(candidate, claim)
@@ -254,6 +266,7 @@ func (e *executor) giveUp(ctx context.Context, cmd command, left []disrupt.Candi
 	e.Store.Pools.EndReplacement(ids...)
 	errs := forEach(ctx, e.marks.turns, nodes, func(n *model.Node) error { return e.marks.unmark(ctx, n) })
 	e.backOff(cmd.plan.Candidates)
+	e.reports.outcome(cmd, ledger.CommandFailed, nil, cause)
 	e.Log.Error("failed to disrupt nodes", logfield.Command(cmd.plan.Text(cmd.id)), logfield.CommandID(cmd.id),
 		logfield.Left(len(left)), logfield.Error(errors.Join(append(errs, cause)...)))
 }

@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
@@ -50,6 +51,7 @@ func (r *reporter) started(cmd command) {
 			r.metrics.Disruption.TerminateFirstDecisions.WithLabelValues(pool, reason, why).Inc()
 		}
 	}
+	r.outcome(cmd, ledger.CommandStarted, nil, nil)
 }
 
 // dropped counts and logs candidates that did not pass the validation.
@@ -67,6 +69,7 @@ func (r *reporter) rejected(v view, cmd command, list []disrupt.Obstacle) {
 		r.metrics.Disruption.FailedValidations.WithLabelValues(cmd.method.Type).Add(float64(len(cmd.plan.Candidates)))
 	}
 	r.logDropped(cmd, list)
+	r.outcome(cmd, ledger.CommandRejected, list, nil)
 	if cmd.method.Reason != disrupt.Underutilized {
 		return
 	}

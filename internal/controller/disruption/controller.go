@@ -111,7 +111,7 @@ func New(deps Deps) *Controller {
 	deps.Log = log
 	wake, waiting, obstacles := make(signal, 1), newQueue(), newObstacles()
 	backoffs := &backoffSet{nodes: newBackoffs(), groups: newBackoffs(), pools: newBackoffs()}
-	reports := &reporter{recorder: deps.Recorder, metrics: deps.Metrics, log: deps.Log, perPool: observe.NewGaugeStore()}
+	reports := &reporter{recorder: deps.Recorder, metrics: deps.Metrics, books: deps.Books, log: deps.Log, perPool: observe.NewGaugeStore()}
 	marks := &marker{client: deps.Client, live: deps.Live, clock: deps.Clock, log: deps.Log, turns: semaphore.NewWeighted(writers)}
 	reads := &gatherer{
 		Deps: deps, queue: waiting, backoffs: backoffs, prices: newPrices(deps.Cloud.Provider, deps.Log),
@@ -123,6 +123,7 @@ func New(deps Deps) *Controller {
 		planner: &planner{
 			Deps: deps, reads: reads, queue: waiting, exec: exec, marks: marks, reports: reports, obstacles: obstacles,
 			nothingFound: map[string]string{}, aside: recovery.NewQuarantine(), methods: methods(deps.Repair),
+			told: told{decided: map[string][]disrupt.Obstacle{}},
 		},
 		validator: &validator{
 			reads: reads, queue: waiting, backoffs: backoffs, exec: exec, reports: reports, wake: wake, clock: deps.Clock, log: deps.Log,

@@ -42,7 +42,7 @@ import (
 
 // harness is an API server in memory whose watches feed a store, with a controller that runs in bubble time.
 type harness struct {
-	*testing.T
+	testing.TB
 	client   client.Client
 	store    *cluster.Store
 	feed     *cluster.Watcher
@@ -91,7 +91,7 @@ func inBubble(t *testing.T, name string, tell func(w *harness)) {
 	})
 }
 
-func newHarness(t *testing.T) *harness {
+func newHarness(t testing.TB) *harness {
 	p := &provider{}
 	class := cloud.NodeClass{
 		GVK: kwok.SchemeGroupVersion.WithKind("KWOKNodeClass"),
@@ -104,9 +104,9 @@ func newHarness(t *testing.T) *harness {
 }
 
 // newHarnessIn is a harness in a cloud.
-func newHarnessIn(t *testing.T, c cloud.Cloud, translator *translate.Translator) *harness {
+func newHarnessIn(t testing.TB, c cloud.Cloud, translator *translate.Translator) *harness {
 	w := &harness{
-		T: t, registry: prometheus.NewRegistry(), seen: map[string]client.Object{},
+		TB: t, registry: prometheus.NewRegistry(), seen: map[string]client.Object{},
 		informers: &informertest.FakeInformers{Scheme: apiserver.Scheme()},
 	}
 	b := apiserver.New().WithInterceptorFuncs(w.intercept()).

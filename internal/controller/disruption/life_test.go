@@ -183,6 +183,7 @@ func (l *life) addNodeOf(pool, name string, it *cloud.InstanceType, o *cloud.Off
 		m.node.Labels[corev1.LabelHostname] = name
 		m.node.Status.Capacity, m.node.Status.Allocatable = it.Capacity, it.Capacity
 		m.claim.Labels[v1.CapacityTypeLabelKey] = o.CapacityType()
+		m.claim.Labels[corev1.LabelInstanceTypeStable], m.claim.Labels[corev1.LabelTopologyZone] = it.Name, o.Zone()
 		if claim == nil {
 			return
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/recovery"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
@@ -46,6 +47,7 @@ type planner struct {
 	aside *recovery.Quarantine
 	// methods are those of the controller, in their order.
 	methods []disrupt.Method
+	told    told
 }
 
 // pass is what the methods of one pass share.
@@ -69,6 +71,9 @@ type pass struct {
 	survey bool
 	// grants are what the pass reserved within the node limits of static pools, by pool.
 	grants map[string]*grant
+	// commands are those that the pass decided, and left the obstacles by method, for its record.
+	commands []ledger.Command
+	left     map[string][]disrupt.Obstacle
 }
 
 // pass removes leftover marks, then tries one method after the other until one proposes commands. An error in one step does not
@@ -83,12 +88,13 @@ func (pl *planner) pass(ctx context.Context, tried *[]disrupt.Candidate) (acted 
 	p := pass{
 		view: v, stateRevision: moves, changed: v.now,
 		blocks: map[string]disrupt.Obstacle{}, notes: map[string]disrupt.Obstacle{}, inspected: map[string]bool{},
-		repairNotes: map[string]disrupt.Obstacle{}, grants: map[string]*grant{},
+		repairNotes: map[string]disrupt.Obstacle{}, grants: map[string]*grant{}, left: map[string][]disrupt.Obstacle{},
 	}
 	if !pl.changed.IsZero() {
 		p.changed = v.now.Add(-min(v.now.Sub(pl.changed), quietPeriod))
 	}
 	pl.changed = time.Time{}
+	defer func() { pl.recordPass(&p, err) }()
 	defer pl.reports.obstacles(&p, pl.Store.Snapshot)
 	if p.survey = v.now.Sub(pl.lastSurvey) >= passInterval; p.survey {
 		pl.lastSurvey = v.now
@@ -106,6 +112,7 @@ func (pl *planner) pass(ctx context.Context, tried *[]disrupt.Candidate) (acted 
 	p.note(obstacles)
 	pl.nominationEnds = firstNominationEnd(obstacles)
 	pl.obstacles.put("", obstacles)
+	pl.leave(&p, "", obstacles, nil, false)
 	pl.reports.budgets(&p, pl.Deps.Repair)
 	for _, m := range pl.methods {
 		if pl.propose(ctx, &p, m) {
@@ -157,11 +164,13 @@ func (pl *planner) propose(ctx context.Context, p *pass, m disrupt.Method) bool 
 		var known bool
 		if d, known = pl.decide(ctx, p, m, fit, budgets); known {
 			pl.obstacles.refresh(m.Name, obstacles, fit)
+			pl.leave(p, m.Name, obstacles, nil, true)
 			return false
 		}
 	}
 	p.noteFor(m, d.Obstacles)
 	pl.obstacles.put(m.Name, append(obstacles, d.Obstacles...))
+	pl.leave(p, m.Name, obstacles, d.Obstacles, false)
 	pl.reports.judged(p.view, m, d.Scored)
 	for _, work := range d.Commands {
 		pl.enqueue(ctx, p, m, work)
@@ -287,6 +296,9 @@ func (pl *planner) enqueue(ctx context.Context, p *pass, m disrupt.Method, work 
 		args = append(args, logfield.ReplacementNodes(replacements))
 	}
 	pl.Log.Debug("proposing disruption", args...)
+	if pl.Books != nil {
+		p.commands = append(p.commands, pl.recorded(ctx, cmd))
+	}
 	if m.Queued {
 		pl.queue.put(cmd)
 		return

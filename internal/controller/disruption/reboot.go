@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
@@ -98,6 +99,7 @@ func (e *executor) reboot(ctx context.Context, cmd command) {
 			level = slog.LevelInfo // another client writes the NodeClaim
 		}
 		e.Log.Log(ctx, level, "cannot request a reboot, leaving the node alone", logfield.CommandID(cmd.id), logfield.Node(candidate.Node.NodeName), logfield.Error(err))
+		e.reports.outcome(cmd, ledger.CommandFailed, nil, err)
 		e.backOff(cmd.plan.Candidates)
 		return
 	}
@@ -108,6 +110,8 @@ func (e *executor) reboot(ctx context.Context, cmd command) {
 	e.Log.Info("committed node reboot", logfield.CommandID(cmd.id), logfield.Node(candidate.Node.NodeName), logfield.NodeClaim(requested.Name))
 	e.reports.started(cmd)
 	e.Metrics.CountDisrupted(requested, label(disrupt.Unhealthy))
+	e.Books.Disrupted(requested, label(disrupt.Unhealthy), cmd.id)
+	e.reports.outcome(cmd, ledger.CommandSucceeded, nil, nil)
 	e.Metrics.CountDisruptedPods(requested, label(disrupt.Unhealthy), len(candidate.PodsToMove))
 	e.unhealthyDisrupted(candidate, requested)
 }

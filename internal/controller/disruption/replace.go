@@ -18,6 +18,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
@@ -79,6 +80,7 @@ func (e *executor) create(ctx context.Context, cmd command, planned solve.NodeCl
 	e.Store.Created(claim, e.Clock.Now())
 	relaxed := claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey]
 	e.Metrics.NodeClaims.Created.WithLabelValues(label(cmd.method.Reason), planned.Pool, relaxed).Inc()
+	e.Books.Created(claim, label(cmd.method.Reason), cmd.id, podNames(planned), ledger.NamesOf(planned.InstanceTypes))
 	return claim.Name, nil
 }
 
@@ -141,6 +143,8 @@ func (e *executor) withdraw(ctx context.Context, names []string) int {
 			e.Store.DeleteNodeClaim(name)
 		case err != nil:
 			e.Log.Error("cannot delete a replacement, leaving it to consolidation", logfield.NodeClaim(name), logfield.Error(err))
+		default:
+			e.Books.Disrupted(claim, "withdrawn", "")
 		}
 	}
 	return unready

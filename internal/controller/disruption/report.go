@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/bookkeeper"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -19,6 +20,7 @@ import (
 type reporter struct {
 	recorder *observe.Recorder
 	metrics  *observe.Metrics
+	books    *bookkeeper.Books
 	log      *slog.Logger
 	// perPool are the budget gauges, which are deleted with their pool.
 	perPool *observe.GaugeStore

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
@@ -35,6 +36,7 @@ func (vr *validator) validateDue(ctx context.Context, due []command) {
 		// Nothing was changed yet; the next pass finds the same nodes again.
 		for _, cmd := range due {
 			vr.queue.drop(cmd.id)
+			vr.reports.outcome(cmd, ledger.CommandFailed, nil, err)
 		}
 		vr.log.Error("cannot validate disruption commands, dropping them", logfield.CommandCount(len(due)), logfield.Error(err))
 		return
@@ -65,6 +67,7 @@ func (vr *validator) validateEmpty(ctx context.Context, v view, cmd command, can
 	vr.reports.dropped(cmd, verdict.Dropped)
 	if len(verdict.Command.Candidates) == 0 {
 		vr.queue.drop(cmd.id)
+		vr.reports.outcome(cmd, ledger.CommandRejected, verdict.Dropped, nil)
 		vr.log.Debug("abandoning disruption attempt due to pod churn, the command is no longer valid", logfield.CommandID(cmd.id))
 		return
 	}
@@ -84,6 +87,7 @@ func (vr *validator) validateSimulated(
 		var err error
 		if *shared, err = vr.reads.simContext(ctx, v, candidates, vr.queue.validated()); err != nil {
 			vr.queue.drop(cmd.id)
+			vr.reports.outcome(cmd, ledger.CommandFailed, nil, err)
 			vr.log.Error("cannot validate a disruption command, dropping it", logfield.CommandID(cmd.id), logfield.Error(err))
 			return false
 		}

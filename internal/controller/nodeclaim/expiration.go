@@ -60,7 +60,7 @@ func (e *Expiration) Reconcile(ctx context.Context, request reconcile.Request) (
 		return requeue.OnConflict(err)
 	}
 	observe.Log(ctx).Info("deleted expired nodeclaim", logfield.ExpireAfter(*claim.Spec.ExpireAfter.Duration))
-	e.Metrics.CountDisrupted(claim, "expired")
+	e.CountDisrupted(claim, "expired")
 	e.Metrics.CountDisruptedPods(claim, "expired", pods)
 	return reconcile.Result{}, nil
 }

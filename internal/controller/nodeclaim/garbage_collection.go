@@ -118,7 +118,7 @@ func (g *Garbage) collect(ctx context.Context, claim *v1.NodeClaim) error {
 		return nil
 	}
 	observe.Log(ctx).Info("garbage collecting nodeclaim without instance", logfield.NodeClaim(claim.Name), logfield.ProviderID(claim.Status.ProviderID))
-	g.Metrics.CountDisrupted(claim, "garbage_collected")
+	g.CountDisrupted(claim, "garbage_collected")
 	g.Metrics.CountDisruptedPods(claim, "garbage_collected", pods)
 	return nil
 }

@@ -194,7 +194,7 @@ func (l *Lifecycle) deleteFailed(ctx context.Context, claim *v1.NodeClaim, reaso
 		}
 		return outcome{ended: true}
 	}
-	l.Metrics.CountDisrupted(claim, reason)
+	l.CountDisrupted(claim, reason)
 	return outcome{ended: true, err: l.withdrawGroup(ctx, claim)}
 }
 
@@ -216,7 +216,7 @@ func (l *Lifecycle) withdrawGroup(ctx context.Context, failed *v1.NodeClaim) err
 			continue
 		}
 		observe.Log(ctx).Info("deleted a nodeclaim of the same pod group, which has no use alone", logfield.NodeClaim(name))
-		l.Metrics.CountDisrupted(&other, "pod_group")
+		l.CountDisrupted(&other, "pod_group")
 	}
 	return errors.Join(errs...)
 }

@@ -118,7 +118,7 @@ func (c *Cost) refresh(ctx context.Context) error {
 					logfield.InstanceType(o.InstanceType), logfield.Zone(o.Zone), logfield.CapacityType(o.CapacityType))
 			}
 		}
-		samples[pool.Name] = c.samplesOf(pool.Name, total)
+		samples[pool.Name] = append(c.samplesOf(pool.Name, total), c.samplesByOffering(pool.Name, prices.Prices, offerings[pool.Name])...)
 	}
 	c.gauges.ReplaceAll(samples)
 	for pool := range before {
@@ -135,6 +135,21 @@ func (c *Cost) samplesOf(pool string, total cost.Total) []observe.Sample {
 	out := []observe.Sample{{Gauge: c.Metrics.NodePools.Unpriced, Labels: labels, Value: float64(total.Unpriced)}}
 	if total.Known() {
 		out = append(out, observe.Sample{Gauge: c.Metrics.NodePools.Cost, Labels: labels, Value: total.Dollars})
+	}
+	return out
+}
+
+// samplesByOffering are the gauges of the cost of a NodePool by capacity type and zone, of NodeClaims whose price is known.
+func (c *Cost) samplesByOffering(pool string, prices cost.Prices, offerings []cost.Offering) []observe.Sample {
+	dollars := map[[2]string]float64{}
+	for _, o := range offerings {
+		if price, known := prices.Of(o); known {
+			dollars[[2]string{o.CapacityType, o.Zone}] += price
+		}
+	}
+	out := make([]observe.Sample, 0, len(dollars))
+	for at, sum := range dollars {
+		out = append(out, observe.Sample{Gauge: c.Metrics.NodePools.CostByOffering, Labels: []string{pool, at[0], at[1]}, Value: sum})
 	}
 	return out
 }

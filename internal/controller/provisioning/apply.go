@@ -23,6 +23,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
+	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/problem"
@@ -72,6 +73,7 @@ func (p *Provisioner) carryOut(ctx context.Context, in input, plan solve.Plan) (
 			failed = append(failed, fmt.Errorf("creating node claim, %w", err))
 		}
 	}
+	recordPass(p, in, plan, created, errs)
 	return refused, errors.Join(failed...)
 }
 
@@ -136,6 +138,7 @@ func (p *Provisioner) create(ctx context.Context, in input, c solve.NodeClaim, u
 	}
 	relaxed := claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey]
 	p.Metrics.NodeClaims.Created.WithLabelValues("provisioned", c.Pool, relaxed).Inc()
+	p.Books.Created(claim, "provisioned", "", podNames(c.Pods), ledger.NamesOf(c.InstanceTypes))
 	for _, pod := range realPods(c.Pods) {
 		p.Recorder.Publish(observe.Nominated(reference(pod), claim.Name, ""))
 	}

@@ -19,7 +19,9 @@ import (
 // input is the input of one pass, with what is needed to act on the plan.
 type input struct {
 	// began is when the pass began.
-	began    time.Time
+	began time.Time
+	// snapshot is that of the problem.
+	snapshot *model.Snapshot
 	problem  solve.Problem
 	rejected []*model.Pod
 	pools    map[string]*v1.NodePool
@@ -50,7 +52,7 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 	}
 	all := virtual(in.Problem.Pods)
 	in.Problem.Pods = p.withoutQuarantined(in.Problem.Pods, now)
-	out := input{rejected: in.Rejected, buffersUnknown: blind || virtual(in.Problem.Pods) < all}
+	out := input{snapshot: snapshot, rejected: in.Rejected, buffersUnknown: blind || virtual(in.Problem.Pods) < all}
 	p.stranded.keep(in.Problem)
 	in.Problem.Pods, in.Problem.Nodes = p.nominations.reserve(in.Problem.Pods, in.Problem.Nodes, now, p.Scheduling.NominationWindow())
 	p.Planned.Keep(func(uid types.UID) bool { return p.nominations[string(uid)] != "" })

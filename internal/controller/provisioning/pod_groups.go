@@ -186,6 +186,7 @@ func withdraw(ctx context.Context, p *Provisioner, name, group string) error {
 	if err := client.IgnoreNotFound(p.Client.Delete(ctx, claim)); err != nil {
 		return fmt.Errorf("deleting nodeclaim %q, of which pod group %q has no use alone: %w", name, group, err)
 	}
+	p.Books.Disrupted(claim, "pod_group", "")
 	p.Log.Info("deleted a nodeclaim of a pod group, another one could not be created", logfield.NodeClaim(name), logfield.PodGroups([]string{group}))
 	return nil
 }

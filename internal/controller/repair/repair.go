@@ -164,7 +164,7 @@ func (r *Repair) end(ctx context.Context, claim *v1.NodeClaim, found unhealthyCo
 	}
 	r.deleted.Set(claim.UID, struct{}{})
 	observe.Log(ctx).Info("deleting unhealthy node", logfield.NodeClaim(claim.Name), logfield.ProviderID(claim.Status.ProviderID), logfield.Condition(string(found.condition)))
-	r.Metrics.CountDisrupted(claim, reason)
+	r.CountDisrupted(claim, reason)
 	r.Metrics.CountDisruptedPods(claim, reason, pods)
 	r.Metrics.CountUnhealthyDisrupted(claim, string(found.condition), observe.TerminationMode(claim.Spec.TerminationGracePeriod))
 	return nil

@@ -134,6 +134,7 @@ func (d *Deprovisioning) remove(ctx context.Context, claims []removalCandidate) 
 			return fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err)
 		}
 		d.Store.Mark(c.claim.ID)
+		d.Books.Disrupted(claim, "surplus", "")
 		observe.Log(ctx).Info("deleted nodeclaim, its nodepool has more of them than replicas", logfield.NodeClaim(claim.Name))
 		return nil
 	})...)

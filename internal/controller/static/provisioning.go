@@ -30,6 +30,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
+	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/translate"
@@ -162,6 +163,7 @@ func (p *Provisioning) createOne(ctx context.Context, pool *v1.NodePool) (name s
 		return "", err
 	}
 	p.Metrics.NodeClaims.Created.WithLabelValues("provisioned", pool.Name, "false").Inc()
+	p.Books.Created(claim, "provisioned", "", ledger.Names{}, ledger.Names{})
 	return claim.Name, nil
 }
 

@@ -78,3 +78,9 @@ func LegacyObject(text string) slog.Attr { return slog.String("object", text) }
 
 // Target is the kind and name of the object that stands for an object of an earlier API.
 func Target(text string) slog.Attr { return slog.String("target", text) }
+
+// Directory is a directory on disk.
+func Directory(path string) slog.Attr { return slog.String("directory", path) }
+
+// RecordKind is the kind of a record of the ledger.
+func RecordKind(kind string) slog.Attr { return slog.String("record-kind", kind) }
