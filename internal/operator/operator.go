@@ -185,9 +185,16 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 	}
 	defer statusEvents.Shutdown()
 	telemetry.Recorder = newRecorder(events, a.manager)
-	if err := a.register(place, telemetry, newRecorder(statusEvents, a.manager)); err != nil {
+	record, err := a.register(place, telemetry, newRecorder(statusEvents, a.manager))
+	if err != nil {
 		return err
 	}
+	defer record.close()
+	console, err := a.serveConsole(record)
+	if err != nil {
+		return err
+	}
+	defer console.close()
 	a.ready.attach(&assembled{manager: a.manager, server: wait.server, kinds: kinds, log: log})
 	if err := a.manager.Start(ctx); err != nil {
 		return explain(err)
@@ -196,40 +203,41 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 	return nil
 }
 
-// register adds all controllers to the manager.
-func (a assembly) register(place cloud.Cloud, telemetry *observe.Telemetry, statuses *observe.Recorder) error {
+// register adds all controllers to the manager. It returns the ledger that they record their decisions in; nil if there is none.
+func (a assembly) register(place cloud.Cloud, telemetry *observe.Telemetry, statuses *observe.Recorder) (*decisions, error) {
 	metrics := observe.NewMetrics(a.registry, slices.Sorted(maps.Keys(place.Labels.WellKnown)), classLabels(place)...)
 	metrics.SetBuild(a.process.Build)
 	telemetry.Metrics = metrics
 	settings, err := newPublisher(a, place) // needs the provider as it was opened
 	if err != nil {
-		return err
+		return nil, err
 	}
+	record := newDecisions(a, metrics, settings.data)
 	place.Provider = instrument(a.stop.provider(a.held.provider(place.Provider)), place.Name, metrics)
 	place.Rebooter = instrumentRebooter(a.stop.rebooter(a.held.rebooter(place.Rebooter)), place.Name, metrics)
 	controllers, err := controller.All(controller.Parts{
 		Manager: a.manager, Client: a.manager.GetClient(), Clock: a.clock, Cloud: place,
 		Recorder: telemetry.Recorder, StatusRecorder: statuses, Metrics: metrics, Log: a.process.Log, Options: a.options,
-		Served: a.offer,
+		Served: a.offer, Ledger: record.source(),
 	})
 	if err != nil {
-		return fmt.Errorf("building controllers: %w", err)
+		return nil, fmt.Errorf("building controllers: %w", err)
 	}
 	for _, c := range controllers {
 		if err := c.Register(a.manager); err != nil {
-			return fmt.Errorf("registering controller %T: %w", c, err)
+			return nil, fmt.Errorf("registering controller %T: %w", c, err)
 		}
 	}
 	if place.Register != nil {
 		if err := place.Register(a.manager); err != nil {
-			return fmt.Errorf("registering the controllers of cloud provider %q: %w", place.Name, err)
+			return nil, fmt.Errorf("registering the controllers of cloud provider %q: %w", place.Name, err)
 		}
 	}
 	if err := a.manager.Add(settings); err != nil {
-		return fmt.Errorf("registering the publisher of settings: %w", err)
+		return nil, fmt.Errorf("registering the publisher of settings: %w", err)
 	}
 	// Runs on the leader only, like all controllers that write.
-	return a.manager.Add(manager.RunnableFunc(func(context.Context) error {
+	return record, a.manager.Add(manager.RunnableFunc(func(context.Context) error {
 		a.process.Log.Info("elected leader")
 		return nil
 	}))

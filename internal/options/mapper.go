@@ -21,6 +21,7 @@ func mappers(providers []CloudProvider) []kong.Option {
 		kong.KindMapper(reflect.Int64, textMapper(parseInt64, "a whole number")),
 		kong.KindMapper(reflect.Float64, textMapper(parseFloat, "a number such as 0.075")),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), textMapper(time.ParseDuration, "a duration such as 500ms, 10s or 2m, at most 2562047h")),
+		kong.TypeMapper(reflect.TypeFor[Bytes](), textMapper(parseBytes, "a number of bytes such as 64Mi or 1Gi")),
 		kong.TypeMapper(reflect.TypeFor[[]string](), textMapper(parseList, "")),
 		kong.TypeMapper(reflect.TypeFor[FeatureGates](), textMapper(ParseFeatureGates, "")),
 		kong.TypeMapper(reflect.TypeFor[SchedulerConfig](), textMapper(ParseSchedulerConfig, "")),

@@ -50,6 +50,10 @@ func (o Options) Validate() error {
 	if o.KWOK.Catalog == "" {
 		refuse("catalog", "CATALOG", o.KWOK.Catalog, "must name a catalogue, for example generic")
 	}
+	if a := o.Serving.ConsoleAddr; a != "" && !validAddress(a) {
+		refuse("console-addr", "CONSOLE_ADDR", a, "must be HOST:PORT, such as 127.0.0.1:8082, or :8082 for all interfaces")
+	}
+	o.Ledger.validate(refuse)
 	o.Cluster.validate(refuse)
 	o.InstanceTypes.Validate(refuse)
 	for _, p := range o.Providers {
