@@ -43,6 +43,7 @@ type commandLine struct {
 	Snapshot   snapshotCommand   `cmd:"" help:"Capture a snapshot of a cluster, for simulations elsewhere."`
 	Explain    explainCommand    `cmd:"" help:"Explain the state of a pod, node or NodePool, and what would change it. Read-only."`
 	Diff       diffCommand       `cmd:"" help:"Forecast what an edit of objects does to the nodes of a cluster, before it is applied. Read-only."`
+	Ledger     ledgerCommand     `cmd:"" help:"Print what the controller has decided, and why: its passes, the life of nodes, savings. Read-only."`
 	Convert    convertCommand    `cmd:"" help:"Convert objects of earlier APIs (v1alpha5, v1beta1) to the current ones. Needs no cluster."`
 	Probe      probeCommand      `cmd:"" help:"Check that HTTP endpoints of the controller answer, as the test of the Helm chart does."`
 	Completion completionCommand `cmd:"" help:"Print a completion script for a shell."`
