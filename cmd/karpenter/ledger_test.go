@@ -1,0 +1,253 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/karpenter-anew/karpenter/cloud/kwok"
+	"github.com/karpenter-anew/karpenter/internal/demo"
+	"github.com/karpenter-anew/karpenter/internal/ledger"
+	"github.com/karpenter-anew/karpenter/internal/ledger/segment"
+)
+
+// printed runs karpenter ledger and returns what it prints.
+func printed(t *testing.T, args ...string) (out, notes string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if code := run(append([]string{"ledger"}, args...), noEnv, streams{out: &stdout, err: &stderr}); code != exitOK {
+		t.Fatalf("karpenter ledger %s ends with %d:\n%s", strings.Join(args, " "), code, stderr.String())
+	}
+	return stdout.String(), stderr.String()
+}
+
+func noEnv(string) (string, bool) { return "", false }
+
+// decoded are the records that karpenter ledger prints as JSON.
+func decoded(t *testing.T, args ...string) []ledger.Record {
+	t.Helper()
+	text, _ := printed(t, append(args, "-o", "json")...)
+	var out []ledger.Record
+	for line := range strings.Lines(text) {
+		r, err := ledger.Decode([]byte(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// TestLedgerTellsWhyNodesWereLaunchedAndRemoved: the controller provisions and consolidates in a cluster in memory. The ledger then says for
+// each NodeClaim why it was created, and for each that is gone why it was removed: from the running controller, and from its disk.
+func TestLedgerTellsWhyNodesWereLaunchedAndRemoved(t *testing.T) {
+	c := &demoCommand{Pods: 40, Catalog: "generic", Listen: "127.0.0.1:0"}
+	dir := filepath.Join(t.TempDir(), "ledger")
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	scene, _ := demo.SceneNamed("consolidation")
+	show := demo.NewProgress(io.Discard, time.Now())
+	var log bytes.Buffer
+	logged := demo.NewSpotlight(show, scene.Lines)
+	cluster, err := c.start(t.Context(), append(scene.Flags, "--ledger-dir="+dir, "--console-addr="+address),
+		&demo.LogTail{Next: io.MultiWriter(&log, logged)}, show.Line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	play := &demo.Play{
+		Settings: demo.Settings{Pods: c.Pods, Catalog: c.Catalog, PriceLabel: kwok.PriceLabel, Manifests: demoManifests()},
+		Ctx:      cluster.ctx, Client: cluster.client, Show: show, Logged: logged,
+	}
+	if _, err := scene.Perform(play); err != nil {
+		t.Fatalf("%v\n%s", err, demo.Describe(context.Background(), cluster.client))
+	}
+	live := decoded(t, "--address", "http://"+address)
+	wantReasons(t, "the controller", live)
+	if err := cluster.stop(); err != nil {
+		t.Error(err)
+	}
+	disk := decoded(t, "--dir", dir)
+	wantReasons(t, "the disk", disk)
+	if len(disk) < len(live) {
+		t.Errorf("%d records are on disk, and %d were in memory before", len(disk), len(live))
+	}
+	wantFilters(t, dir, disk)
+}
+
+// wantReasons checks that records explain the life of every NodeClaim.
+func wantReasons(t *testing.T, where string, records []ledger.Record) {
+	t.Helper()
+	if len(records) == 0 || records[0].Start == nil || records[0].Start.Settings["cloud-provider"] != "kwok" {
+		t.Fatalf("%s does not begin with the start", where)
+	}
+	created, launched, planned := map[string]string{}, map[string]*float64{}, map[string]string{}
+	disrupted, commands, deleted, savings := map[string]string{}, map[string]ledger.Command{}, 0, 0
+	for _, r := range records {
+		switch {
+		case r.Provisioning != nil:
+			for _, claim := range r.Provisioning.NodeClaims {
+				planned[claim.Name] = claim.Pods.First[0]
+			}
+		case r.Disruption != nil:
+			for _, command := range r.Disruption.Commands {
+				commands[command.ID] = command
+			}
+		case r.Saving != nil && r.Saving.Event == ledger.SavingClaimed && r.Saving.PerHour != nil && *r.Saving.PerHour > 0:
+			savings++
+		case r.NodeClaim != nil:
+			switch r.NodeClaim.Event {
+			case ledger.Created:
+				created[r.NodeClaim.Name] = r.NodeClaim.Reason
+			case ledger.Launched:
+				launched[r.NodeClaim.Name] = r.NodeClaim.Price
+			case ledger.Disrupted:
+				disrupted[r.NodeClaim.Name] = r.NodeClaim.Command
+			case ledger.Deleted:
+				deleted++
+				if id := disrupted[r.NodeClaim.Name]; commands[id].Reason == "" || commands[id].SavingsPerHour <= 0 {
+					t.Errorf("%s does not say why %s was removed", where, r.NodeClaim.Name)
+				}
+			}
+		}
+	}
+	if deleted == 0 || savings == 0 || len(created) == 0 {
+		t.Errorf("%s has %d removed NodeClaims and %d claims of savings", where, deleted, savings)
+	}
+	for name, reason := range created {
+		if reason == "provisioned" && planned[name] == "" {
+			t.Errorf("%s does not say which pods %s was launched for", where, name)
+		}
+		if launched[name] == nil {
+			t.Errorf("%s does not say what %s costs", where, name)
+		}
+	}
+}
+
+// wantFilters checks what the filters of the command select.
+func wantFilters(t *testing.T, dir string, all []ledger.Record) {
+	t.Helper()
+	var gone ledger.NodeClaimState
+	for _, r := range all {
+		if r.NodeClaim != nil && r.NodeClaim.Event == ledger.Deleted {
+			gone = r.NodeClaim.NodeClaimState
+		}
+	}
+	table, notes := printed(t, "--dir", dir, "--node", gone.Node, "--kind", "nodeclaim,command")
+	for _, want := range []string{gone.Name + " created, reason provisioned, for default/", gone.Name + " launched, " + gone.InstanceType, "disrupted, reason", "deleted"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table of node %s lacks %q:\n%s", gone.Node, want, table)
+		}
+	}
+	if !regexp.MustCompile(`the oldest record is number 1 of 20\d\d-`).MatchString(notes) {
+		t.Errorf("it does not say where the records begin: %s", notes)
+	}
+	if got := decoded(t, "--dir", dir, "--nodeclaim", gone.Name, "--kind", "nodeclaim"); len(got) < 5 {
+		t.Errorf("the life of %s has %d events", gone.Name, len(got))
+	}
+	if got := decoded(t, "--dir", dir, "--nodepool", "other", "--kind", "nodeclaim,provisioning"); len(got) != 0 {
+		t.Errorf("%d records mention a NodePool that does not exist", len(got))
+	}
+	if got := decoded(t, "--dir", dir, "--since", "2999-01-01T00:00:00Z"); len(got) != 0 {
+		t.Errorf("%d records are of the future", len(got))
+	}
+	var h ledger.History
+	for _, r := range all {
+		h.Apply(r)
+	}
+	if left := h.NodeClaims(); !h.Complete || len(left) == 0 || left[0].Price == nil || left[0].Allocatable["cpu"] == "" {
+		t.Errorf("the fleet in the end is not known: complete %v, %+v", h.Complete, left)
+	}
+	if last := decoded(t, "--dir", dir, "--limit", "2"); len(last) != 2 || last[1].Seq != all[len(all)-1].Seq {
+		t.Errorf("the last two records are %d records", len(last))
+	}
+}
+
+// TestLedgerSaysWhatIsMissing: gaps are told on standard error.
+func TestLedgerSaysWhatIsMissing(t *testing.T) {
+	dir := t.TempDir()
+	w, next, err := segment.Open(segment.Settings{Dir: dir, Total: 1 << 30, After: time.After, Report: quiet{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range []ledger.Record{
+		{Kind: ledger.KindStart, Start: &ledger.Start{Run: "r", Controller: "v1"}},
+		{Kind: ledger.KindNodeClaim, Lost: 7, NodeClaim: &ledger.NodeClaimEvent{Event: ledger.Deleting, NodeClaimState: ledger.NodeClaimState{Name: "a"}}},
+		{Kind: ledger.KindFleet, Cut: map[string]int{"nodeclaims": 3}, Fleet: &ledger.Fleet{Part: 1, Parts: 1}},
+	} {
+		r.Version, r.Seq, r.Time = ledger.Version, next+uint64(i)+7, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		line, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Offer(r.Seq, line)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.ledger"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(files[0], append(text, 1, 2, 3), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	table, notes := printed(t, "--dir", dir)
+	want := `TIME                  SEQ  KIND       WHAT
+2026-01-02T03:04:05Z  8    start      became the leader (version v1, run r)
+2026-01-02T03:04:05Z  9    nodeclaim  a deleting
+2026-01-02T03:04:05Z  10   fleet      0 nodeclaims exist (part 1 of 1); 3 of nodeclaims left out
+`
+	if table != want {
+		t.Errorf("it prints\n%s", table)
+	}
+	for _, want := range []string{
+		"7 records could not be written to disk and are missing", "the oldest record is number 8 of 2026-01-02T03:04:05Z",
+		"ignoring the incomplete end of the newest segment", "1 of these records were too large",
+	} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("the notes lack %q:\n%s", want, notes)
+		}
+	}
+}
+
+// quiet is a segment.Report.
+type quiet struct{}
+
+func (quiet) Damaged(segment.Damage) {}
+func (quiet) Written(int64)          {}
+func (quiet) Lost(int, error)        {}
+func (quiet) Recovered()             {}
+
+func TestLedgerRefusesBadValues(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                                      "--dir",
+		"--dir=/x --address=http://y":           "can't be used together",
+		"--dir=/nowhere/at/all":                 "no such file",
+		"--dir=. --kind=pods":                   `there is no kind "pods"; allowed: start, fleet`,
+		"--dir=. --since=yesterday":             "neither a duration such as 90m nor a time",
+		"--address=http://127.0.0.1:1":          "asking the controller",
+		"--address=http://x --token-file=/none": "token-file",
+	} {
+		var out bytes.Buffer
+		if code := run(append([]string{"ledger"}, strings.Fields(args)...), noEnv, streams{out: &out, err: &out}); code != exitFailed || !strings.Contains(out.String(), want) {
+			t.Errorf("%s ends with %d and\n%s", args, code, out.String())
+		}
+	}
+}
