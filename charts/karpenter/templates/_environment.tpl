@@ -34,6 +34,10 @@
 {{- include "karpenter.text" (list "POD_GROUPS" $s.podGroups) }}
 {{- include "karpenter.variable" (list "IGNORE_DRA_REQUESTS" (include "karpenter.ignoresDevices" .)) }}
 {{- include "karpenter.text" (list "SCHEDULER_CONFIG" $s.schedulerConfig) }}
+{{- include "karpenter.text" (list "LEDGER_MEMORY" $s.ledgerMemory) }}
+{{- include "karpenter.text" (list "LEDGER_DIR" $s.ledgerDir) }}
+{{- include "karpenter.text" (list "LEDGER_DISK" $s.ledgerDisk) }}
+{{- include "karpenter.text" (list "CONSOLE_ADDR" $s.consoleAddr) }}
 {{- include "karpenter.variable" (list "DISABLE_CLUSTER_STATE_OBSERVABILITY" $s.disableClusterStateObservability) }}
 {{- include "karpenter.variable" (list "LEGACY_NODE_REPAIR" $s.legacyNodeRepair) }}
 - name: FEATURE_GATES
