@@ -67,14 +67,6 @@ func (b *Books) Append(r ledger.Record) {
 	}
 }
 
-// Begun is when something begins that is only for a record; the zero time without Books.
-func (b *Books) Begun() time.Time {
-	if b == nil {
-		return time.Time{}
-	}
-	return b.clock.Now()
-}
-
 // Since is the time since then, in seconds.
 func (b *Books) Since(t time.Time) float64 { return b.clock.Since(t).Seconds() }
 

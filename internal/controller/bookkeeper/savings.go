@@ -33,11 +33,11 @@ type savings struct {
 	gauges *observe.GaugeStore
 
 	mu     sync.Mutex
-	claims []*claim
+	claims []*account
 }
 
-// claim is a claim that counts.
-type claim struct {
+// account is a claim that counts.
+type account struct {
 	record ledger.Saving
 	// rates are in dollars per hour, by NodePool.
 	rates map[string]float64
@@ -84,7 +84,7 @@ func (b *Books) Succeeded(ctx context.Context, done Done) {
 		}
 		return
 	}
-	b.savings.add(&claim{record: record, rates: maps.Clone(record.ByNodePool), from: now, counted: now, until: until, end: end})
+	b.savings.add(&account{record: record, rates: maps.Clone(record.ByNodePool), from: now, counted: now, until: until, end: end})
 }
 
 // launched is a replacement with its price; without one if it cannot be read.
@@ -106,7 +106,7 @@ func (b *Books) priced(ctx context.Context, object *v1.NodeClaim) ledger.NodeCla
 	return out
 }
 
-func (s *savings) add(c *claim) {
+func (s *savings) add(c *account) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claims = append(s.claims, c)
@@ -115,29 +115,29 @@ func (s *savings) add(c *claim) {
 
 // count counts all claims until now, and ends those whose time is over.
 func (s *savings) count(now time.Time) {
-	s.finish(now, func(c *claim) (ledger.SavingEnd, bool) { return c.end, !now.Before(c.until) })
+	s.finish(now, func(c *account) (ledger.SavingEnd, bool) { return c.end, !now.Before(c.until) })
 }
 
 // removed ends the claims that a NodeClaim, which is being deleted, was a replacement of.
 func (s *savings) removed(name string, now time.Time) {
-	s.finish(now, func(c *claim) (ledger.SavingEnd, bool) {
+	s.finish(now, func(c *account) (ledger.SavingEnd, bool) {
 		return ledger.EndedByReplacement, slices.ContainsFunc(c.record.Launched, func(l ledger.NodeClaimState) bool { return l.Name == name })
 	})
 }
 
 // stop ends all claims.
 func (s *savings) stop(now time.Time) {
-	s.finish(now, func(*claim) (ledger.SavingEnd, bool) { return ledger.EndedByStop, true })
+	s.finish(now, func(*account) (ledger.SavingEnd, bool) { return ledger.EndedByStop, true })
 }
 
 // finish counts all claims until now, and ends those that ended selects.
-func (s *savings) finish(now time.Time, ended func(*claim) (ledger.SavingEnd, bool)) {
+func (s *savings) finish(now time.Time, ended func(*account) (ledger.SavingEnd, bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.claims) == 0 {
 		return
 	}
-	s.claims = slices.DeleteFunc(s.claims, func(c *claim) bool {
+	s.claims = slices.DeleteFunc(s.claims, func(c *account) bool {
 		s.accrue(c, now)
 		why, over := ended(c)
 		if over {
@@ -152,7 +152,7 @@ func (s *savings) finish(now time.Time, ended func(*claim) (ledger.SavingEnd, bo
 }
 
 // accrue counts a claim until now, or until its end.
-func (s *savings) accrue(c *claim, now time.Time) {
+func (s *savings) accrue(c *account, now time.Time) {
 	if now.After(c.until) {
 		now = c.until
 	}
@@ -203,6 +203,6 @@ func (s *savings) forget(exists map[string]bool) {
 			}
 		}
 	}
-	s.claims = slices.DeleteFunc(s.claims, func(c *claim) bool { return len(c.rates) == 0 })
+	s.claims = slices.DeleteFunc(s.claims, func(c *account) bool { return len(c.rates) == 0 })
 	s.show()
 }

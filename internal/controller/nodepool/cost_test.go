@@ -131,6 +131,9 @@ func TestCost(t *testing.T) {
 		after(5*time.Second, "pool=1 other=0 foreign=0 ")
 		used.set(map[string][]string{"pool": {"small", "small", "large"}, "other": {"large"}})
 		after(5*time.Second, "pool=12 other=10 foreign=0 ")
+		if got := testutil.ToFloat64(w.Metrics.NodePools.CostByOffering.WithLabelValues("pool", "spot", "zone-1")); got != 12 {
+			t.Errorf("the spot nodes in zone-1 cost %v", got)
+		}
 		used.set(map[string][]string{"pool": {"small"}})
 		after(5*time.Second, "pool=1 other=0 foreign=0 ")
 
