@@ -40,7 +40,7 @@ type harness struct {
 	log   *logcapture.Buffer
 }
 
-func newHarness(t *testing.T, objects ...client.Object) *harness {
+func newHarness(t testing.TB, objects ...client.Object) *harness {
 	t.Helper()
 	w := &harness{Cluster: fakecluster.New(t, objects...), log: &logcapture.Buffer{}}
 	w.Provider.Types = []*cloud.InstanceType{instanceType("small", "zone-1", "zone-2")}
