@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -46,9 +47,21 @@ func decoded(t *testing.T, args ...string) []ledger.Record {
 	return out
 }
 
+// alone is the environment variable that is set in the process of a test that needs one for itself.
+const alone = "KARPENTER_TEST_ALONE"
+
 // TestLedgerTellsWhyNodesWereLaunchedAndRemoved: the controller provisions and consolidates in a cluster in memory. The ledger then says for
-// each NodeClaim why it was created, and for each that is gone why it was removed: from the running controller, and from its disk.
+// each NodeClaim why it was created, and for each that is gone why it was removed: from the running controller, and from its disk. A process can
+// run one controller only, and that of another test may be the first.
 func TestLedgerTellsWhyNodesWereLaunchedAndRemoved(t *testing.T) {
+	if os.Getenv(alone) == "" {
+		test := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+		test.Env = append(os.Environ(), alone+"=1")
+		if out, err := test.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
 	c := &demoCommand{Pods: 40, Catalog: "generic", Listen: "127.0.0.1:0"}
 	dir := filepath.Join(t.TempDir(), "ledger")
 	port, err := freePort()
