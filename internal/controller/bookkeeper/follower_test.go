@@ -274,7 +274,7 @@ func TestSavingsOfDeletedNodePoolsAreForgotten(t *testing.T) {
 	}
 }
 
-func TestNoBooksRecordNothing(t *testing.T) {
+func TestNoBooksRecordNothing(*testing.T) {
 	var b *Books
 	b.Append(ledger.Record{})
 	b.Created(claim("a", ""), "provisioned", "", ledger.Names{}, ledger.Names{})

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +18,6 @@ import (
 
 // report is a Report.
 type report struct {
-	mu        sync.Mutex
 	damages   []segment.Damage
 	lost      int
 	failures  int
