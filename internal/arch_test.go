@@ -234,7 +234,7 @@ internal/console < internal/ledger, internal/ttlcache
 internal/operator < internal/console, API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/ledger, internal/ledger/segment, internal/observe/logfield
 
 # layer 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/aws, cloud/azure, cloud/kwok, cloud/plugin, internal/completion, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/document, internal/forecast, internal/forecast/report, internal/convert, internal/observe/logfield, internal/demo, embedded/controlplane, examples, internal/ledger, internal/ledger/segment
+cmd/karpenter < API, cloud, cloud/aws, cloud/azure, cloud/kwok, cloud/plugin, internal/completion, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/forecast, internal/forecast/report, internal/convert, internal/observe/logfield, internal/demo, embedded/controlplane, examples, internal/ledger, internal/ledger/segment
 
 # scenarios and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/translate, internal/manifest, internal/options, internal/simulation, test/scenario/...

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/document"
 	"github.com/karpenter-anew/karpenter/internal/forecast"
 	forecastreport "github.com/karpenter-anew/karpenter/internal/forecast/report"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
@@ -103,6 +102,9 @@ type disruptedReport struct {
 	Disruption forecastreport.Forecast `json:"disruption"`
 }
 
+// Text is the forecast as text.
+func (r disruptedReport) Text() string { return r.Disruption.Text() }
+
 // write writes the report, and the forecast if it is asked for.
 func (c *simulateCommand) write(to io.Writer, r report.Report, in input) error {
 	if !c.Disruption {
@@ -114,9 +116,9 @@ func (c *simulateCommand) write(to io.Writer, r report.Report, in input) error {
 	if err != nil {
 		return err
 	}
-	shown := forecastreport.Of(f)
+	shown := disruptedReport{r, forecastreport.Of(f)}
 	if c.Output != report.Table {
-		return document.Write(to, disruptedReport{r, shown}, document.Format(c.Output))
+		return forecastreport.Write(to, shown, forecastreport.Format(c.Output))
 	}
 	if err := r.Write(to, c.Output); err != nil {
 		return err
