@@ -80,9 +80,8 @@ func (r *Repair) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	if !managed.Is(r.Cloud, node) {
 		return reconcile.Result{}, nil
 	}
-	found, unhealthy := diagnose(node, r.policies)
-	if !unhealthy {
-		return reconcile.Result{}, nil
+	if _, due, wait := r.due(node); !due {
+		return wait, nil
 	}
 	claim, err := nodelookup.ClaimOf(ctx, r.Client, node)
 	if errors.Is(err, nodelookup.NotFound) || errors.Is(err, nodelookup.Duplicate) {
@@ -94,18 +93,13 @@ func (r *Repair) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	if !managed.Is(r.Cloud, claim) {
 		return reconcile.Result{}, nil
 	}
-	if left := found.due.Sub(r.Clock.Now()); left > 0 {
-		return requeue.After(left), nil
-	}
 	// The watch may be stuck at a condition that has ended.
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(node), node); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if found, unhealthy = diagnose(node, r.policies); !unhealthy {
-		return reconcile.Result{}, nil
-	}
-	if left := found.due.Sub(r.Clock.Now()); left > 0 {
-		return requeue.After(left), nil
+	found, due, wait := r.due(node)
+	if !due {
+		return wait, nil
 	}
 	blocked, err := r.blocked(ctx, node, claim)
 	if err != nil {
@@ -115,6 +109,18 @@ func (r *Repair) Reconcile(ctx context.Context, request reconcile.Request) (reco
 		return requeue.After(blockedRetry), nil
 	}
 	return requeue.OnConflict(r.end(ctx, claim, found))
+}
+
+// due returns the condition because of which a Node is to be repaired now; otherwise wait is when to look again, if it is unhealthy.
+func (r *Repair) due(node *corev1.Node) (found unhealthyCondition, due bool, wait reconcile.Result) {
+	found, unhealthy := diagnose(node, r.policies)
+	if !unhealthy {
+		return found, false, reconcile.Result{}
+	}
+	if left := found.due.Sub(r.Clock.Now()); left > 0 {
+		return found, false, requeue.After(left)
+	}
+	return found, true, reconcile.Result{}
 }
 
 // blocked reports whether too many Nodes are unhealthy, and publishes an event if so: of the pool of the Node, or of the cluster if

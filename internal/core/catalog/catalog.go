@@ -64,6 +64,20 @@ func (o *Offering) Available() bool { return o.Group != Unavailable }
 // Launchable reports whether an instance could be launched now: the offering is available and its reservation, if any, is not full.
 func (o *Offering) Launchable() bool { return o.Available() && !o.Full }
 
+// CapacityTypeReserved is the capacity type of offerings that draw on a reservation.
+const CapacityTypeReserved = "reserved"
+
+// Reservation is the ID of the capacity reservation that the offering draws on, in the label that has it; empty if it draws on none.
+func (o *Offering) Reservation(label string) string {
+	if !o.Requirements.Get(requirement.CapacityTypeLabel).Has(CapacityTypeReserved) {
+		return ""
+	}
+	if id := o.Requirements.Get(label); id.Len() == 1 {
+		return id.Values()[0]
+	}
+	return ""
+}
+
 // Kind is the part that offerings of different instance types have in common. The offerings of one catalog share it.
 type Kind struct {
 	// Requirements are the labels that a node gets from the offering: zone, capacity type, reservation.

@@ -21,7 +21,7 @@ const (
 
 // Capacity types, in the order in which a cloud is expected to launch them.
 const (
-	reserved = "reserved"
+	reserved = catalog.CapacityTypeReserved
 	spot     = "spot"
 	onDemand = "on-demand"
 )

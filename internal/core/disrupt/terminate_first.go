@@ -63,12 +63,12 @@ func stagingOf(template *model.Pool, label string) staging {
 		}
 		for i := range it.Offerings {
 			o := &it.Offerings[i]
-			switch id := o.Requirements.Get(label); {
+			switch id := o.Reservation(label); {
 			case !template.Requirements.Intersects(o.Requirements):
 			case !o.Requirements.Get(capacityTypeKey).Has(reserved), o.Launchable():
 				st.full = false
-			case o.Available() && id.Len() == 1:
-				st.available = append(st.available, id.Values()[0])
+			case o.Available() && id != "":
+				st.available = append(st.available, id)
 			}
 		}
 	}
@@ -134,10 +134,7 @@ func (s Session) describeNoPlace(set []Candidate, failed []UnplacedPod) string {
 // when they are pending. It is false if no available offering draws on the reservation.
 func (s *SimulationInput) released(label, id string) (*SimulationInput, bool) {
 	out, available := *s, false
-	draws := func(o catalog.Offering) bool {
-		named := o.Requirements.Get(label)
-		return named.Len() == 1 && named.Has(id) && o.Requirements.Get(capacityTypeKey).Has(reserved)
-	}
+	draws := func(o catalog.Offering) bool { return o.Reservation(label) == id }
 	out.Problem.Options.Reserved = solve.ReservedStrict
 	out.Problem.Pools = slices.Clone(s.Problem.Pools)
 	copies := map[*catalog.InstanceType]*catalog.InstanceType{} // pools share instance types

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
 )
@@ -22,7 +23,7 @@ const (
 )
 
 // CapacityTypeReserved is the value of the capacity-type label of reserved offerings.
-const CapacityTypeReserved = "reserved"
+const CapacityTypeReserved = catalog.CapacityTypeReserved
 
 // Reservations knows how many instances each capacity reservation still holds.
 //
@@ -56,10 +57,10 @@ func newReservations(p Problem, templates []*Template) *Reservations {
 	}
 	for _, pool := range p.Pools {
 		for _, it := range pool.Catalog {
-			for _, o := range it.Offerings {
-				id := o.Requirements.Get(p.Options.ReservationLabel)
-				if o.Requirements.Get(CapacityTypeKey).Has(CapacityTypeReserved) && id.Len() == 1 {
-					rs.Know(id.Values()[0], int(o.ReservationCapacity))
+			for i := range it.Offerings {
+				o := &it.Offerings[i]
+				if id := o.Reservation(p.Options.ReservationLabel); id != "" {
+					rs.Know(id, int(o.ReservationCapacity))
 				}
 			}
 		}
