@@ -39,7 +39,7 @@ func TestShortRun(t *testing.T) {
 }
 
 func TestSameSeedSameSchedule(t *testing.T) {
-	for _, kills := range []int{1, 3, 9, 10, 25, 50} {
+	for _, kills := range []int{1, 3, 9, 10, 11, 12, 25, 50} {
 		schedule := func(seed uint64) []round {
 			return newSchedule(settings{seed: seed, kills: kills, outage: time.Second, readOnly: time.Minute})
 		}
@@ -265,6 +265,10 @@ func TestUnrest(t *testing.T) {
 		{"is marked", func(p *clusterState) {
 			p.claims[0].Status.Conditions = append(p.claims[0].Status.Conditions, is(v1.ConditionTypeDisruptionReason))
 		}},
+		{"is rebooting", func(p *clusterState) {
+			p.claims[0].Status.Conditions = append(p.claims[0].Status.Conditions, is(v1.ConditionTypeRebooting))
+		}},
+		{"has the taints", func(p *clusterState) { p.nodes[0].Spec.Taints = []corev1.Taint{v1.RebootingNoScheduleTaint()} }},
 		{"has the taints", func(p *clusterState) { p.nodes[0].Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()} }},
 		{"has the taints", func(p *clusterState) { p.nodes[0].Spec.Taints = []corev1.Taint{{Key: v1.UnregisteredTaintKey}} }},
 		{"the nodes cost as much as 9", func(p *clusterState) { p.claims[0].Labels[coresLabel] = "14" }},

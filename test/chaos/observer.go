@@ -42,12 +42,15 @@ type observer struct {
 	born map[string]time.Time
 	// checks counts the checks; peak is the most capacity beyond the wanted pods, and disrupted the most nodes at a time.
 	checks, peak, disrupted int
+	// bootIDs are those of the nodes, by provider ID, and reboots is how often one changed.
+	bootIDs map[string]string
+	reboots int
 	// over distinguishes lasting violations from momentary ones.
 	over poll.Streaks
 }
 
 func newObserver(c client.Client, out io.Writer, start time.Time) *observer {
-	return &observer{client: c, out: out, start: start, undisturbed: map[types.UID]string{}, born: map[string]time.Time{}}
+	return &observer{client: c, out: out, start: start, undisturbed: map[types.UID]string{}, born: map[string]time.Time{}, bootIDs: map[string]string{}}
 }
 
 // say prints a line with the time since the start.
@@ -133,7 +136,13 @@ func (o *observer) judge(now clusterState) {
 		o.born[now.claims[i].Name] = now.claims[i].CreationTimestamp.Time
 	}
 	for i := range now.nodes {
-		o.born[now.nodes[i].Spec.ProviderID] = now.nodes[i].CreationTimestamp.Time
+		node := &now.nodes[i]
+		o.born[node.Spec.ProviderID] = node.CreationTimestamp.Time
+		// Simulated nodes have no boot ID before their first reboot.
+		if before, known := o.bootIDs[node.Spec.ProviderID]; known && node.Status.NodeInfo.BootID != before {
+			o.reboots++
+		}
+		o.bootIDs[node.Spec.ProviderID] = node.Status.NodeInfo.BootID
 	}
 	disrupted, going := now.disrupted()
 	o.disrupted = max(o.disrupted, going)

@@ -16,7 +16,7 @@ import (
 const spare = 3
 
 // unrest lists why the cluster is not in a steady state: this many pods must run, every instance must have exactly one claim and one node,
-// no object may be deleted or marked for disruption, no drifted node be replaceable, and, if packed is set, the nodes not be more expensive
+// no object may be deleted or marked for disruption, no node be rebooting, no drifted node be replaceable, and, if packed is set, the nodes not be more expensive
 // than needed.
 func (p clusterState) unrest(pods int, packed bool) []string {
 	var out []string
@@ -45,7 +45,7 @@ func (p clusterState) unrest(pods int, packed bool) []string {
 			say("the instance of node %s has no nodeclaim", node.Name)
 		case node.DeletionTimestamp != nil:
 			say("node %s was deleted at %s and is held by %s", node.Name, node.DeletionTimestamp, strings.Join(node.Finalizers, ", "))
-		case has(node, v1.DisruptedTaintKey) || has(node, v1.UnregisteredTaintKey):
+		case has(node, v1.DisruptedTaintKey) || has(node, v1.UnregisteredTaintKey) || has(node, v1.RebootingTaintKey):
 			say("node %s has the taints %v", node.Name, node.Spec.Taints)
 		}
 	}
@@ -68,6 +68,8 @@ func (p clusterState) unrestOf(claim *v1.NodeClaim) string {
 		return "is not initialized"
 	case node == nil:
 		return fmt.Sprintf("has no instance %q", claim.Status.ProviderID)
+	case is(v1.ConditionTypeRebooting):
+		return "is rebooting"
 	case is(v1.ConditionTypeDisruptionReason):
 		return "is marked for disruption"
 	case is(v1.ConditionTypeDrifted) && !p.untouchable(node):

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/test/process"
 	"github.com/karpenter-anew/karpenter/test/simcluster"
@@ -281,6 +282,8 @@ func (c *chaos) do(ctx context.Context, s step) error {
 		})
 	case drain:
 		return c.drain(ctx, s.pick)
+	case reboot:
+		return c.reboot(ctx, s.pick)
 	}
 	return nil
 }
@@ -294,17 +297,49 @@ func (c *chaos) resize(ctx context.Context, pods int32) error {
 
 // drain deletes a node that may be disrupted, as a user does.
 func (c *chaos) drain(ctx context.Context, pick float64) error {
-	now, err := look(ctx, c.client)
-	if err != nil {
+	_, node, err := c.pick(ctx, pick)
+	if node == nil {
 		return err
+	}
+	return client.IgnoreNotFound(c.client.Delete(ctx, node))
+}
+
+// rebootDrain is how long the drain before a reboot may last.
+const rebootDrain = 10 * time.Second
+
+// reboot requests the reboot of a node that may be disrupted, as any client may.
+func (c *chaos) reboot(ctx context.Context, pick float64) error {
+	now, node, err := c.pick(ctx, pick)
+	if node == nil {
+		return err
+	}
+	claim := now.claimOf(node)
+	if claim == nil || claim.DeletionTimestamp != nil {
+		return nil
+	}
+	if claim.Annotations == nil {
+		claim.Annotations = map[string]string{}
+	}
+	claim.Annotations[v1.RebootTerminationGracePeriodAnnotationKey] = rebootDrain.String()
+	// No controller runs, so that nothing else writes.
+	if err := c.client.Update(ctx, claim); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	condition.For(claim, time.Now()).TrueWithReason(v1.ConditionTypeRebooting, v1.RebootReasonRequested, "rebooting for a test")
+	return client.IgnoreNotFound(c.client.Status().Update(ctx, claim))
+}
+
+// pick reads the cluster and picks a node that may be disrupted and is not being deleted; nil if there is none.
+func (c *chaos) pick(ctx context.Context, at float64) (now clusterState, node *corev1.Node, err error) {
+	if now, err = look(ctx, c.client); err != nil {
+		return now, nil, err
 	}
 	nodes := slices.DeleteFunc(slices.Clone(now.nodes), func(n corev1.Node) bool { return now.untouchable(&n) || n.DeletionTimestamp != nil })
 	if len(nodes) == 0 {
-		return nil
+		return now, nil, nil
 	}
 	slices.SortFunc(nodes, func(a, b corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	node := &nodes[int(pick*float64(len(nodes)))]
-	return client.IgnoreNotFound(c.client.Delete(ctx, node))
+	return now, &nodes[int(at*float64(len(nodes)))], nil
 }
 
 // settle runs a controller until the cluster is steady.
@@ -386,8 +421,8 @@ func (c *chaos) report(out io.Writer) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_, _ = fmt.Fprintf(out, "\nseed %d: %d kills in %.0f s; %s\n%d checks: at most %d nodes disrupted at once (budget %d), capacity for at most %d pods more than wanted\n"+
-		"%d controllers with a clock that was wrong by more than %s, and %d warnings\n",
-		c.settings.seed, c.kills, time.Since(o.start).Seconds(), c.proxy.summary(), o.checks, o.disrupted, budget, o.peak, c.wrong, tolerated, noticed)
+		"%d controllers with a clock that was wrong by more than %s, and %d warnings; %d nodes rebooted\n",
+		c.settings.seed, c.kills, time.Since(o.start).Seconds(), c.proxy.summary(), o.checks, o.disrupted, budget, o.peak, c.wrong, tolerated, noticed, o.reboots)
 	if len(o.findings) == 0 {
 		_, _ = fmt.Fprintln(out, "no violations")
 		return nil

@@ -15,6 +15,7 @@ const (
 	shrink action = "shrink" // fewer pods are wanted, and consolidation may begin
 	drift  action = "drift"  // the template of the pool is edited
 	drain  action = "drain"  // a user deletes a node
+	reboot action = "reboot" // a client requests the reboot of a node
 )
 
 // step is one action, and the life of one controller.
@@ -22,7 +23,7 @@ type step struct {
 	action action
 	// amount is by how many pods grow and shrink change the workload.
 	amount int
-	// pick chooses the node to drain: an index as a fraction of the sorted names.
+	// pick chooses the node to drain or to reboot: an index as a fraction of the sorted names.
 	pick float64
 	// life is how long the controller lives at most, from the start of its process to kill -9.
 	life time.Duration
@@ -41,7 +42,7 @@ func (s step) String() string {
 	switch s.action {
 	case grow, shrink:
 		text += fmt.Sprintf(" by %2d pods", s.amount)
-	case drain:
+	case drain, reboot:
 		text += fmt.Sprintf(" node at %2.0f%%", 100*s.pick)
 	case drift:
 		text += "           "
@@ -68,7 +69,7 @@ type round []step
 // kindsOfARound are the actions of a full round. Those that add pods come first, when nothing else changes: only then is it exactly known how
 // many nodes may be added for them.
 func kindsOfARound() []action {
-	return []action{grow, grow, grow, grow, shrink, shrink, drift, drift, drain, drain}
+	return []action{grow, grow, grow, grow, shrink, shrink, drift, drift, drain, drain, reboot, reboot}
 }
 
 // newSchedule draws every fault of a run. The same seed gives the same schedule.
@@ -81,7 +82,7 @@ func newSchedule(s settings) []round {
 		random.Shuffle(len(later), func(i, j int) { later[i], later[j] = later[j], later[i] })
 		if left < len(kinds) {
 			// A short round has some of all kinds.
-			kinds = []action{grow, drift, drain, shrink, grow, drift, drain, grow, grow}[:left]
+			kinds = []action{grow, drift, drain, reboot, shrink, grow, drift, drain, reboot, grow, grow}[:left]
 		}
 		left -= len(kinds)
 		one := make(round, 0, len(kinds))
@@ -115,7 +116,7 @@ func newStep(random *rand.Rand, kind action) step {
 	switch kind {
 	case grow:
 		s.life = between(0.3, 4)
-	case drift, drain:
+	case drift, drain, reboot:
 		s.life = between(1, 10)
 	case shrink:
 		// A command is validated after 15 seconds; the kill should hit what follows.

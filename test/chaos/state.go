@@ -90,6 +90,16 @@ func (p clusterState) nodeOf(claim *v1.NodeClaim) *corev1.Node {
 	return nil
 }
 
+// claimOf is the claim of a node; nil if there is none.
+func (p clusterState) claimOf(node *corev1.Node) *v1.NodeClaim {
+	for i := range p.claims {
+		if node.Spec.ProviderID != "" && p.claims[i].Status.ProviderID == node.Spec.ProviderID {
+			return &p.claims[i]
+		}
+	}
+	return nil
+}
+
 // claimed reports whether a claim has this instance.
 func (p clusterState) claimed(instance string) bool {
 	return slices.ContainsFunc(p.claims, func(c v1.NodeClaim) bool { return strings.HasSuffix(c.Status.ProviderID, "/"+instance) })
