@@ -225,7 +225,7 @@ func TestLedgerSaysWhatIsMissing(t *testing.T) {
 	want := `TIME                  SEQ  KIND       WHAT
 2026-01-02T03:04:05Z  8    start      became the leader (version v1, run r)
 2026-01-02T03:04:05Z  9    nodeclaim  a deleting
-2026-01-02T03:04:05Z  10   fleet      0 nodeclaims exist (part 1 of 1); 3 of nodeclaims left out
+2026-01-02T03:04:05Z  10   fleet      lists 0 nodeclaims (part 1 of 1); 3 of nodeclaims left out
 `
 	if table != want {
 		t.Errorf("it prints\n%s", table)

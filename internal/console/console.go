@@ -1,6 +1,6 @@
 // Package console serves what the controller knows to people and programs, read-only, over HTTP.
 //
-//	GET /api/v1/ledger   records of the decision ledger, as ledger.Answer. Parameters: those of ledger.Query.
+//	GET /console/api/v1/ledger   records of the decision ledger, as ledger.Answer. Parameters: those of ledger.Query.
 //
 // It does not authenticate: the caller wraps the handler, unless it listens on the loopback interface only.
 package console

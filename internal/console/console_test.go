@@ -121,6 +121,15 @@ func TestOnlyAuthorizedClientsAreAnswered(t *testing.T) {
 	}
 }
 
+// TestPermissionToReadIsNotThatOfDiscovery: Kubernetes lets all authenticated users get some non-resource URLs.
+func TestPermissionToReadIsNotThatOfDiscovery(t *testing.T) {
+	for _, prefix := range []string{"/api", "/apis", "/healthz", "/livez", "/readyz", "/openapi", "/version", "/metrics"} {
+		if ledger.Path == prefix || strings.HasPrefix(ledger.Path, prefix+"/") {
+			t.Errorf("the ledger is served at %s, which any user may get", ledger.Path)
+		}
+	}
+}
+
 func TestLoopback(t *testing.T) {
 	for address, want := range map[string]bool{
 		"127.0.0.1:8082": true, "[::1]:8082": true, "localhost:8082": true, "127.9.9.9:1": true, ":8082": false, "0.0.0.0:8082": false, "10.0.0.1:8082": false,

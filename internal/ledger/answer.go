@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// Path is where a controller serves its ledger.
-const Path = "/api/v1/ledger"
+// Path is where a controller serves its ledger. It is not below /api: the ClusterRole system:discovery of Kubernetes lets all authenticated users
+// get the non-resource URLs /api/*, so that a permission to get this path would mean nothing.
+const Path = "/console/api/v1/ledger"
 
 // Query is a request for records.
 type Query struct {

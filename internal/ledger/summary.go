@@ -15,7 +15,7 @@ func (r Record) Summary() string {
 	case r.Start != nil:
 		text = fmt.Sprintf("became the leader (version %s, run %s)", cmp.Or(r.Start.Controller, "unknown"), r.Start.Run)
 	case r.Fleet != nil:
-		text = fmt.Sprintf("%s exist (part %d of %d)", count(len(r.Fleet.NodeClaims), "nodeclaim"), r.Fleet.Part, r.Fleet.Parts)
+		text = fmt.Sprintf("lists %s (part %d of %d)", count(len(r.Fleet.NodeClaims), "nodeclaim"), r.Fleet.Part, r.Fleet.Parts)
 	case r.Provisioning != nil:
 		text = r.Provisioning.summary()
 	case r.Disruption != nil:
@@ -60,7 +60,7 @@ func (d *Disruption) summary() string {
 			return cmp.Or(s.Node, s.Name)
 		}))+c.effect())
 	}
-	if len(d.Commands) == 0 {
+	if len(d.Commands) == 0 && len(d.LeftAlone) > 0 {
 		parts = append(parts, "left alone: "+join(d.LeftAlone, func(l LeftAlone) string {
 			return fmt.Sprintf("%s%s %d", strings.TrimPrefix(l.Method+" ", " "), l.Code, l.Count)
 		}))

@@ -120,7 +120,7 @@ func TestLifeOfNodeClaims(t *testing.T) {
 	w.f.reprice(t.Context())
 	w.f.list()
 	got, last := w.told(0)
-	w.want(got[1:], "1 nodeclaim exist (part 1 of 1)")
+	w.want(got[1:], "lists 1 nodeclaim (part 1 of 1)")
 	if c := w.books.FleetCost(0, 0); c.Before != 4 || c.Unpriced != 0 {
 		t.Errorf("the fleet costs %+v", c)
 	}
