@@ -72,7 +72,7 @@ type Start struct {
 type Names struct {
 	// Count is the number of all names.
 	Count int `json:"count"`
-	// First are at most MaxNames of them.
+	// First are at most 20 of them.
 	First []string `json:"first,omitempty"`
 }
 
