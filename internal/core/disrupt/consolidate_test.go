@@ -355,13 +355,26 @@ func TestUnplacedPodsAreNamed(t *testing.T) {
 	for i := range 6 {
 		list = append(list, UnplacedPod{&model.Pod{Namespace: "ns", Name: fmt.Sprint(i)}, "no"})
 	}
-	if got, want := describeUnplaced(list[:1]), "not all pods would schedule, ns/0 => no "; got != want {
+	if got, want := (&Simulator{}).describeUnplaced(list[:1]), "not all pods would schedule, ns/0 => no "; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := describeUnplaced(list[:5]), "not all pods would schedule, ns/0 => no ns/1 => no ns/2 => no ns/3 => no ns/4 => no  and 0 other(s)"; got != want {
+	if got, want := (&Simulator{}).describeUnplaced(list[:5]), "not all pods would schedule, ns/0 => no ns/1 => no ns/2 => no ns/3 => no ns/4 => no  and 0 other(s)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := describeUnplaced(list), "not all pods would schedule, ns/0 => no ns/1 => no ns/2 => no ns/3 => no ns/4 => no  and 1 other(s)"; got != want {
+	if got, want := (&Simulator{}).describeUnplaced(list), "not all pods would schedule, ns/0 => no ns/1 => no ns/2 => no ns/3 => no ns/4 => no  and 1 other(s)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestPodsOfDeletedNodesAreNotNamed: why a node stays is about its pods, unless only those of nodes that are being deleted have no place.
+func TestPodsOfDeletedNodesAreNotNamed(t *testing.T) {
+	own, other := &model.Pod{UID: "own", Namespace: "default", Name: "own"}, &model.Pod{UID: "other", Namespace: "default", Name: "other"}
+	sim := &Simulator{leaving: map[string]bool{"other": true}}
+	both := []UnplacedPod{{own, "no capacity"}, {other, "no capacity"}}
+	if got, want := sim.describeUnplaced(both), "not all pods would schedule, default/own => no capacity "; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := sim.describeUnplaced(both[1:]), "not all pods would schedule, default/other => no capacity "; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

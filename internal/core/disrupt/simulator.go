@@ -282,8 +282,12 @@ func (sim *Simulator) replacements(t Outcome) []solve.NodeClaim {
 // maxNamedPods is how many unplaced pods a message names.
 const maxNamedPods = 5
 
-// describeUnplaced renders unplaced pods as events show them.
-func describeUnplaced(list []UnplacedPod) string {
+// describeUnplaced renders unplaced pods as events show them. Pods of nodes that are being deleted are named only where there are no others.
+func (sim *Simulator) describeUnplaced(list []UnplacedPod) string {
+	own := slices.DeleteFunc(slices.Clone(list), func(u UnplacedPod) bool { return sim.leaving[u.Pod.UID] })
+	if len(own) > 0 {
+		list = own
+	}
 	var b strings.Builder
 	b.WriteString("not all pods would schedule, ")
 	for i, h := range list {

@@ -123,7 +123,7 @@ func (s Session) mayTerminateFirst(c Candidate) bool {
 
 // describeNoPlace describes pods without a place, and if that is the cause, that no node of a unit is terminated first.
 func (s Session) describeNoPlace(set []Candidate, failed []UnplacedPod) string {
-	text := describeUnplaced(failed)
+	text := s.Simulators[0].describeUnplaced(failed)
 	if u := set[0].unit; u != nil && slices.ContainsFunc(set, s.mayTerminateFirst) {
 		text = strings.TrimRight(text, " ") + fmt.Sprintf("; nodes are not terminated before their replacements launch if pods of %s run on several", u)
 	}
