@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"strings"
 	"sync"
@@ -18,15 +19,17 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/azure/settings"
 )
 
+// stormNodes is how many nodes are launched at once while a share of the calls is throttled and a share of the launches fails. 500 take half a
+// minute of a processor with -race.
+var stormNodes = flag.Int("storm", 100, "number of nodes of TestStorm")
+
 const (
-	// stormNodes are launched at once while a share of the calls is throttled and a share of the launches fails.
-	stormNodes                  = 500
 	stormThrottled, stormFailed = 0.02, 0.2
 	// stormReads is how often a launched node may be read, its deletion and what failed before it included.
 	stormReads = 6
 )
 
-// TestStorm launches 500 NodeClaims at once, kills the process in the middle, goes on with another one, and deletes everything. Nothing is left.
+// TestStorm launches many NodeClaims at once, kills the process in the middle, goes on with another one, and deletes everything. Nothing is left.
 func TestStorm(t *testing.T) {
 	w := newWorldOf(t, settings.ModeScriptless, func(*settings.Settings) {}, azuretest.Options{Sizes: azuretest.ManySizes()})
 	for _, size := range azuretest.ManySizes() {
@@ -42,8 +45,10 @@ func TestStorm(t *testing.T) {
 	killed := make(chan struct{})
 	go func() {
 		defer close(killed)
-		for len(w.account.IDs(vms)) < stormNodes/3 {
-			time.Sleep(10 * time.Millisecond)
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for len(w.account.IDs(vms)) < *stormNodes/3 {
+			<-tick.C
 		}
 		kill()
 		w.kill()
@@ -60,9 +65,9 @@ func TestStorm(t *testing.T) {
 		}
 	}
 	rounds := 0
-	for launched := 0; launched < stormNodes; rounds++ {
+	for launched := 0; launched < *stormNodes; rounds++ {
 		if rounds == 20 {
-			t.Fatalf("after %d rounds, %d of %d nodes are launched", rounds, launched, stormNodes)
+			t.Fatalf("after %d rounds, %d of %d nodes are launched", rounds, launched, *stormNodes)
 		}
 		s.launch(t.Context())
 		w.settled()
@@ -102,7 +107,7 @@ func (s *storm) launch(ctx context.Context) {
 		have[claim.Labels["node"]] = claim
 	}
 	var all sync.WaitGroup
-	for i := range stormNodes {
+	for i := range *stormNodes {
 		node := fmt.Sprintf("n%d", i)
 		claim := have[node]
 		if claim == nil {
@@ -168,7 +173,7 @@ func (s *storm) deleteAll() {
 	t := s.t
 	t.Helper()
 	list, err := s.provider.List(t.Context())
-	if err != nil || len(list) != stormNodes {
+	if err != nil || len(list) != *stormNodes {
 		t.Errorf("%d instances are listed, %v", len(list), err)
 	}
 	var all sync.WaitGroup
@@ -204,13 +209,13 @@ func (s *storm) check(requested int, failures map[string]int, placed, rounds int
 	for _, count := range failures {
 		failed += count
 	}
-	if failed < requested/8 || failed > requested/3 || len(failures) < 5 {
+	if failed < requested/8 || failed > requested/3 || len(failures) < 4 {
 		t.Errorf("%d of %d launches failed: %v", failed, requested, failures)
 	}
 	all, reads := s.account.Calls(""), s.count("GET virtualMachines")
-	if reads > stormReads*stormNodes {
+	if reads > stormReads*(*stormNodes) {
 		t.Errorf("virtual machines were read %d times", reads)
 	}
 	t.Logf("%d nodes after %d launches, %d rounds and one kill: %v; %.1f calls for each node until all are launched, %.1f in all, %.1f of them reads of the virtual machine",
-		stormNodes, requested, rounds, failures, float64(placed)/stormNodes, float64(len(all))/stormNodes, float64(reads)/stormNodes)
+		*stormNodes, requested, rounds, failures, float64(placed)/float64(*stormNodes), float64(len(all))/float64(*stormNodes), float64(reads)/float64(*stormNodes))
 }
