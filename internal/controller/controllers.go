@@ -93,8 +93,7 @@ func All(p Parts) ([]Controller, error) {
 	}
 	feed := cluster.NewWatcher(store)
 	if p.Options.FeatureGates.StaticCapacity {
-		fixed := static.Deps{Shared: shared, Store: store, Translator: translator, Ready: feed.Ready}
-		gated = append(gated, static.NewProvisioning(fixed), static.NewDeprovisioning(fixed))
+		gated = append(gated, staticControllers(static.Deps{Shared: shared, Store: store, Translator: translator, Ready: feed.Ready})...)
 	}
 	provisioner, planners := newProvisioner(p, shared, provisioning.Deps{
 		Shared: shared, Store: store, Feed: feed, Translator: translator, Log: p.Log,
@@ -124,6 +123,11 @@ func All(p Parts) ([]Controller, error) {
 		autoscaler.New(shared.Live, p.Clock, predictions, p.Log),
 		health,
 	}...), nil
+}
+
+// staticControllers keep static NodePools at their number of nodes.
+func staticControllers(d static.Deps) []Controller {
+	return []Controller{static.NewProvisioning(d), static.NewDeprovisioning(d)}
 }
 
 // deletionCostControllers rank pods for the ReplicaSets that own them.
