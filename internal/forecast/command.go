@@ -78,6 +78,7 @@ func (r *run) advance(ctx context.Context) error {
 			r.drop(c)
 		}
 	}
+	r.finishLeaving()
 	if err := r.refresh(ctx); err != nil {
 		return err
 	}
@@ -209,7 +210,7 @@ func (r *run) drain(plan disrupt.Command) time.Duration {
 		for _, pod := range r.view.Pods[c.Node.NodeName] {
 			grace = max(grace, gracePeriodOf(pod))
 		}
-		took := grace * time.Duration(max(c.DrainRounds, 1))
+		took := min(grace, longestGracePeriod/time.Duration(max(c.DrainRounds, 1))) * time.Duration(max(c.DrainRounds, 1))
 		if limit := c.Node.Disruption.GracePeriod; limit != nil {
 			took = min(took, *limit)
 		}
@@ -222,9 +223,11 @@ func gracePeriodOf(pod *corev1.Pod) time.Duration {
 	if pod.Spec.TerminationGracePeriodSeconds == nil {
 		return corev1.DefaultTerminationGracePeriodSeconds * time.Second
 	}
-	const longest = int64(100 * 365 * 24 * time.Hour / time.Second)
-	return time.Duration(min(max(*pod.Spec.TerminationGracePeriodSeconds, 0), longest)) * time.Second
+	return time.Duration(min(max(*pod.Spec.TerminationGracePeriodSeconds, 0), int64(longestGracePeriod/time.Second))) * time.Second
 }
+
+// longestGracePeriod bounds grace periods, and their sum for all rounds of evictions: greater ones exceed what a Duration can hold.
+const longestGracePeriod = 100 * 365 * 24 * time.Hour
 
 // backoff is for how long nodes are left alone after commands for them were rejected, by the name of the NodeClaim.
 type backoff map[string]failure

@@ -3,6 +3,7 @@ package forecast
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +16,17 @@ import (
 // conclude fills in what is known at the end.
 func (r *run) conclude(a simulation.Assessment) {
 	r.out.After = r.fleet()
+	ending := 0
+	for _, c := range r.underway {
+		if c.phase != validating {
+			ending += len(c.plan.Candidates)
+		}
+	}
+	if r.out.Incomplete != "" && ending > 0 {
+		r.out.Incomplete += ", and of those that are removed, " + nodes(ending, "is not gone", "are not gone")
+	}
 	for _, o := range a.Excluded {
-		if o.Node.Disruption.Drifted {
+		if o.Node.Disruption.Drifted && !o.Node.Deleting && !a.Qualification.InCommand[o.Node.ID] { // of others, the command is shown
 			r.obstacles = append(r.obstacles, blocked(disrupt.Drifted, o))
 		}
 	}
@@ -66,13 +76,18 @@ func (r *run) protectedUntil(o disrupt.Obstacle) time.Time {
 // omissions notes what the forecast leaves out although it concerns the cluster.
 func (r *run) omissions() {
 	end := r.opts.Now.Add(max(r.out.Duration(), time.Hour))
-	expiring, unhealthy, devices := 0, 0, 0
+	expiring, unhealthy, devices, starting, homeless := 0, 0, 0, 0, 0
 	for _, n := range r.view.Snapshot.Nodes.Sorted() {
 		if d := n.Disruption; d.ExpireAfter > 0 && time.Unix(0, d.Created).Add(d.ExpireAfter).Before(end) {
 			expiring++
 		}
 		if n.Managed && n.Initialized && !n.Ready {
 			unhealthy++
+		}
+		if _, known := r.view.Pools[n.Pool]; n.Managed && !known {
+			homeless++
+		} else if n.Managed && !n.Initialized && !n.Deleting {
+			starting++
 		}
 		for _, p := range n.Pods {
 			if p.UsesDevices {
@@ -87,8 +102,29 @@ func (r *run) omissions() {
 	if unhealthy > 0 {
 		r.note("%s not ready: repair is not forecast", nodes(unhealthy, "is", "are"))
 	}
+	if starting > 0 {
+		r.note("%s not initialized at the start: the forecast does not know when that changes, and what waits for it does not happen", nodes(starting, "is", "are"))
+	}
+	if homeless > 0 {
+		r.note("%s a NodePool that does not exist: not counted, and not disrupted", nodes(homeless, "has", "have"))
+	}
 	if devices > 0 {
 		r.note("%s pods with ResourceClaims: the devices of new nodes are not known, so that such pods move to existing nodes only", nodes(devices, "has", "have"))
+	}
+}
+
+// staticPools notes the static pools that have more or fewer nodes than replicas.
+func (r *run) staticPools() {
+	count := map[string]int64{}
+	for _, n := range r.view.Snapshot.Nodes.Sorted() {
+		if n.Managed && !n.Deleting {
+			count[n.Pool]++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.view.Pools)) {
+		if want := r.view.Pools[name].Spec.Replicas; want != nil && *want != count[name] {
+			r.note("NodePool %q is static and has %s, and spec.replicas is %d: scaling a static pool is not forecast", name, nodes(int(count[name]), "at the start", "at the start"), *want)
+		}
 	}
 }
 

@@ -56,7 +56,7 @@ type Forecast struct {
 	Before, After Fleet
 	// Commands are what is done to nodes, in the order in which it starts.
 	Commands []Command
-	// Launches are the nodes that are launched for pods that are pending at the start.
+	// Launches are the nodes that are launched for pending pods, apart from the replacements of commands.
 	Launches []Node
 	// Unplaced is how many pods fit nowhere at the end.
 	Unplaced int

@@ -28,7 +28,9 @@ type run struct {
 	view simulation.DisruptionView
 	// underway are the commands that are not done.
 	underway []*running
-	backoff  backoff
+	// leaving are the nodes that were being deleted at the start and are not gone.
+	leaving []leaving
+	backoff backoff
 	// offerings are what each pool may launch.
 	offerings map[string]*cloud.OfferingList
 	// overBudget is set when budgets kept a node from being disrupted, settled once nothing is left to do whatever budgets allow.
@@ -60,8 +62,15 @@ func (r *run) play(ctx context.Context) error {
 		r.note("NodePool %q launches no nodes: %s", skipped.Name, skipped.Why)
 	}
 	for _, n := range r.view.Snapshot.Nodes.All() {
-		if n.Disruption.Drifted {
+		if n.Disruption.Drifted && !n.Deleting {
 			r.out.Drifted++
+		}
+	}
+	r.leave()
+	r.staticPools()
+	for _, class := range r.opts.DriftedNodeClasses {
+		if !r.world.usesClass(class) {
+			r.note("no NodeClaim has the node class %q: nothing drifts because of it", class)
 		}
 	}
 	if err := r.placePending(ctx); err != nil {
@@ -95,7 +104,7 @@ func (r *run) play(ctx context.Context) error {
 
 // expectsMore reports whether commands are under way, or budgets alone prevent one.
 func (r *run) expectsMore() bool {
-	return len(r.underway) > 0 || slices.ContainsFunc(r.obstacles, func(b Blocked) bool { return disrupt.Code(b.Code).OfBudgets() })
+	return len(r.underway)+len(r.leaving) > 0 || slices.ContainsFunc(r.obstacles, func(b Blocked) bool { return disrupt.Code(b.Code).OfBudgets() })
 }
 
 // look takes a view of the objects at now.
@@ -267,6 +276,9 @@ func (r *run) nextEvent(a simulation.Assessment) (time.Time, bool) {
 	}
 	for _, c := range r.underway {
 		consider(later(c.next, r.now.Add(time.Nanosecond)))
+	}
+	for _, l := range r.leaving {
+		consider(later(l.at, r.now.Add(time.Nanosecond)))
 	}
 	for _, f := range r.backoff {
 		consider(f.until)

@@ -65,6 +65,16 @@ func newWorld(objects []client.Object, c cloud.Cloud, driftedClasses []string) *
 	return w
 }
 
+// usesClass reports whether a NodeClaim has the node class with this name.
+func (w *world) usesClass(name string) bool {
+	for _, claim := range w.claims {
+		if ref := claim.Spec.NodeClassRef; ref != nil && ref.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
 // objects are all objects, in no particular order.
 func (w *world) objects() []client.Object {
 	out := slices.Clone(w.others)

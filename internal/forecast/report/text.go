@@ -85,7 +85,7 @@ func (d Diff) summary() string {
 	if is.Drifted == was.Drifted && is.Removed == was.Removed && is.Launched == was.Launched && is.Moved == was.Moved {
 		text += ", as without it"
 	}
-	text += fmt.Sprintf(": %s per hour (without it: %s)", dollars(is.After.PricePerHour-is.Now.PricePerHour), dollars(was.After.PricePerHour-was.Now.PricePerHour))
+	text += fmt.Sprintf(": %s per hour (without it: %s)", is.change(), was.change())
 	if pdbs := is.budgets(); len(pdbs) > 0 {
 		text += fmt.Sprintf("; %s in the way", are(len(pdbs), "PodDisruptionBudget"))
 	}
@@ -119,6 +119,9 @@ func (f Forecast) details(notes []string) string {
 			fmt.Fprintf(&b, "... and %s; -o json has all\n", counted(n, "more command"))
 		}
 		b.WriteString("\n")
+	}
+	if len(f.PendingLaunches) > 0 {
+		fmt.Fprintf(&b, "Launched for pending pods: %s\n\n", launched(f.PendingLaunches))
 	}
 	if len(f.Moves) > 0 {
 		b.WriteString("Pods that move, by workload:")
@@ -189,6 +192,14 @@ func (f Forecast) length() string {
 		return "more than " + span(f.Seconds)
 	}
 	return span(f.Seconds)
+}
+
+// change is by how much the price of the fleet changes.
+func (f Forecast) change() string {
+	if f.Now.UnknownPrices+f.After.UnknownPrices > 0 {
+		return "an unknown difference"
+	}
+	return dollars(f.After.PricePerHour - f.Now.PricePerHour)
 }
 
 func (f Fleet) price() string {
