@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -41,9 +45,15 @@ type forecastFlags struct {
 	Launch  time.Duration `name:"launch-time" placeholder:"DURATION" help:"How long a node takes from the creation of its NodeClaim until it is initialized; otherwise the median of the NodeClaims of the cluster."`
 }
 
-func (f forecastFlags) check() error {
-	if f.Horizon <= 0 || f.Launch < 0 {
+// Forecasts begin and end in these years: the nanoseconds of later times exceed 64 bits, and those of NodeClaims do not begin earlier.
+const minYear, maxYear = 1970, 2200
+
+func (f forecastFlags) check(start time.Time) error {
+	switch {
+	case f.Horizon <= 0 || f.Launch < 0:
 		return errors.New("--horizon has to be positive, and --launch-time must not be negative")
+	case start.Year() < minYear || start.Add(f.Horizon).Year() > maxYear || start.Add(f.Launch).Year() > maxYear:
+		return fmt.Errorf("--at, --horizon and --launch-time have to describe a time from %d to %d", minYear, maxYear)
 	}
 	return nil
 }
@@ -56,6 +66,27 @@ func (f forecastFlags) unknownDrift(changes []report.Edit, c cloud.Cloud) []stri
 		if isClass && e.Change == report.Changed && !slices.Contains(f.Drifted, e.Name) {
 			out = append(out, fmt.Sprintf("%s %q is edited: whether that makes its nodes drift is not known here, and the forecast assumes that it does not; "+
 				"--drift-nodeclass=%s forecasts that it does", e.Kind, e.Name, e.Name))
+		}
+	}
+	return out
+}
+
+// unforecast says what controllers of the cluster would do because of an edit, and the forecast does not: changes are the edits of objects, in
+// the same order.
+func unforecast(changes []report.Edit, objects []client.Object) []string {
+	var out []string
+	for i, e := range changes {
+		if e.Change == report.Unchanged {
+			continue
+		}
+		switch o := objects[i].(type) {
+		case *policyv1.PodDisruptionBudget:
+			out = append(out, fmt.Sprintf("PodDisruptionBudget \"%s/%s\" is edited: the evictions that it allows are those of status.disruptionsAllowed in the file, %d, and are not computed from its spec",
+				e.Namespace, e.Name, o.Status.DisruptionsAllowed))
+		case *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet, *corev1.ReplicationController, *batchv1.Job:
+			if e.Change == report.Changed {
+				out = append(out, fmt.Sprintf("%s \"%s/%s\" is edited: existing pods are neither removed nor replaced in the forecast", e.Kind, e.Namespace, e.Name))
+			}
 		}
 	}
 	return out
@@ -96,10 +127,10 @@ func (c *diffCommand) Run(k *kong.Context, s streams) error {
 	case c.Cluster.Snapshot == manifest.Stdin && slices.Contains(paths, manifest.Stdin):
 		return codedError{errors.New("standard input can be read once only, as a file or as the snapshot"), exitUsage}
 	}
-	if err := c.Forecast.check(); err != nil {
+	start := c.Forecast.start()
+	if err := c.Forecast.check(start); err != nil {
 		return codedError{err, exitUsage}
 	}
-	start := c.Forecast.start()
 	held, err := c.Cluster.read(ctx, k, s, diffName)
 	if err != nil {
 		return err
@@ -107,6 +138,9 @@ func (c *diffCommand) Run(k *kong.Context, s streams) error {
 	edited, err := held.reader.ReadPaths(paths, s.in)
 	if err != nil {
 		return codedError{err, exitUsage}
+	}
+	if len(edited.Objects) == 0 {
+		return codedError{errors.New("nothing to compare: the files hold no objects that have a bearing on nodes"), exitUsage}
 	}
 	changes := edits(held.objects, edited.Objects)
 	flags := c.Forecast
@@ -125,7 +159,7 @@ func (c *diffCommand) Run(k *kong.Context, s streams) error {
 	held.tell(s.err, opened)
 	d := report.Diff{
 		Version: report.Version, Kind: "Diff", Edited: changes, Without: report.Of(without), With: report.Of(with),
-		Notes: append(append(append([]string{}, edited.Skipped...), uncounted(edited.Objects)...), c.Forecast.unknownDrift(changes, after.Cloud)...),
+		Notes: append([]string{}, slices.Concat(edited.Skipped, uncounted(edited.Objects), unforecast(changes, edited.Objects), c.Forecast.unknownDrift(changes, after.Cloud))...),
 	}
 	return report.Write(s.out, d, c.Output)
 }

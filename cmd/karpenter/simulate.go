@@ -69,7 +69,7 @@ func (*simulateCommand) Help() string {
 // Run implements the subcommand.
 func (c *simulateCommand) Run(k *kong.Context, s streams) error {
 	// Mistakes in the flags come before those in the input.
-	if err := errors.Join(c.Settings.Place.check(), c.Forecast.check()); err != nil {
+	if err := errors.Join(c.Settings.Place.check(), c.Forecast.check(c.Forecast.start())); err != nil {
 		return err
 	}
 	in, err := c.read(k, s)
