@@ -53,9 +53,17 @@ func (c *ledgerCommand) Run(s streams) error {
 	if err != nil {
 		return err
 	}
+	now := time.Now()
+	since, until := c.Since.before(now), c.Until.before(now)
+	switch {
+	case c.Limit < 0:
+		return errors.New("--limit must not be negative")
+	case !since.IsZero() && !until.IsZero() && !since.Before(until):
+		return fmt.Errorf("--since has to be before --until: no record is from %s on and before %s", stamp(since), stamp(until))
+	}
 	query := ledger.Query{
 		Filter: ledger.Filter{
-			Since: c.Since.before(time.Now()), Until: c.Until.before(time.Now()), Kinds: kinds,
+			Since: since, Until: until, Kinds: kinds,
 			Node: c.Node, NodePool: c.NodePool, NodeClaim: c.NodeClaim,
 		},
 		Limit: c.Limit,
@@ -233,13 +241,13 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 // moment is a time of the command line: a point in time, or a duration before the present.
 type moment struct {
 	at  time.Time
-	ago time.Duration
+	ago *time.Duration
 }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (m *moment) UnmarshalText(text []byte) error {
 	if d, err := time.ParseDuration(string(text)); err == nil && d >= 0 {
-		m.ago = d
+		m.ago = &d
 		return nil
 	}
 	at, err := time.Parse(time.RFC3339, string(text))
@@ -252,8 +260,8 @@ func (m *moment) UnmarshalText(text []byte) error {
 
 // before is the point in time; zero for none.
 func (m moment) before(now time.Time) time.Time {
-	if m.ago > 0 {
-		return now.Add(-m.ago)
+	if m.ago != nil {
+		return now.Add(-*m.ago)
 	}
 	return m.at
 }

@@ -255,6 +255,9 @@ func TestLedgerRefusesBadValues(t *testing.T) {
 		"--dir=/nowhere/at/all":                 "no such file",
 		"--dir=. --kind=pods":                   `there is no kind "pods"; allowed: start, fleet`,
 		"--dir=. --since=yesterday":             "neither a duration such as 90m nor a time",
+		"--dir=. --limit=-1":                    "--limit must not be negative",
+		"--dir=. --since=1h --until=2h":         "--since has to be before --until",
+		"--dir=. --since=0s --until=2h":         "--since has to be before --until",
 		"--address=http://127.0.0.1:1":          "asking the controller",
 		"--address=http://x --token-file=/none": "token-file",
 	} {

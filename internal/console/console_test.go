@@ -50,7 +50,7 @@ func TestLedgerIsServed(t *testing.T) {
 	}
 	for target, want := range map[string]int{
 		ledger.Path + "?kind=pods": http.StatusBadRequest, ledger.Path + "?sinec=1h": http.StatusBadRequest, ledger.Path + "?since=1h": http.StatusBadRequest,
-		"/": http.StatusNotFound,
+		ledger.Path + "?limit=-1": http.StatusBadRequest, "/": http.StatusNotFound,
 	} {
 		if w := get(h, http.MethodGet, target); w.Code != want {
 			t.Errorf("%s: %d %s", target, w.Code, w.Body)

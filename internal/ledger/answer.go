@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -93,7 +94,9 @@ func ParseQuery(values url.Values) (Query, error) {
 		case "after":
 			q.After, err = strconv.ParseUint(text, 10, 64)
 		case "limit":
-			q.Limit, err = strconv.Atoi(text)
+			if q.Limit, err = strconv.Atoi(text); q.Limit < 0 {
+				err = errors.New("it must not be negative")
+			}
 		case "kind":
 			q.Kinds, err = ParseKinds(texts)
 		default:
