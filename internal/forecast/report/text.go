@@ -170,7 +170,7 @@ func (f Forecast) assumptions() []string {
 		launch = "given or assumed"
 	}
 	out := []string{fmt.Sprintf("a launch takes %s (%s), and pods use their whole termination grace period; capacity is available at the prices of the catalog; "+
-		"workloads do not change; pods are bound as the engine would bind them, and other nodes that kube-scheduler chooses change what can be consolidated later", span(f.LaunchSeconds), launch)}
+		"workloads do not change; pods are bound to the nodes that Karpenter plans for them, and other nodes that kube-scheduler chooses change what can be consolidated later", span(f.LaunchSeconds), launch)}
 	if f.Now.UnknownPrices+f.After.UnknownPrices > 0 {
 		out = append(out, fmt.Sprintf("the price of %d of the nodes now, and of %d after, is not known and not counted", f.Now.UnknownPrices, f.After.UnknownPrices))
 	}
