@@ -9,7 +9,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/karpenter-anew/karpenter/internal/completion"
-	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -47,7 +46,7 @@ type commandLine struct {
 	Convert    convertCommand    `cmd:"" help:"Convert objects of earlier APIs (v1alpha5, v1beta1) to the current ones. Needs no cluster."`
 	Probe      probeCommand      `cmd:"" help:"Check that HTTP endpoints of the controller answer, as the test of the Helm chart does."`
 	Completion completionCommand `cmd:"" help:"Print a completion script for a shell."`
-	Version    versionCommand    `cmd:"" help:"Print the version and exit."`
+	Version    versionCommand    `cmd:"" help:"Print the version, commit, date, Go and Kubernetes; also as karpenter --version."`
 }
 
 // newCommandLine returns the grammar with the flags of the cloud providers.
@@ -80,6 +79,9 @@ func run(args []string, env options.LookupEnv, std streams) int {
 	if err != nil {
 		_, _ = fmt.Fprintf(std.err, "karpenter: building the command line: %v\n", err)
 		return exitFailed
+	}
+	if len(args) > 0 && args[0] == "--version" {
+		args = append([]string{"version"}, args[1:]...)
 	}
 	if code, done := noCommand(parser, args, std); done {
 		return code
@@ -155,22 +157,4 @@ type completionCommand struct {
 // Run implements the subcommand.
 func (c completionCommand) Run(k *kong.Context, s streams) error {
 	return completion.Write(s.out, c.Shell, k.Model)
-}
-
-// versionCommand prints the version of the binary.
-type versionCommand struct{}
-
-// Run implements the subcommand.
-func (versionCommand) Run(s streams) error {
-	_, err := fmt.Fprintln(s.out, versionLine(observe.ReadBuild(version)))
-	return err
-}
-
-// versionLine is one line, for scripts. The date is that of the commit, so that builds of a commit are alike.
-func versionLine(b observe.Build) string {
-	out := "karpenter " + b.Version
-	if b.Commit != "" {
-		out += fmt.Sprintf(" (commit %s of %s)", b.Commit, b.Date)
-	}
-	return out + fmt.Sprintf(" %s %s/%s", b.GoVersion, b.GoOS, b.GoArch)
 }

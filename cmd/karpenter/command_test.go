@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -25,7 +24,10 @@ func TestCommandLine(t *testing.T) {
 		{"help", []string{"--help"}, nil, 0, []string{"Usage: karpenter <command>", "controller", "simulate", "version"}, nil},
 		{"short help", []string{"-h"}, nil, 0, []string{"Usage: karpenter <command>"}, nil},
 		{"help as a command", []string{"help"}, nil, 0, []string{"Usage: karpenter <command>"}, nil},
-		{"version", []string{"version"}, nil, 0, []string{"karpenter ", " go1.", runtime.GOOS + "/" + runtime.GOARCH + "\n"}, nil},
+		{"version", []string{"version"}, nil, 0, []string{"karpenter ", " go1.", runtime.GOOS + "/" + runtime.GOARCH + ", Kubernetes up to 1."}, nil},
+		{"version as a flag", []string{"--version"}, nil, 0, []string{"karpenter ", " go1.", "Kubernetes up to 1."}, nil},
+		{"version as a flag, in JSON", []string{"--version", "-o", "json"}, nil, 0, []string{`"goVersion": "go1.`, `"kubernetesNewest": "1.`}, nil},
+		{"version in a format that does not exist", []string{"version", "-o", "yaml"}, nil, 1, nil, []string{"karpenter version: --output", "text", "json", "yaml"}},
 		{"completion", []string{"completion", "bash"}, nil, 0, []string{"complete -o default -F _karpenter karpenter\n", "--cloud-provider", "'controller demo simulate"}, nil},
 		{"completion without a shell", []string{"completion"}, nil, 1, nil, []string{"karpenter completion", "<shell>"}},
 		{"completion for an unknown shell", []string{"completion", "tcsh"}, nil, 1, nil, []string{"karpenter completion", "bash", "zsh", "fish", "tcsh"}},
@@ -66,17 +68,6 @@ func TestCommandLine(t *testing.T) {
 				t.Errorf("stderr of a success: %s", &stderr)
 			}
 		})
-	}
-}
-
-func TestVersionLine(t *testing.T) {
-	b := observe.Build{Version: "1.2.3", Commit: "0123456", Date: "2026-11-25T02:00:00Z", GoVersion: "go1.26.8", GoOS: "linux", GoArch: "arm64"}
-	if got, want := versionLine(b), "karpenter 1.2.3 (commit 0123456 of 2026-11-25T02:00:00Z) go1.26.8 linux/arm64"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	b.Commit, b.Date = "", ""
-	if got, want := versionLine(b), "karpenter 1.2.3 go1.26.8 linux/arm64"; got != want {
-		t.Errorf("without a repository: got %q, want %q", got, want)
 	}
 }
 

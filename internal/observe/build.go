@@ -15,7 +15,13 @@ type Build struct {
 	Date string
 	// GoVersion is that of the compiler, GoOS and GoArch the platform that it compiled for.
 	GoVersion, GoOS, GoArch string
+	// KubernetesLibrary is the version of the Kubernetes client in the binary, such as "v0.37.2" for the libraries of Kubernetes 1.37.2; empty
+	// when unknown.
+	KubernetesLibrary string
 }
+
+// NewestKubernetes is the newest minor version of Kubernetes that the tests run against.
+const NewestKubernetes = "1.37"
 
 // ReadBuild describes the running binary. stamped is the version given at link time; when empty, the module version is used.
 func ReadBuild(stamped string) Build {
@@ -26,6 +32,7 @@ func ReadBuild(stamped string) Build {
 			out.Version = info.Main.Version
 		}
 		out.Commit, out.Date = commit(info.Settings), date(info.Settings)
+		out.KubernetesLibrary = dependency(info.Deps, "k8s.io/client-go")
 	}
 	if out.Version == "" {
 		out.Version = "unspecified"
@@ -57,6 +64,16 @@ func date(settings []debug.BuildSetting) string {
 	for _, s := range settings {
 		if s.Key == "vcs.time" {
 			return s.Value
+		}
+	}
+	return ""
+}
+
+// dependency is the version of a module that the binary is built with.
+func dependency(modules []*debug.Module, path string) string {
+	for _, m := range modules {
+		if m.Path == path {
+			return m.Version
 		}
 	}
 	return ""

@@ -50,6 +50,9 @@ func TestVersionsAreThoseOfTheTests(t *testing.T) {
 			}
 		}
 	}
+	if newest := found("internal/observe/build.go", `NewestKubernetes = "(\S+)"`); newest != minor(kubernetes) {
+		t.Errorf("karpenter version names Kubernetes %s as the newest, and the tests run against %s", newest, kubernetes)
+	}
 	if last := "firstMinor, lastMinor = 26, 37"; !strings.Contains(read("cloud/aws/controlplane/discover.go"), last) {
 		t.Errorf("the controller no longer has %q: correct docs/compatibility.md", last)
 	}
