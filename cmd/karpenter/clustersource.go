@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -20,8 +21,8 @@ import (
 
 // clusterSource is where commands about a cluster read it: live, or from a snapshot. Objects of a live one take the same way as those of a file.
 type clusterSource struct {
-	Kubeconfig string `name:"kubeconfig" placeholder:"FILE" help:"Kubeconfig file; otherwise $KUBECONFIG, then the in-cluster configuration, then ~/.kube/config."`
-	Snapshot   string `name:"snapshot" placeholder:"FILE" help:"Snapshot of a cluster, from karpenter snapshot, instead of a live cluster; - for standard input."`
+	Access   clusterAccess `embed:""`
+	Snapshot string        `name:"snapshot" placeholder:"FILE" help:"Snapshot of a cluster, from karpenter snapshot, instead of a live cluster; - for standard input."`
 
 	Settings planSettings `embed:""`
 
@@ -40,7 +41,7 @@ type clusterState struct {
 
 // read reads the cluster for a command, and makes settings that no flag sets those of its controller.
 func (c *clusterSource) read(ctx context.Context, k *kong.Context, s streams, command string) (*clusterState, error) {
-	if err := c.Settings.Place.check(); err != nil {
+	if err := c.check(); err != nil {
 		return nil, codedError{err, exitUsage}
 	}
 	definitions, err := c.Settings.Place.definitions()
@@ -63,6 +64,14 @@ func (c *clusterSource) read(ctx context.Context, k *kong.Context, s streams, co
 	return &clusterState{source: c, command: command, reader: reader, objects: held.Objects, origin: origin}, nil
 }
 
+// check reports flags that contradict each other.
+func (c *clusterSource) check() error {
+	if c.Snapshot != "" && c.Access.given() {
+		return errors.New("--snapshot replaces a live cluster: leave out the flags that choose one, such as --kubeconfig and --context")
+	}
+	return errors.Join(c.Access.check(), c.Settings.Place.check())
+}
+
 // manifest reads the objects of the live cluster or the snapshot. why says why there may be no settings of a controller among them.
 func (c *clusterSource) manifest(ctx context.Context, reader *manifest.Reader, s streams, command string) (held manifest.Manifest, why string, err error) {
 	if c.Snapshot != "" {
@@ -71,7 +80,7 @@ func (c *clusterSource) manifest(ctx context.Context, reader *manifest.Reader, s
 		}
 		return held, noneInSnapshot, nil
 	}
-	taken, err := capture(ctx, c.Kubeconfig, c.Settings.ControllerNamespace, "karpenter-"+command)
+	taken, err := capture(ctx, c.Access, c.Settings.ControllerNamespace, "karpenter-"+command)
 	if err != nil {
 		return held, "", err
 	}

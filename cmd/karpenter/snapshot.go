@@ -15,16 +15,16 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/plugin"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
-	"github.com/karpenter-anew/karpenter/internal/operator"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/snapshot"
 )
 
 // snapshotCommand captures a snapshot of a cluster.
 type snapshotCommand struct {
-	Kubeconfig string `name:"kubeconfig" placeholder:"FILE" help:"Kubeconfig file; otherwise $KUBECONFIG, then the in-cluster configuration, then ~/.kube/config."`
-	Output     string `name:"output" short:"o" default:"-" placeholder:"FILE" help:"Where to write, compressed if the name ends in .gz; - for standard output (${default})."`
-	Redact     bool   `name:"redact" help:"Replace names, and values of labels that are not well-known."`
+	Access clusterAccess `embed:""`
+
+	Output string `name:"output" short:"o" default:"-" placeholder:"FILE" help:"Where to write, compressed if the name ends in .gz; - for standard output (${default})."`
+	Redact bool   `name:"redact" help:"Replace names, and values of labels that are not well-known."`
 
 	ControllerNamespace string `name:"controller-namespace" placeholder:"NAMESPACE" help:"Namespace of the controller whose published settings are captured; otherwise those in all namespaces."`
 
@@ -50,9 +50,12 @@ func (c *snapshotCommand) Run(s streams) error {
 	if _, err := c.labels(c.CloudProvider); err != nil {
 		return err
 	}
+	if err := c.Access.check(); err != nil {
+		return codedError{err, exitUsage}
+	}
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
-	taken, err := capture(ctx, c.Kubeconfig, c.ControllerNamespace, "karpenter-snapshot")
+	taken, err := capture(ctx, c.Access, c.ControllerNamespace, "karpenter-snapshot")
 	if err != nil {
 		return err
 	}
@@ -106,10 +109,10 @@ func cloudOf(taken snapshot.Snapshot) options.CloudProvider {
 	return options.CloudProviderKWOK
 }
 
-// capture captures a snapshot of the cluster of a kubeconfig, with the settings of the controller in a namespace; in any namespace if it is
+// capture captures a snapshot of a live cluster, with the settings of the controller in a namespace; in any namespace if it is
 // empty. The tool is part of the user agent.
-func capture(ctx context.Context, kubeconfig, controllerNamespace, tool string) (snapshot.Snapshot, error) {
-	config, err := operator.RESTConfig(kubeconfig)
+func capture(ctx context.Context, access clusterAccess, controllerNamespace, tool string) (snapshot.Snapshot, error) {
+	config, err := access.restConfig()
 	if err != nil {
 		return snapshot.Snapshot{}, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -64,7 +65,7 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 			return fmt.Errorf("checking cloud provider %q: %w", o.CloudProvider, err)
 		}
 	}
-	config, err := restConfig(o.Client.Kubeconfig)
+	config, err := restConfig(o.Client.Kubeconfig, clientcmd.ConfigOverrides{})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/test/logcapture"
@@ -71,7 +72,7 @@ func TestRestConfig(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", tc.env)
-			config, err := restConfig(tc.flag)
+			config, err := restConfig(tc.flag, clientcmd.ConfigOverrides{})
 			switch {
 			case tc.problem == "" && (err != nil || config.Host != tc.host):
 				t.Errorf("got %v, %v, want %s", config, err, tc.host)
