@@ -3,7 +3,9 @@ package forecast
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +37,8 @@ type run struct {
 	offerings map[string]*cloud.OfferingList
 	// overBudget is set when budgets kept a node from being disrupted, settled once nothing is left to do whatever budgets allow.
 	overBudget, settled bool
+	// allowances are what budgets have allowed since nodes changed last.
+	allowances map[string]bool
 	// obstacles are those of the last pass that prevent a disruption for which there is a reason.
 	obstacles []Blocked
 	passes    int
@@ -42,7 +46,7 @@ type run struct {
 }
 
 func newRun(objects []client.Object, c cloud.Cloud, opts Options) *run {
-	r := &run{opts: opts, cloud: c, world: newWorld(objects, c, opts.DriftedNodeClasses), now: opts.Now, offerings: map[string]*cloud.OfferingList{}, backoff: backoff{}}
+	r := &run{opts: opts, cloud: c, world: newWorld(objects, c, opts.DriftedNodeClasses), now: opts.Now, offerings: map[string]*cloud.OfferingList{}, backoff: backoff{}, allowances: map[string]bool{}}
 	r.out.Start, r.out.Launch = opts.Now, opts.Launch
 	if opts.Launch == 0 {
 		r.out.Launch, r.out.LaunchLearned = learnLaunch(r.world.claims)
@@ -289,22 +293,58 @@ func (r *run) nextEvent(a simulation.Assessment) (time.Time, bool) {
 			consider(time.Unix(0, n.Disruption.LastPodEvent).Add(pool.ConsolidateAfter))
 		}
 	}
-	if r.overBudget && !r.settled {
-		for _, pool := range r.view.Pools {
-			for i := range pool.Spec.Disruption.Budgets {
-				if changes, err := pool.Spec.Disruption.Budgets[i].Changes(r.now); err == nil {
-					consider(changes)
-				}
-			}
-		}
-	}
 	for _, o := range a.PodObstacles {
 		if o.Code == disrupt.PodProtected {
 			consider(r.protectedUntil(o))
 		}
 	}
+	other := next
+	if r.overBudget && !r.settled {
+		consider(r.nextAllowance(other))
+	}
+	if !next.IsZero() && next.Equal(other) {
+		clear(r.allowances) // nodes change, so that what budgets allowed before may be of use
+	}
 	r.settled = r.settled && next.IsZero()
 	return next, !next.IsZero()
+}
+
+// nextAllowance is when budgets allow next what they have not allowed since nodes changed last; zero where that is not before the other event, or
+// not within the horizon. Windows that open and close every minute would cost a pass each otherwise.
+func (r *run) nextAllowance(other time.Time) time.Time {
+	end := r.opts.Now.Add(r.opts.Horizon)
+	r.allowances[r.allowance(r.now)] = true
+	for t := r.now; ; {
+		var next time.Time
+		for _, pool := range r.view.Pools {
+			for i := range pool.Spec.Disruption.Budgets {
+				changes, err := pool.Spec.Disruption.Budgets[i].Changes(t)
+				if err == nil && changes.After(t) && (next.IsZero() || changes.Before(next)) {
+					next = changes
+				}
+			}
+		}
+		switch {
+		case next.IsZero() || !other.IsZero() && !next.Before(other):
+			return time.Time{}
+		case next.After(end) || !r.allowances[r.allowance(next)]:
+			return next
+		}
+		t = next
+	}
+}
+
+// allowance is what the budgets of all pools allow at a time.
+func (r *run) allowance(at time.Time) string {
+	var b strings.Builder
+	for _, reason := range disrupt.Reasons() {
+		usages := disrupt.Usages(r.view.Snapshot, nil, reason)
+		for _, name := range slices.Sorted(maps.Keys(r.view.Pools)) {
+			allowed, err := r.view.Pools[name].AllowedDisruptions(at, usages[name].Nodes, v1.DisruptionReason(reason))
+			fmt.Fprint(&b, allowed, err, " ")
+		}
+	}
+	return b.String()
 }
 
 // fleet is the managed nodes at now.
