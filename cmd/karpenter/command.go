@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -40,7 +41,7 @@ type commandLine struct {
 	Demo       demoCommand       `cmd:"" help:"Show the controller at work in a cluster in memory, with simulated nodes. Needs no cluster."`
 	Simulate   simulateCommand   `cmd:"" help:"Show what Karpenter would do for the objects in files. Needs no cluster."`
 	Snapshot   snapshotCommand   `cmd:"" help:"Capture a snapshot of a cluster, for simulations elsewhere."`
-	Explain    explainCommand    `cmd:"" help:"Explain the state of a pod, node or NodePool, and what would change it. Read-only."`
+	Explain    explainCommand    `cmd:"" help:"Explain the state of pods, nodes or NodePools, and what would change it. Read-only."`
 	Diff       diffCommand       `cmd:"" help:"Forecast what an edit of objects does to the nodes of a cluster, before it is applied. Read-only."`
 	Ledger     ledgerCommand     `cmd:"" help:"Print what the controller has decided, and why: its passes, the life of nodes, savings. Read-only."`
 	Convert    convertCommand    `cmd:"" help:"Convert objects of earlier APIs (v1alpha5, v1beta1) to the current ones. Needs no cluster."`
@@ -121,10 +122,20 @@ func noCommand(parser *kong.Kong, args []string, std streams) (code int, done bo
 			_ = printHelp(parser, std.out)
 			return exitOK, true
 		}
-		_, _ = fmt.Fprintf(std.err, "karpenter: unknown command %q\n\n", args[0])
+		_, _ = fmt.Fprintf(std.err, "karpenter: unknown command %q%s\n\n", args[0], didYouMean(parser, args[0]))
 	}
 	_ = printHelp(parser, std.err)
 	return exitUsage, true
+}
+
+// didYouMean is the suggestion of the parser for a command that does not exist; empty if it has none.
+func didYouMean(parser *kong.Kong, command string) string {
+	if _, err := parser.Parse([]string{command}); err != nil {
+		if _, suggestion, ok := strings.Cut(err.Error(), ", did you mean "); ok {
+			return ", did you mean " + suggestion
+		}
+	}
+	return ""
 }
 
 // printHelp lists the subcommands.

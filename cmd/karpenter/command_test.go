@@ -19,7 +19,7 @@ func TestCommandLine(t *testing.T) {
 		stdout, stderr []string
 	}{
 		{"nothing", nil, nil, 2, nil, []string{"Usage: karpenter <command>", "controller", "version"}},
-		{"unknown command", []string{"controler"}, nil, 2, nil, []string{`unknown command "controler"`, "Usage: karpenter <command>"}},
+		{"unknown command", []string{"controler"}, nil, 2, nil, []string{`unknown command "controler", did you mean "controller"?`, "Usage: karpenter <command>"}},
 		{"flag without command", []string{"--metrics-port=1"}, nil, 2, nil, []string{`unknown command "--metrics-port=1"`, "Usage"}},
 		{"help", []string{"--help"}, nil, 0, []string{"Usage: karpenter <command>", "controller", "simulate", "version"}, nil},
 		{"short help", []string{"-h"}, nil, 0, []string{"Usage: karpenter <command>"}, nil},

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,6 +49,24 @@ const (
 	Text Format = "text"
 	JSON Format = "json"
 )
+
+// List is the JSON of several answers.
+type List struct {
+	// Version is that of the schema, Kind is List.
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+	// Items are the answers, in the order of the questions.
+	Items []Answer `json:"items"`
+}
+
+// Text implements Answer: an empty line separates the answers.
+func (l List) Text() string {
+	parts := make([]string, len(l.Items))
+	for i, a := range l.Items {
+		parts[i] = a.Text()
+	}
+	return strings.Join(parts, "\n")
+}
 
 // Write renders an answer.
 func Write(to io.Writer, a Answer, format Format) error {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
@@ -68,8 +69,29 @@ func AboutNode(ctx context.Context, q Question, name string) (Node, error) {
 	}
 	n := s.node(name)
 	if n == nil {
-		return Node{}, fmt.Errorf("node %q: %w", name, ErrNotFound)
+		return Node{}, noNode(q.Objects, name)
 	}
+	return s.explainNode(ctx, n)
+}
+
+// AboutNodeClaim explains the node of a NodeClaim, also one that has not joined the cluster yet, by the name of the NodeClaim.
+func AboutNodeClaim(ctx context.Context, q Question, name string) (Node, error) {
+	if _, ok := find[*v1.NodeClaim](q.Objects, "", name); !ok {
+		return Node{}, noObject[*v1.NodeClaim](q.Objects, "nodeclaim", name)
+	}
+	s, err := newAnalysis(ctx, q)
+	if err != nil {
+		return Node{}, err
+	}
+	for _, n := range s.view.Snapshot.Nodes.Sorted() {
+		if n.ClaimName == name {
+			return s.explainNode(ctx, n)
+		}
+	}
+	return Node{}, fmt.Errorf("nodeclaim %q: its node is not part of the cluster state", name)
+}
+
+func (s *analysis) explainNode(ctx context.Context, n *model.Node) (Node, error) {
 	a := Node{
 		Version: Version, Kind: "Node", Name: n.Name, NodeClaim: n.ClaimName, NodePool: n.Pool,
 		PricePerHour: s.knownPrice(n), Verdicts: []Verdict{}, Expected: s.expected(disrupt.Obstacle{Node: n}),

@@ -48,7 +48,7 @@ type Pod struct {
 func AboutPod(ctx context.Context, q Question, namespace, name string) (Pod, error) {
 	pod, ok := find[*corev1.Pod](q.Objects, namespace, name)
 	if !ok {
-		return Pod{}, fmt.Errorf("pod %q in namespace %q: %w", name, namespace, ErrNotFound)
+		return Pod{}, noPod(q.Objects, namespace, name)
 	}
 	result, err := simulation.Run(ctx, q.Objects, q.Cloud, q.Options)
 	if err != nil {

@@ -99,7 +99,7 @@ type Tally struct {
 func AboutNodePool(ctx context.Context, q Question, name string) (NodePool, error) {
 	pool, ok := find[*v1.NodePool](q.Objects, "", name)
 	if !ok {
-		return NodePool{}, fmt.Errorf("nodepool %q: %w", name, ErrNotFound)
+		return NodePool{}, noObject[*v1.NodePool](q.Objects, "nodepool", name)
 	}
 	s, err := newAnalysis(ctx, q)
 	if err != nil {

@@ -3,7 +3,9 @@ package spelling
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 )
 
 // Nearest returns words in the order of their Levenshtein distance from a word that may be mistyped, equally distant ones in alphabetical
@@ -32,6 +34,32 @@ func Suggest(mistyped string, words []string) (suggestion string, ok bool) {
 		return "", false
 	}
 	return nearest[0], true
+}
+
+// maxMeant is how many words a message suggests.
+const maxMeant = 3
+
+// DidYouMean asks whether a user meant one of the words: `, did you mean "default"?`. It names at most three: those that begin with the
+// mistyped word, then those that differ from it in at most a third of its characters. It is empty if there are none.
+func DidYouMean(mistyped string, words []string) string {
+	var longer, similar []string
+	for _, w := range Nearest(mistyped, words) {
+		switch {
+		case mistyped == "" || w == mistyped:
+		case strings.HasPrefix(w, mistyped):
+			longer = append(longer, fmt.Sprintf("%q", w))
+		case distance(mistyped, w) <= len(mistyped)/3:
+			similar = append(similar, fmt.Sprintf("%q", w))
+		}
+	}
+	meant := slices.Compact(append(longer, similar...))
+	switch len(meant) {
+	case 0:
+		return ""
+	case 1:
+		return ", did you mean " + meant[0] + "?"
+	}
+	return ", did you mean one of " + strings.Join(meant[:min(len(meant), maxMeant)], ", ") + "?"
 }
 
 // distance is the Levenshtein distance of two words in bytes: labels are ASCII.

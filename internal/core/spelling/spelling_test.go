@@ -38,3 +38,24 @@ func TestSuggest(t *testing.T) {
 		t.Errorf("suggestion %q among no words", got)
 	}
 }
+
+func TestDidYouMean(t *testing.T) {
+	for _, tc := range []struct {
+		word  string
+		words []string
+		want  string
+	}{
+		{"explian", []string{"explain", "simulate"}, `, did you mean "explain"?`},
+		{"web", []string{"web-2", "batch", "web-1", "wep"}, `, did you mean one of "web-1", "web-2", "wep"?`},
+		{"web", []string{"web-4", "web-3", "web-2", "web-1"}, `, did you mean one of "web-1", "web-2", "web-3"?`},
+		{"defalt", []string{"default", "default"}, `, did you mean "default"?`},
+		{"np", []string{"nc", "no"}, ""},
+		{"gpu", []string{"gpu"}, ""},
+		{"", []string{"a"}, ""},
+		{"web", nil, ""},
+	} {
+		if got := DidYouMean(tc.word, tc.words); got != tc.want {
+			t.Errorf("for %q among %q: %q, want %q", tc.word, tc.words, got, tc.want)
+		}
+	}
+}
