@@ -41,7 +41,8 @@ func (*snapshotCommand) Help() string {
 	return "Reads NodePools, node classes, NodeClaims, NodeOverlays, CapacityBuffers, VerticalPodAutoscalers, nodes, pods, workloads, volumes, devices and what belongs to them, and " +
 		"writes the fields that scheduling depends on as YAML, for karpenter simulate --snapshot. Read-only. Needs permission to list these kinds; kinds that the " +
 		"cluster does not serve are left out. The settings that the controller has published are captured as well, if you may list ConfigMaps.\n\nSecrets, environment, commands, images and messages are never written. With --redact, names and label values " +
-		"are replaced by pseudonyms, equal values by equal ones, in the same order. Keys of labels and taints, names of resources and quantities stay."
+		"are replaced by pseudonyms, equal values by equal ones, in the same order. Keys of labels and taints, names of resources and quantities stay.\n\n" +
+		"Exit codes: 0 the snapshot is written; 1 invalid flag, or failure; 2 flags that contradict each other."
 }
 
 // Run implements the subcommand.
