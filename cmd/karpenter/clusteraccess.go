@@ -19,21 +19,8 @@ type clusterAccess struct {
 	Cluster    string         `name:"cluster" placeholder:"NAME" help:"Cluster of the kubeconfig; otherwise that of the context."`
 	User       string         `name:"user" placeholder:"NAME" help:"User of the kubeconfig; otherwise that of the context."`
 	As         string         `name:"as" placeholder:"USER" help:"User to impersonate."`
-	AsGroups   groupList      `name:"as-group" placeholder:"GROUP" help:"Group to impersonate, with --as. Can be given several times."`
+	AsGroups   repeated       `name:"as-group" placeholder:"GROUP" help:"Group to impersonate, with --as. Can be given several times."`
 	Timeout    requestTimeout `name:"request-timeout" placeholder:"DURATION" help:"How long a request to the API server may take, such as 30s; a number alone is in seconds. Otherwise, there is no limit."`
-}
-
-// groupList is a flag that can be given several times. A comma is part of the name of a group, such as those of certificates.
-type groupList []string
-
-// Decode implements kong.MapperValue.
-func (g *groupList) Decode(ctx *kong.DecodeContext) error {
-	var group string
-	if err := ctx.Scan.PopValueInto(ctx.Value.Name, &group); err != nil {
-		return err
-	}
-	*g = append(*g, group)
-	return nil
 }
 
 // requestTimeout is a duration with a unit, or a number of seconds, as kubectl has it.

@@ -16,7 +16,7 @@ import (
 
 // convertCommand converts objects of earlier APIs to the current ones.
 type convertCommand struct {
-	Files  pathList  `name:"filename" short:"f" placeholder:"FILE_OR_DIR" help:"File or directory with manifests, - for standard input. Can be given several times."`
+	Files  repeated  `name:"filename" short:"f" placeholder:"FILE_OR_DIR" help:"File or directory with manifests, - for standard input. Can be given several times."`
 	More   []pathArg `arg:"" optional:"" name:"file_or_dir" help:"More of them, so that -f *.yaml works."`
 	Output string    `name:"output" short:"o" enum:"yaml,json" default:"yaml" placeholder:"FORMAT" help:"yaml or json (${default})."`
 

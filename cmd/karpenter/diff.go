@@ -28,7 +28,7 @@ const diffName = "diff"
 
 // diffCommand says what an edit does to the nodes of a cluster.
 type diffCommand struct {
-	Files  pathList      `name:"filename" short:"f" placeholder:"FILE_OR_DIR" help:"File or directory with the edited manifests, - for standard input. Can be given several times."`
+	Files  repeated      `name:"filename" short:"f" placeholder:"FILE_OR_DIR" help:"File or directory with the edited manifests, - for standard input. Can be given several times."`
 	More   []pathArg     `arg:"" optional:"" name:"file_or_dir" help:"More of them, so that -f *.yaml works."`
 	Output report.Format `name:"output" short:"o" enum:"text,json,yaml" default:"text" placeholder:"FORMAT" help:"text, json or yaml (${default})."`
 
@@ -41,7 +41,7 @@ type diffCommand struct {
 type forecastFlags struct {
 	At      time.Time     `name:"at" placeholder:"TIME" help:"When the forecast starts, as in 2026-01-02T15:04:05Z; otherwise now."`
 	Horizon time.Duration `name:"horizon" default:"168h" placeholder:"DURATION" help:"How far the forecast looks ahead (${default})."`
-	Drifted []string      `name:"drift-nodeclass" placeholder:"NAME" help:"Let the nodes of this node class drift, as after a new image or another change of the class. Can be given several times."`
+	Drifted repeated      `name:"drift-nodeclass" placeholder:"NAME" help:"Let the nodes of this node class drift, as after a new image or another change of the class. Can be given several times."`
 	Launch  time.Duration `name:"launch-time" placeholder:"DURATION" help:"How long a node takes from the creation of its NodeClaim until it is initialized; otherwise the median of the NodeClaims of the cluster."`
 }
 

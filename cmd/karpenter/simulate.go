@@ -22,7 +22,7 @@ import (
 
 // simulateCommand shows what would be done about objects in files.
 type simulateCommand struct {
-	Files    pathList      `name:"filename" short:"f" placeholder:"FILE_OR_DIR" help:"File or directory with manifests, - for standard input. Can be given several times."`
+	Files    repeated      `name:"filename" short:"f" placeholder:"FILE_OR_DIR" help:"File or directory with manifests, - for standard input. Can be given several times."`
 	More     []pathArg     `arg:"" optional:"" name:"file_or_dir" help:"More of them, so that -f *.yaml works."`
 	Snapshot string        `name:"snapshot" placeholder:"FILE" help:"Snapshot of a cluster, from karpenter snapshot; - for standard input. Files are applied to it."`
 	Output   report.Format `name:"output" short:"o" enum:"table,json,yaml" default:"table" placeholder:"FORMAT" help:"table, json or yaml (${default})."`
@@ -33,11 +33,11 @@ type simulateCommand struct {
 	Settings planSettings `embed:""`
 }
 
-// pathList is a flag that can be given several times. A comma is part of a file name.
-type pathList []string
+// repeated is a flag that can be given several times, each with one value: a comma is part of it.
+type repeated []string
 
 // Decode implements kong.MapperValue.
-func (p *pathList) Decode(ctx *kong.DecodeContext) error {
+func (p *repeated) Decode(ctx *kong.DecodeContext) error {
 	var path string
 	if err := ctx.Scan.PopValueInto(ctx.Value.Name, &path); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (p *pathList) Decode(ctx *kong.DecodeContext) error {
 type pathArg string
 
 // withArguments are the paths of flags and those of arguments.
-func withArguments(flags pathList, args []pathArg) []string {
+func withArguments(flags repeated, args []pathArg) []string {
 	out := slices.Clone([]string(flags))
 	for _, arg := range args {
 		out = append(out, string(arg))

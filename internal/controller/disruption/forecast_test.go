@@ -25,7 +25,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
-var forecasts = flag.Uint64("forecasts", 12, "number of random clusters whose forecast is compared with what the controller does")
+var forecasts = flag.Uint64("forecasts", 5, "number of random clusters whose forecast is compared with what the controller does")
 
 // TestForecast: clusters whose nodes are drifted or under-used are left to the controller. Where the scheduler puts pods, and which of two
 // commands ends first, changes what consolidation finds later, so that the nodes at the end differ in part. What they cost was forecast within
