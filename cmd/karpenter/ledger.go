@@ -87,15 +87,21 @@ func (c *ledgerCommand) Run(s streams) error {
 // readLedger reads the records in a directory.
 func readLedger(dir string, query ledger.Query, note func(string, ...any)) ([]ledger.Record, error) {
 	var all []ledger.Record
+	var unreadable []error
 	damages, err := segment.Read(dir, func(line []byte) error {
 		r, err := ledger.Decode(line)
-		if err == nil {
-			all = append(all, r)
+		if err != nil {
+			unreadable = append(unreadable, err)
+			return nil
 		}
-		return err
+		all = append(all, r)
+		return nil
 	})
 	if err != nil {
 		return nil, err
+	}
+	if len(unreadable) > 0 {
+		note("leaving out records that cannot be read, %d of them; the first: %v", len(unreadable), unreadable[0])
 	}
 	for _, d := range damages {
 		note("%s", d)

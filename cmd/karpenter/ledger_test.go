@@ -205,6 +205,7 @@ func TestLedgerSaysWhatIsMissing(t *testing.T) {
 		}
 		w.Offer(r.Seq, line)
 	}
+	w.Offer(next+10, []byte("no JSON"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := w.Run(ctx); err != nil {
@@ -233,6 +234,7 @@ func TestLedgerSaysWhatIsMissing(t *testing.T) {
 	for _, want := range []string{
 		"7 records could not be written to disk and are missing", "the oldest record is number 8 of 2026-01-02T03:04:05Z",
 		"ignoring the incomplete end of the newest segment", "1 of these records were too large",
+		"leaving out records that cannot be read, 1 of them; the first: reading a record: invalid character",
 	} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes lack %q:\n%s", want, notes)
