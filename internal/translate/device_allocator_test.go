@@ -156,18 +156,18 @@ func (c *deviceCluster) allocates(claims []*resourcev1.ResourceClaim) (bool, str
 	}
 	anything := func(string) bool { return true }
 	allocated := device.NewAllocated(slices.Collect(maps.Values(usages)), func(string) bool { return false })
-	ledger := device.NewLedger(device.NewInventory(published, rules, anything), allocated)
+	allocations := device.NewAllocations(device.NewInventory(published, rules, anything), allocated)
 	var asked []*device.Claim
 	for _, claim := range claims {
 		asked = append(asked, translator.DeviceClaim(claim, func(name string) *resourcev1.DeviceClass { return c.classes[name] }).Claim)
 	}
 	labels := requirement.Labels(c.node.Labels)
-	found, failure := ledger.Allocate(device.Candidate{Owner: c.node.Name, Node: c.node.Name, Requirements: labels, Fixed: true, Templates: []*device.Template{nil}}, asked, nil)
+	found, failure := allocations.Allocate(device.Candidate{Owner: c.node.Name, Node: c.node.Name, Requirements: labels, Fixed: true, Templates: []*device.Template{nil}}, asked, nil)
 	if failure != nil {
 		return false, failure.Text
 	}
-	ledger.Commit(c.node.Name, found)
-	return true, fmt.Sprint(ledger.Outcomes(c.node.Name, nil))
+	allocations.Commit(c.node.Name, found)
+	return true, fmt.Sprint(allocations.Outcomes(c.node.Name, nil))
 }
 
 // namedCluster has a node and device classes, and no devices.

@@ -293,7 +293,7 @@ func TestNodeSelectorsThatCannotBeParsed(t *testing.T) {
 	}
 	here := func(s *device.Slice, claim *device.Claim) bool {
 		facts := requirement.Labels(map[string]string{"team": "2"})
-		_, failure := device.NewLedger(device.NewInventory([]*device.Slice{s}, nil, func(string) bool { return true }), device.Allocated{}).Allocate(device.Candidate{
+		_, failure := device.NewAllocations(device.NewInventory([]*device.Slice{s}, nil, func(string) bool { return true }), device.Allocated{}).Allocate(device.Candidate{
 			Owner: "n", Node: "n", Fixed: true, Requirements: facts, Templates: []*device.Template{nil},
 		}, []*device.Claim{claim}, nil)
 		return failure == nil

@@ -9,7 +9,7 @@ import (
 
 // Candidate is an existing or planned node that has to provide devices.
 type Candidate struct {
-	// Owner is the candidate's name in the ledger.
+	// Owner is the candidate's name in the allocations.
 	Owner string
 	// Node is the name of the node; empty for planned nodes.
 	Node string
@@ -61,8 +61,8 @@ const noTemplateFits = "no instance type can satisfy the allocation"
 
 // Allocate searches devices for claims on a candidate, template by template. Requirements that one template adds hold for the
 // next, so that the remaining templates never need different places. stop is polled during the search; nil never stops it. The
-// ledger is not changed.
-func (l *Ledger) Allocate(c Candidate, claims []*Claim, stop func() bool) (Proposal, *Failure) {
+// The allocations are not changed.
+func (l *Allocations) Allocate(c Candidate, claims []*Claim, stop func() bool) (Proposal, *Failure) {
 	if c.Undefined == nil {
 		c.Undefined = requirement.Strict
 	}
@@ -72,7 +72,7 @@ func (l *Ledger) Allocate(c Candidate, claims []*Claim, stop func() bool) (Propo
 	} else {
 		start = start.And(OnNode(c.Node))
 	}
-	s := &search{ledger: l, candidate: c, stop: stop, requirements: start}
+	s := &search{allocations: l, candidate: c, stop: stop, requirements: start}
 	s.pools = s.conditionalLast(l.inventory.at(c.Node))
 	kinds, failure := s.splitClaims(claims)
 	if failure != nil {
@@ -112,7 +112,7 @@ func (l *Ledger) Allocate(c Candidate, claims []*Claim, stop func() bool) (Propo
 func (s *search) splitClaims(claims []*Claim) ([]*Template, *Failure) {
 	kinds := s.candidate.Templates
 	for _, claim := range claims {
-		le := s.ledger.provisional[claim.Name]
+		le := s.allocations.provisional[claim.Name]
 		switch {
 		case slices.ContainsFunc(s.unallocated, func(c *Claim) bool { return c.Name == claim.Name }):
 		case claim.Allocation != nil:

@@ -93,9 +93,9 @@ func TestConsumableCapacity(t *testing.T) {
 		}
 		usage := &Usage{Device: ID{driver, "net", "gpu"}, Shares: []Share{share("x", "p", 50), share("y", "q", 25)}}
 		inventory := NewInventory([]*Slice{everywhere("net", sharable("gpu", 100))}, nil, nil)
-		refuse(t, NewLedger(inventory, NewAllocated([]*Usage{usage}, leavingPods())), plannedNode("m"), half("a"))
-		refuse(t, NewLedger(inventory, NewAllocated([]*Usage{usage}, leavingPods("q"))), plannedNode("m"), claim("a", asking("r", 1, Amount{"memory", 51})))
-		must(t, NewLedger(inventory, NewAllocated([]*Usage{usage}, leavingPods("p"))), plannedNode("m"), claim("a", asking("r", 1, Amount{"memory", 75})))
-		must(t, NewLedger(inventory, NewAllocated([]*Usage{usage}, leavingPods("p", "q"))), plannedNode("m"), claim("a", exactly("r", 1)))
+		refuse(t, NewAllocations(inventory, NewAllocated([]*Usage{usage}, leavingPods())), plannedNode("m"), half("a"))
+		refuse(t, NewAllocations(inventory, NewAllocated([]*Usage{usage}, leavingPods("q"))), plannedNode("m"), claim("a", asking("r", 1, Amount{"memory", 51})))
+		must(t, NewAllocations(inventory, NewAllocated([]*Usage{usage}, leavingPods("p"))), plannedNode("m"), claim("a", asking("r", 1, Amount{"memory", 75})))
+		must(t, NewAllocations(inventory, NewAllocated([]*Usage{usage}, leavingPods("p", "q"))), plannedNode("m"), claim("a", exactly("r", 1)))
 	})
 }

@@ -42,28 +42,28 @@ func TestPartitions(t *testing.T) {
 		slices[0].Count, slices[1].Count = 3, 3
 		slices = append(slices, &Slice{Name: "far", Driver: driver, Pool: "p", Count: 3, Node: "far", Devices: []*Device{partition("b", 60)}})
 		usage := []*Usage{{Device: ID{driver, "p", "b"}, Shares: []Share{{Claim: "x"}}}}
-		refuse(t, NewLedger(NewInventory(slices, nil, nil), NewAllocated(usage, leavingPods())), plannedNode("m"), one("x"))
-		must(t, NewLedger(NewInventory(slices, nil, nil), Allocated{}), plannedNode("m"), one("x"))
+		refuse(t, NewAllocations(NewInventory(slices, nil, nil), NewAllocated(usage, leavingPods())), plannedNode("m"), one("x"))
+		must(t, NewAllocations(NewInventory(slices, nil, nil), Allocated{}), plannedNode("m"), one("x"))
 	})
 	t.Run("of an allocated name draw on every node that has the name", func(t *testing.T) {
 		slices := partitioned("p", 100, partition("a", 10), partition("b", 10))
 		slices[0].Count, slices[1].Count = 3, 3
 		slices = append(slices, &Slice{Name: "far", Driver: driver, Pool: "p", Count: 3, Node: "far", Devices: []*Device{partition("a", 90)}})
 		usage := []*Usage{{Device: ID{driver, "p", "a"}, Shares: []Share{{Claim: "x"}}}}
-		refuse(t, NewLedger(NewInventory(slices, nil, nil), NewAllocated(usage, leavingPods())), node("near"), one("x"))
-		must(t, NewLedger(NewInventory(slices, nil, nil), Allocated{}), node("near"), one("x"))
+		refuse(t, NewAllocations(NewInventory(slices, nil, nil), NewAllocated(usage, leavingPods())), node("near"), one("x"))
+		must(t, NewAllocations(NewInventory(slices, nil, nil), Allocated{}), node("near"), one("x"))
 	})
 	t.Run("are refused while any counter of the pool is overdrawn", func(t *testing.T) {
 		engines := &Device{Name: "engines", ConsumesCounters: []CounterConsumption{{"card", "engines", 1}}}
 		usage := []*Usage{{Device: ID{driver, "p", "a"}, Shares: []Share{{Claim: "x"}}}}
-		taken := func(amount int64) *Ledger {
+		taken := func(amount int64) *Allocations {
 			slices := partitioned("p", 100, partition("a", amount), engines)
-			return NewLedger(NewInventory(slices, nil, nil), NewAllocated(usage, leavingPods()))
+			return NewAllocations(NewInventory(slices, nil, nil), NewAllocated(usage, leavingPods()))
 		}
 		refuse(t, taken(101), node("n"), one("x"))
 		must(t, taken(100), node("n"), one("x"))
 		slices := partitioned("p", 100, partition("a", 101), engines, plain("free"))
-		want(t, "device without counters", describe(must(t, NewLedger(NewInventory(slices, nil, nil), NewAllocated(usage, leavingPods())), node("n"), one("x"))), "r=free")
+		want(t, "device without counters", describe(must(t, NewAllocations(NewInventory(slices, nil, nil), NewAllocated(usage, leavingPods())), node("n"), one("x"))), "r=free")
 	})
 	t.Run("of each planned node have separate counters", func(t *testing.T) {
 		kind := NewTemplate(partitioned("p", 100, partition("a", 60)), nil)

@@ -106,9 +106,9 @@ func given(name string, places ...requirement.Set) *Claim {
 	return &Claim{Name: "default/" + name, Allocation: &Allocation{Places: places}}
 }
 
-// cluster is a ledger over slices that are all usable, from which nothing is taken.
-func cluster(published ...*Slice) *Ledger {
-	return NewLedger(NewInventory(published, nil, func(string) bool { return true }), Allocated{})
+// cluster is allocations over slices that are all usable, from which nothing is taken.
+func cluster(published ...*Slice) *Allocations {
+	return NewAllocations(NewInventory(published, nil, func(string) bool { return true }), Allocated{})
 }
 
 // plannedNode is a planned node with some templates; node is an existing one.
@@ -133,12 +133,12 @@ func node(name string, labels ...requirement.Set) Candidate {
 }
 
 // try allocates without committing, must commits as well, and refuse wants the allocation to fail.
-func try(t *testing.T, l *Ledger, c Candidate, claims ...*Claim) (Proposal, *Failure) {
+func try(t *testing.T, l *Allocations, c Candidate, claims ...*Claim) (Proposal, *Failure) {
 	t.Helper()
 	return l.Allocate(c, claims, nil)
 }
 
-func must(t *testing.T, l *Ledger, c Candidate, claims ...*Claim) Proposal {
+func must(t *testing.T, l *Allocations, c Candidate, claims ...*Claim) Proposal {
 	t.Helper()
 	a, failure := l.Allocate(c, claims, nil)
 	if failure != nil {
@@ -148,7 +148,7 @@ func must(t *testing.T, l *Ledger, c Candidate, claims ...*Claim) Proposal {
 	return a
 }
 
-func refuse(t *testing.T, l *Ledger, c Candidate, claims ...*Claim) *Failure {
+func refuse(t *testing.T, l *Allocations, c Candidate, claims ...*Claim) *Failure {
 	t.Helper()
 	a, failure := l.Allocate(c, claims, nil)
 	if failure == nil {

@@ -14,7 +14,7 @@ func (s *search) pickDevice(p *path, r int, a *Alternative, e *entry, place requ
 		return nil, false
 	}
 	consumed, ok := consumedCapacity(e.Device, a.Capacity)
-	if !ok || s.inUse(p, a, e) || !s.countersLeft(e) || !s.ledger.tolerated(e, a.Selection) {
+	if !ok || s.inUse(p, a, e) || !s.countersLeft(e) || !s.allocations.tolerated(e, a.Selection) {
 		return nil, false
 	}
 	agreements, ok := s.constrain(p, r, a, e)
@@ -76,9 +76,9 @@ func (s *search) inUse(p *path, a *Alternative, e *entry) bool {
 	case a.AdminAccess:
 		return slices.ContainsFunc(p.grants, func(g Grant) bool { return g.Device == e.id })
 	}
-	holder, held := s.ledger.exclusiveOwner[e]
+	holder, held := s.allocations.exclusiveOwner[e]
 	return s.administered.exclusive[e] || s.owned.exclusive[e] || s.held.exclusive[e] ||
-		!e.template && (s.ledger.taken.exclusive[e.id] || held && holder != s.candidate.Owner)
+		!e.template && (s.allocations.taken.exclusive[e.id] || held && holder != s.candidate.Owner)
 }
 
 // capacityLeft reports whether what is consumed of a shared device is available for the current template.
@@ -90,7 +90,7 @@ func (s *search) capacityLeft(e *entry, consumed []Amount) bool {
 		used := resource.AddSaturated(s.owned.capacity[e][c.Name], s.held.capacity[e][c.Name])
 		used = resource.AddSaturated(used, s.administered.capacity[e][c.Name])
 		if !e.template {
-			used = resource.AddSaturated(used, s.ledger.capacityOfOthers(s.candidate.Owner, e, c.Name))
+			used = resource.AddSaturated(used, s.allocations.capacityOfOthers(s.candidate.Owner, e, c.Name))
 		}
 		if resource.SubSaturated(c.Total, used) < consumed[i].Value {
 			return false
@@ -105,14 +105,14 @@ func (s *search) countersLeft(e *entry) bool {
 	if s.countersConsumed(e) || len(e.ConsumesCounters) == 0 {
 		return true
 	}
-	if !e.template && s.ledger.overdrawn[e.pool] {
+	if !e.template && s.allocations.overdrawn[e.pool] {
 		return false
 	}
 	for _, d := range e.ConsumesCounters {
 		c := counter{e.pool, d.Set, d.Counter}
 		used := resource.AddSaturated(resource.AddSaturated(s.owned.counters[c], s.held.counters[c]), s.administered.counters[c])
 		if !e.template {
-			used = resource.AddSaturated(used, s.ledger.countersOfOthers(s.candidate.Owner, c))
+			used = resource.AddSaturated(used, s.allocations.countersOfOthers(s.candidate.Owner, c))
 		}
 		if resource.SubSaturated(e.pool.counters[c], used) < d.Amount {
 			return false
@@ -123,7 +123,7 @@ func (s *search) countersLeft(e *entry) bool {
 
 // countersConsumed reports whether a shared device is in use, so that its counters are consumed already.
 func (s *search) countersConsumed(e *entry) bool {
-	return e.Shared && (s.held.capacity[e] != nil || s.administered.capacity[e] != nil || s.owned.capacity[e] != nil || !e.template && s.ledger.taken.inUse(e.id))
+	return e.Shared && (s.held.capacity[e] != nil || s.administered.capacity[e] != nil || s.owned.capacity[e] != nil || !e.template && s.allocations.taken.inUse(e.id))
 }
 
 // take takes e for h, or releases it with a sign of -1.

@@ -69,7 +69,7 @@ func TestSlicesOfNodesThatAreNotReadyDoNotCount(t *testing.T) {
 	starting.Templates = []*Template{kind}
 	c := func(name string) *Claim { return claim(name, exactly("r", 1)) }
 
-	before := NewLedger(NewInventory(slices, nil, func(string) bool { return false }), Allocated{})
+	before := NewAllocations(NewInventory(slices, nil, func(string) bool { return false }), Allocated{})
 	a := must(t, before, starting, c("x"))
 	if !a.outcomes[kind][0].Grants[0].Template {
 		t.Error("while the node starts, what its kind will have stands in for what it has published")
@@ -96,25 +96,25 @@ func TestTakenDevices(t *testing.T) {
 	v := NewInventory([]*Slice{everywhere("net", plain("gpu"))}, nil, nil)
 	t.Run("a device allocated in the cluster is not allocated again", func(t *testing.T) {
 		t.Attr("covers", "L324")
-		refuse(t, NewLedger(v, NewAllocated(usage(), leavingPods())), plannedNode("m"), c)
+		refuse(t, NewAllocations(v, NewAllocated(usage(), leavingPods())), plannedNode("m"), c)
 	})
 	t.Run("a device that a running pod uses is not allocated again", func(t *testing.T) {
 		t.Attr("covers", "L330")
-		refuse(t, NewLedger(v, NewAllocated(usage("p", "q"), leavingPods("p"))), plannedNode("m"), c)
+		refuse(t, NewAllocations(v, NewAllocated(usage("p", "q"), leavingPods("p"))), plannedNode("m"), c)
 	})
 	t.Run("a device that only leaving pods use is free", func(t *testing.T) {
 		t.Attr("covers", "L330")
-		must(t, NewLedger(v, NewAllocated(usage("p", "q"), leavingPods("p", "q"))), plannedNode("m"), c)
+		must(t, NewAllocations(v, NewAllocated(usage("p", "q"), leavingPods("p", "q"))), plannedNode("m"), c)
 	})
 	t.Run("a device reserved for something other than a pod is not free", func(t *testing.T) {
 		t.Attr("covers", "L330")
 		held := usage("p")
 		held[0].Shares[0].PodsOnly = false
-		refuse(t, NewLedger(v, NewAllocated(held, leavingPods("p"))), plannedNode("m"), c)
+		refuse(t, NewAllocations(v, NewAllocated(held, leavingPods("p"))), plannedNode("m"), c)
 	})
 	t.Run("a device allocated in this run is not allocated again", func(t *testing.T) {
 		t.Attr("covers", "L324")
-		l := NewLedger(v, Allocated{})
+		l := NewAllocations(v, Allocated{})
 		must(t, l, plannedNode("m"), c)
 		refuse(t, l, plannedNode("n"), claim("d", exactly("r", 1)))
 	})

@@ -14,26 +14,26 @@ import (
 // brute force.
 func TestAllocationsAreSoundAndFoundWhenThereIsOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		o, ledger, kinds := drawDevices(t)
+		o, allocations, kinds := drawDevices(t)
 		for step := range rapid.IntRange(1, 5).Draw(t, "steps") {
 			owner := rapid.SampledFrom([]string{"m", "n"}).Draw(t, "owner")
-			c := Candidate{Owner: owner, Templates: ledger.Templates(owner, kinds), Undefined: wellKnown}
+			c := Candidate{Owner: owner, Templates: allocations.Templates(owner, kinds), Undefined: wellKnown}
 			allowed := zones
 			if rapid.Bool().Draw(t, "within zones") {
 				allowed = rapid.SampledFrom([][]string{{"a"}, {"b"}, {"a", "b"}, {"c"}, {"b", "c"}}).Draw(t, "zones")
 				c.Requirements = zone(allowed...)
 			}
 			claims := drawClaims(t, step)
-			a, failure := ledger.Allocate(c, claims, nil)
+			a, failure := allocations.Allocate(c, claims, nil)
 			o.compare(t, c, allowed, claims, a, failure)
 			if failure == nil && rapid.Bool().Draw(t, "commit") {
-				ledger.Commit(owner, a)
+				allocations.Commit(owner, a)
 				o.commit(owner, a)
 			}
 			if rapid.IntRange(0, 3).Draw(t, "prune") == 0 {
-				keep := ledger.Templates(owner, kinds)
+				keep := allocations.Templates(owner, kinds)
 				keep = keep[:rapid.IntRange(0, len(keep)).Draw(t, "keep")]
-				ledger.Keep(owner, keep)
+				allocations.Keep(owner, keep)
 				o.keep(owner, keep)
 			}
 		}
@@ -150,7 +150,7 @@ func (o *bruteForce) keep(owner string, kinds []*Template) {
 }
 
 // drawDevices draws existing devices and templates.
-func drawDevices(t *rapid.T) (*bruteForce, *Ledger, []*Template) {
+func drawDevices(t *rapid.T) (*bruteForce, *Allocations, []*Template) {
 	o := &bruteForce{memory: map[string]int64{}, kinds: map[*Template]string{}}
 	var published []*Slice
 	for i := range rapid.IntRange(0, 2).Draw(t, "pools") {
@@ -179,7 +179,7 @@ func drawDevices(t *rapid.T) (*bruteForce, *Ledger, []*Template) {
 		}
 		kinds, o.kinds[kind] = append(kinds, kind), name
 	}
-	return o, NewLedger(NewInventory(published, nil, nil), Allocated{}), kinds
+	return o, NewAllocations(NewInventory(published, nil, nil), Allocated{}), kinds
 }
 
 func (o *bruteForce) drawPool(t *rapid.T, name string) ([]*Slice, []*Device) {

@@ -22,9 +22,9 @@ import (
 // Cost: exponential in the number of requested devices in the worst case. Devices of one request are picked in ascending order,
 // which avoids permutations, and stop limits the rest.
 type search struct {
-	ledger    *Ledger
-	candidate Candidate
-	stop      func() bool
+	allocations *Allocations
+	candidate   Candidate
+	stop        func() bool
 	// allocatedPlaces are the alternatives of place of each allocated claim; open are the claims to be allocated.
 	allocatedPlaces [][]requirement.Set
 	unallocated     []*Claim
@@ -66,7 +66,7 @@ func (s *search) interrupted() bool {
 
 // startTemplate resets the search for a template.
 func (s *search) startTemplate(kind *Template) {
-	s.template, s.start, s.owned = kind, s.requirements, s.ledger.holding(s.candidate.Owner, kind)
+	s.template, s.start, s.owned = kind, s.requirements, s.allocations.holding(s.candidate.Owner, kind)
 	s.held, s.administered, s.aborted = newHolding(), newHolding(), false
 	s.outcomes = make([]Outcome, len(s.unallocated))
 	s.matching = map[*Selection]choices{}
@@ -255,7 +255,7 @@ func (s *search) choices(wanted *Selection) choices {
 				if p.invalid || !s.reachesFrom(s.start, e.places) {
 					continue
 				}
-				v := s.ledger.matching(e.Device, wanted)
+				v := s.allocations.matching(e.Device, wanted)
 				if v.err != nil {
 					if c.errs == nil {
 						c.errs = map[*entry]error{}

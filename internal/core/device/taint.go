@@ -27,7 +27,7 @@ func (r *TaintRule) selects(id ID, planned bool) bool {
 }
 
 // tolerated reports whether all taints of a device are tolerated.
-func (l *Ledger) tolerated(e *entry, wanted *Selection) bool {
+func (l *Allocations) tolerated(e *entry, wanted *Selection) bool {
 	for _, taints := range [...][]Taint{e.Taints, l.ruleTaints(e)} {
 		for _, t := range taints {
 			if wanted.Tolerations == nil || !wanted.Tolerations.Tolerates(t) {
@@ -39,7 +39,7 @@ func (l *Ledger) tolerated(e *entry, wanted *Selection) bool {
 }
 
 // ruleTaints returns the taints that rules add to a device.
-func (l *Ledger) ruleTaints(e *entry) []Taint {
+func (l *Allocations) ruleTaints(e *entry) []Taint {
 	if len(l.inventory.rules) == 0 {
 		return nil
 	}

@@ -30,21 +30,21 @@ func TestTaintRulesSelectDevices(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			c.rule.Taint = taint
-			ledger := func() *Ledger {
-				return NewLedger(NewInventory([]*Slice{everywhere("net", plain("gpu"))}, []*TaintRule{&c.rule}, nil), Allocated{})
+			allocations := func() *Allocations {
+				return NewAllocations(NewInventory([]*Slice{everywhere("net", plain("gpu"))}, []*TaintRule{&c.rule}, nil), Allocated{})
 			}
-			_, failure := ledger().Allocate(plannedNode("m"), []*Claim{claim("a", exactly("r", 1))}, nil)
+			_, failure := allocations().Allocate(plannedNode("m"), []*Claim{claim("a", exactly("r", 1))}, nil)
 			if (failure != nil) != c.cluster {
 				t.Errorf("on a device of the cluster: %+v", failure)
 			}
-			empty := NewLedger(NewInventory(nil, []*TaintRule{&c.rule}, nil), Allocated{})
+			empty := NewAllocations(NewInventory(nil, []*TaintRule{&c.rule}, nil), Allocated{})
 			_, failure = empty.Allocate(plannedNode("m", NewTemplate([]*Slice{everywhere("net", plain("gpu"))}, nil)), []*Claim{claim("a", exactly("r", 1))}, nil)
 			if (failure != nil) != c.planned {
 				t.Errorf("on a device of a planned node: %+v", failure)
 			}
 			tolerant := claim("a", exactly("r", 1))
 			tolerant.Requests[0].Alternatives[0].Selection = &Selection{Tolerations: tolerated{"broken"}}
-			must(t, ledger(), plannedNode("m"), tolerant)
+			must(t, allocations(), plannedNode("m"), tolerant)
 		})
 	}
 }

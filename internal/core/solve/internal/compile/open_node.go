@@ -36,7 +36,7 @@ type OpenNode struct {
 	RelaxedMinValues map[int]int
 	// reservations are those that the open node could be launched from, held the ones that it holds an instance of.
 	reservations, held []int
-	// Devices is the open node's name in the ledger of devices; empty while it holds none.
+	// Devices is the open node's name in the allocations of devices; empty while it holds none.
 	Devices string
 	// charged is the capacity that is charged to the pool's limits for this open node.
 	charged []int64

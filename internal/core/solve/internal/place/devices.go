@@ -19,8 +19,8 @@ import (
 // Pods with dedicated ResourceClaims form separate classes, so a class has one set of ResourceClaims. Their
 // allocation is decided for one bin at a time: after labels, taints, ports and capacity, before topology is counted.
 type Devices struct {
-	Ledger *device.Ledger
-	claims compile.DeviceClaims
+	Allocations *device.Allocations
+	claims      compile.DeviceClaims
 	// kinds are the distinct sets of devices of each catalog, in its order, with the columns that have them.
 	kinds map[*index.Columns][]deviceKind
 	// Failures are the first failure of a class at a template.
@@ -51,12 +51,12 @@ func newDevices(r *compile.Run) *Devices {
 	leaving := func(uid string) bool { return moving[uid] }
 	inventory := device.NewInventory(p.Devices.Slices.Sorted(), p.Devices.TaintRules.Sorted(), func(node string) bool { return usable[node] })
 	return &Devices{
-		Ledger:   device.NewLedger(inventory, device.NewAllocated(p.Devices.Usages.Sorted(), leaving)),
-		claims:   r.Classes.Devices,
-		kinds:    map[*index.Columns][]deviceKind{},
-		Failures: map[*compile.Class]map[*compile.Template]unschedulable.Reason{},
-		expected: map[*compile.Target][]*device.Template{},
-		Users:    map[string]map[string]bool{},
+		Allocations: device.NewAllocations(inventory, device.NewAllocated(p.Devices.Usages.Sorted(), leaving)),
+		claims:      r.Classes.Devices,
+		kinds:       map[*index.Columns][]deviceKind{},
+		Failures:    map[*compile.Class]map[*compile.Template]unschedulable.Reason{},
+		expected:    map[*compile.Target][]*device.Template{},
+		Users:       map[string]map[string]bool{},
 	}
 }
 
@@ -169,7 +169,7 @@ func (d *Devices) propose(t *compile.Target, claims []*device.Claim, timeout fun
 	if len(kinds) == 0 {
 		kinds = []*device.Template{nil}
 	}
-	a, failure := d.Ledger.Allocate(device.Candidate{
+	a, failure := d.Allocations.Allocate(device.Candidate{
 		Owner:        t.Node.ID,
 		Node:         t.Node.NodeName,
 		Requirements: t.Node.Requirements,
@@ -184,7 +184,7 @@ func (d *Devices) propose(t *compile.Target, claims []*device.Claim, timeout fun
 
 // commit allocates the proposed devices to an owner.
 func (d *Devices) commit(owner string, claims []*device.Claim, a *device.Proposal) {
-	d.Ledger.Commit(owner, *a)
+	d.Allocations.Commit(owner, *a)
 	d.use(claims, owner)
 }
 
@@ -221,10 +221,10 @@ func (s *Placer) fitDevices(o *compile.Offer, b compile.Bin, c *compile.Class, f
 		return
 	}
 	owner, before := claimOwner(b.Number), on.Template.Requirements(next)
-	a, failure := d.Ledger.Allocate(device.Candidate{
+	a, failure := d.Allocations.Allocate(device.Candidate{
 		Owner:        owner,
 		Requirements: before,
-		Templates:    d.Ledger.Templates(owner, d.among(on.Template.Columns, fits)),
+		Templates:    d.Allocations.Templates(owner, d.among(on.Template.Columns, fits)),
 		Undefined:    s.Problem.Options.WellKnown,
 		Accepts: func(kind *device.Template, narrowed requirement.Set) bool {
 			then := on.Template.Step(to, s.Classes.Intern(added(before, narrowed)))
@@ -268,7 +268,7 @@ func (s *Placer) commitDevices(b compile.Bin, o *compile.Offer) {
 		s.Devices.commit(on.Devices, on.Batches[len(on.Batches)-1].Class().DeviceClaims, o.Devices)
 	}
 	if on.Devices != "" {
-		s.Devices.Ledger.Keep(on.Devices, s.Devices.among(on.Template.Columns, on.Mask))
+		s.Devices.Allocations.Keep(on.Devices, s.Devices.among(on.Template.Columns, on.Mask))
 	}
 }
 
@@ -318,7 +318,7 @@ func (s *Placer) SameDrivers(on *compile.OpenNode) {
 // drivers are those whose devices an owner uses as one kind of node, sorted.
 func (d *Devices) drivers(owner string, kind *device.Template) []string {
 	var out []string
-	for _, o := range d.Ledger.Outcomes(owner, kind) {
+	for _, o := range d.Allocations.Outcomes(owner, kind) {
 		for _, g := range o.Grants {
 			if g.Template {
 				out = append(out, g.Device.Driver)
@@ -347,7 +347,7 @@ func (s *Placer) OutcomesOf(on *compile.OpenNode) []device.Outcome {
 	if on.Devices == "" {
 		return nil
 	}
-	return s.Devices.Ledger.Outcomes(on.Devices, on.CheapestDevices())
+	return s.Devices.Allocations.Outcomes(on.Devices, on.CheapestDevices())
 }
 
 // OutcomesOn is the allocation of the ResourceClaims placed on an existing node.
@@ -359,5 +359,5 @@ func (s *Placer) OutcomesOn(t *compile.Target) []device.Outcome {
 	if coming := s.Devices.expected[t]; len(coming) > 0 {
 		kind = coming[0]
 	}
-	return s.Devices.Ledger.Outcomes(t.Node.ID, kind)
+	return s.Devices.Allocations.Outcomes(t.Node.ID, kind)
 }

@@ -81,7 +81,7 @@ func countsTwice(d *Devices, o *compile.Offer, on *compile.OpenNode, kind *devic
 		grants = o.Devices.Grants(kind)
 	}
 	if on.Devices != "" {
-		for _, made := range d.Ledger.Outcomes(on.Devices, kind) {
+		for _, made := range d.Allocations.Outcomes(on.Devices, kind) {
 			grants = append(grants, made.Grants...)
 		}
 	}

@@ -39,11 +39,11 @@ type devicePacking struct {
 // nothing saves enough. Instance types with devices are expensive, so pods without ResourceClaims are tried apart from
 // those that need them.
 //
-// Approach and invariant are those of RightSize; every attempt takes its devices from the ledger and returns them, and
+// Approach and invariant are those of RightSize; every attempt takes its devices from the allocations and returns them, and
 // the best one keeps them. Open nodes whose ResourceClaims are used elsewhere too, and pools with limits, are left
 // alone.
 func (s *splitter) split(on *compile.OpenNode, base compile.StateID) []*compile.OpenNode {
-	ledger := s.Devices.Ledger
+	allocations := s.Devices.Allocations
 	if !on.Template.Limits.Unlimited() || s.shares(on) {
 		return []*compile.OpenNode{on}
 	}
@@ -56,7 +56,7 @@ func (s *splitter) split(on *compile.OpenNode, base compile.StateID) []*compile.
 		}
 	}
 	whole := on.Price()
-	best := devicePacking{[]*compile.OpenNode{on}, []device.Suspended{ledger.Suspend(on.Devices)}}
+	best := devicePacking{[]*compile.OpenNode{on}, []device.Suspended{allocations.Suspend(on.Devices)}}
 	caps := s.caps(on, needy, base)
 	apart := s.packWithoutDevices(on, plain, base)
 	for _, limit := range caps {
@@ -72,7 +72,7 @@ func (s *splitter) split(on *compile.OpenNode, base compile.StateID) []*compile.
 		}
 	}
 	for i, held := range best.held {
-		ledger.Resume(best.pieces[i].Devices, held)
+		allocations.Resume(best.pieces[i].Devices, held)
 	}
 	if len(best.pieces) > 1 {
 		for i, piece := range best.pieces {
@@ -89,12 +89,12 @@ func (s *splitter) widen(piece *compile.OpenNode, base compile.StateID) *compile
 		piece.Widen()
 		return piece
 	}
-	ledger := s.Devices.Ledger
-	held := ledger.Suspend(piece.Devices)
+	allocations := s.Devices.Allocations
+	held := allocations.Suspend(piece.Devices)
 	wide := s.newPiece(piece.Template, base, piece.Template.States[base].Mask)
 	if !s.putAll(wide, piece.Batches) {
-		ledger.Suspend(wide.Open.Devices)
-		ledger.Resume(piece.Devices, held)
+		allocations.Suspend(wide.Open.Devices)
+		allocations.Resume(piece.Devices, held)
 		return piece
 	}
 	return wide.Open
@@ -157,7 +157,7 @@ func (s *splitter) caps(on *compile.OpenNode, needy []compile.Batch, base compil
 // repack packs pods into nodes that cost at most limit each, and suspends the devices they take. ok is false if some pods
 // do not fit anywhere.
 func (s *splitter) repack(on *compile.OpenNode, fills []compile.Batch, limit float64, base compile.StateID) (p devicePacking, ok bool) {
-	t, ledger := on.Template, s.Devices.Ledger
+	t, allocations := on.Template, s.Devices.Allocations
 	cheap, prices := bitset.New(t.Columns.Len()), t.Prices(t.States[base])
 	for column := range t.States[base].Mask.All() {
 		if prices[column] <= limit {
@@ -167,7 +167,7 @@ func (s *splitter) repack(on *compile.OpenNode, fills []compile.Batch, limit flo
 	var pieces []compile.Bin
 	defer func() {
 		for _, piece := range p.pieces {
-			p.held = append(p.held, ledger.Suspend(piece.Devices))
+			p.held = append(p.held, allocations.Suspend(piece.Devices))
 		}
 	}()
 	for _, f := range fills {

@@ -8,12 +8,12 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// Ledger records device allocations during one scheduling run: those of the cluster, and those that the run has made since.
+// Allocations records device allocations during one scheduling run: those of the cluster, and those that the run has made since.
 //
 // A planned node may still become one of several instance types. It holds devices for each template, because only one of them
 // will be launched: what it uses of an existing device is the maximum over its templates. Sums are computed on demand, so that
 // dropping a template releases exactly the difference.
-type Ledger struct {
+type Allocations struct {
 	inventory *Inventory
 	taken     Allocated
 	// counterUsage is what the cluster's claims draw from counters.
@@ -64,9 +64,9 @@ type matchResult struct {
 	err error
 }
 
-// NewLedger returns a ledger over published devices, of which some are allocated.
-func NewLedger(v *Inventory, taken Allocated) *Ledger {
-	l := &Ledger{
+// NewAllocations returns the allocations over published devices, of which some are allocated.
+func NewAllocations(v *Inventory, taken Allocated) *Allocations {
+	l := &Allocations{
 		inventory: v, taken: taken,
 		counterUsage: map[counter]int64{}, overdrawn: map[*pool]bool{}, exclusiveOwner: map[*entry]string{}, capacityOwners: map[*entry]map[string]bool{},
 		counterOwners: map[counter]map[string]bool{}, owners: map[string]holdings{}, provisional: map[string]*provisional{}, claims: map[string]map[string]bool{}, matches: map[matchKey]matchResult{},
@@ -80,7 +80,7 @@ func NewLedger(v *Inventory, taken Allocated) *Ledger {
 
 // countUsage sums up what allocated devices draw from the counters of a pool. An allocation names a device by its name, so that all
 // devices of that name draw, on whichever node each of them is, as in kube-scheduler.
-func (l *Ledger) countUsage(p *pool) {
+func (l *Allocations) countUsage(p *pool) {
 	for _, e := range p.entries {
 		if len(e.ConsumesCounters) == 0 || !l.taken.inUse(e.id) {
 			continue
@@ -96,7 +96,7 @@ func (l *Ledger) countUsage(p *pool) {
 }
 
 // matching reports whether the selectors match a device.
-func (l *Ledger) matching(d *Device, wanted *Selection) matchResult {
+func (l *Allocations) matching(d *Device, wanted *Selection) matchResult {
 	q := matchKey{d, wanted}
 	if v, ok := l.matches[q]; ok {
 		return v
@@ -112,7 +112,7 @@ func (l *Ledger) matching(d *Device, wanted *Selection) matchResult {
 }
 
 // holding returns what owner holds with a template; never nil.
-func (l *Ledger) holding(owner string, kind *Template) *holding {
+func (l *Allocations) holding(owner string, kind *Template) *holding {
 	if h := l.owners[owner][kind]; h != nil {
 		return h
 	}
@@ -120,7 +120,7 @@ func (l *Ledger) holding(owner string, kind *Template) *holding {
 }
 
 // capacityOfOthers returns the amount of a dimension of an existing shared device that all others than owner consume.
-func (l *Ledger) capacityOfOthers(owner string, e *entry, dimension string) int64 {
+func (l *Allocations) capacityOfOthers(owner string, e *entry, dimension string) int64 {
 	sum := l.taken.capacity[e.id][dimension]
 	for holder := range l.capacityOwners[e] {
 		if holder == owner {
@@ -136,7 +136,7 @@ func (l *Ledger) capacityOfOthers(owner string, e *entry, dimension string) int6
 }
 
 // countersOfOthers returns the amount of a counter that all others than owner consume.
-func (l *Ledger) countersOfOthers(owner string, c counter) int64 {
+func (l *Allocations) countersOfOthers(owner string, c counter) int64 {
 	sum := l.counterUsage[c]
 	for holder := range l.counterOwners[c] {
 		if holder == owner {
@@ -152,7 +152,7 @@ func (l *Ledger) countersOfOthers(owner string, c counter) int64 {
 }
 
 // Commit records a proposal for owner for the rest of the run, and releases what owner holds with other templates.
-func (l *Ledger) Commit(owner string, a Proposal) {
+func (l *Allocations) Commit(owner string, a Proposal) {
 	if len(a.claims) == 0 {
 		l.Keep(owner, a.Templates)
 		return
@@ -177,7 +177,7 @@ func (l *Ledger) Commit(owner string, a Proposal) {
 }
 
 // hold records the allocation of a claim.
-func (l *Ledger) hold(claim string, le *provisional) {
+func (l *Allocations) hold(claim string, le *provisional) {
 	if earlier := l.provisional[claim]; earlier != nil {
 		delete(l.claims[earlier.owner], claim)
 	}
@@ -185,7 +185,7 @@ func (l *Ledger) hold(claim string, le *provisional) {
 	l.claims[le.owner] = with(l.claims[le.owner], claim)
 }
 
-func (l *Ledger) index(owner string, h *holding) {
+func (l *Allocations) index(owner string, h *holding) {
 	for e := range h.exclusive {
 		if !e.template {
 			l.exclusiveOwner[e] = owner
@@ -210,7 +210,7 @@ func with(set map[string]bool, owner string) map[string]bool {
 }
 
 // Keep releases what owner holds with all templates but the given ones.
-func (l *Ledger) Keep(owner string, kinds []*Template) {
+func (l *Allocations) Keep(owner string, kinds []*Template) {
 	if l.owners[owner] == nil {
 		return
 	}
@@ -246,7 +246,7 @@ type Suspended struct {
 }
 
 // Suspend releases everything that owner holds, so that other allocations can be tried. Resume reverts it.
-func (l *Ledger) Suspend(owner string) Suspended {
+func (l *Allocations) Suspend(owner string) Suspended {
 	s := Suspended{held: holdings{}, leases: map[string]*provisional{}}
 	for kind, h := range l.owners[owner] {
 		s.held[kind] = h
@@ -259,7 +259,7 @@ func (l *Ledger) Suspend(owner string) Suspended {
 }
 
 // Resume restores what owner held. No other owner may hold any of it by now.
-func (l *Ledger) Resume(owner string, s Suspended) {
+func (l *Allocations) Resume(owner string, s Suspended) {
 	if len(s.held) == 0 {
 		return
 	}
@@ -272,7 +272,7 @@ func (l *Ledger) Resume(owner string, s Suspended) {
 	}
 }
 
-func (l *Ledger) holdsWhole(owner string, e *entry) bool {
+func (l *Allocations) holdsWhole(owner string, e *entry) bool {
 	for _, h := range l.owners[owner] {
 		if h.exclusive[e] {
 			return true
@@ -282,7 +282,7 @@ func (l *Ledger) holdsWhole(owner string, e *entry) bool {
 }
 
 // Templates returns those of kinds with which owner keeps all claims that it holds.
-func (l *Ledger) Templates(owner string, kinds []*Template) []*Template {
+func (l *Allocations) Templates(owner string, kinds []*Template) []*Template {
 	held := l.owners[owner]
 	if held == nil {
 		return kinds
@@ -305,7 +305,7 @@ type Outcome struct {
 }
 
 // Outcomes returns the results of the claims of owner if it is launched with the template, sorted by claim.
-func (l *Ledger) Outcomes(owner string, kind *Template) []Outcome {
+func (l *Allocations) Outcomes(owner string, kind *Template) []Outcome {
 	var out []Outcome
 	for claim := range l.claims[owner] {
 		if o, ok := l.provisional[claim].outcomes[kind]; ok {
