@@ -33,7 +33,7 @@ func (c *Controller) images(ctx context.Context, class *v1beta1.AKSNodeClass, se
 		return 0, err
 	case len(found) == 0:
 		class.Status.Images = nil
-		set.False(v1beta1.ConditionTypeImagesReady, v1beta1.ReasonImagesNotFound, fmt.Sprintf("AKS publishes no image of family %s for spec", class.ImageFamily()))
+		set.False(v1beta1.ConditionTypeImagesReady, v1beta1.ReasonImagesNotFound, fmt.Sprintf("AKS publishes no image of family %s for this spec in the location: choose another spec.imageFamily or spec.fipsMode", class.ImageFamily()))
 		return imagesAgain, nil
 	}
 	if isTrue(set, v1beta1.ConditionTypeImagesReady) {

@@ -35,7 +35,7 @@ func (c *Controller) subnet(ctx context.Context, class *v1beta1.AKSNodeClass, se
 	err = c.Resources.Subnet(ctx, id)
 	switch {
 	case hasStatus(err, http.StatusNotFound):
-		set.False(v1beta1.ConditionTypeSubnetsReady, v1beta1.ReasonSubnetNotFound, fmt.Sprintf("Subnet %s does not exist", id))
+		set.False(v1beta1.ConditionTypeSubnetsReady, v1beta1.ReasonSubnetNotFound, fmt.Sprintf("Subnet %s does not exist: create it, or set spec.vnetSubnetID to one that exists", id))
 		return missingAgain, nil
 	case err != nil:
 		set.False(v1beta1.ConditionTypeSubnetsReady, v1beta1.ReasonSubnetUnknownError, fmt.Sprintf("Subnet %s cannot be read", id))
