@@ -21,22 +21,33 @@ const (
 // Problem: the other searches only add nodes, so that a cheap node that was added early can close the set to nodes that cost more. Approach:
 // local search with 1-exchanges and 2-exchanges, as for the knapsack problem: without launches a set can be deleted only if the allocatable
 // resources of its nodes do not exceed what is free on all nodes together. Invariant: the best set never becomes worse. Cost: at
-// most maxExchanges evaluations; sets whose prices or resources rule them out are not evaluated.
+// most maxExchanges evaluations, and for each node that is added, and each choice of nodes to leave out, a look at all candidates.
 //
 // Source: Martello and Toth, Knapsack Problems (1990), section 2.6: heuristics by exchange.
 func (m *search) exchange() {
-	free := m.free()
-	for m.best.done && len(m.best.command.Replacements) == 0 && m.exchangeOnce(free) {
+	x := exchanger{search: m, free: m.free(), weights: make(map[string]resource.Vector, len(m.order))}
+	for _, c := range m.order {
+		x.weights[c.Node.ID] = m.occupied(c)
+	}
+	for m.best.done && len(m.best.command.Replacements) == 0 && x.once() {
 		continue
 	}
 }
 
-// exchangeOnce tries exchanges until one of them improves the best set, and reports whether one did.
-func (m *search) exchangeOnce(free resource.Vector) bool {
-	set := slices.Clone(m.best.command.Candidates)
+// exchanger is what the exchanges of a search share.
+type exchanger struct {
+	*search
+	// free is what all nodes have left, weights what is no longer free when a node is deleted, by node ID.
+	free    resource.Vector
+	weights map[string]resource.Vector
+}
+
+// once tries exchanges until one of them improves the best set, and reports whether one did.
+func (x *exchanger) once() bool {
+	set := slices.Clone(x.best.command.Candidates)
 	slices.SortStableFunc(set, func(a, b Candidate) int { return cmp.Compare(a.Price, b.Price) })
 	var outside []Candidate
-	for _, c := range m.order {
+	for _, c := range x.order {
 		if !has(set, c) {
 			outside = append(outside, c)
 		}
@@ -47,10 +58,10 @@ func (m *search) exchangeOnce(free resource.Vector) bool {
 		for _, i := range left {
 			base = slices.Delete(base, i, i+1)
 		}
-		if m.exchanges >= maxExchanges || m.Expired() {
+		if x.exchanges >= maxExchanges || x.Expired() {
 			return false
 		}
-		if m.refill(base, outside, free) {
+		if x.refill(base, outside) {
 			return true
 		}
 	}
@@ -72,48 +83,56 @@ func leftOut(n int) [][]int {
 }
 
 // refill adds to the set whatever nodes can be deleted as well, and reports whether the result is the new best set.
-func (m *search) refill(set, outside []Candidate, free resource.Vector) bool {
-	left := free
+func (x *exchanger) refill(set, outside []Candidate) bool {
+	left := x.free
 	for _, c := range set {
-		left = left.Sub(m.occupied(c))
+		left = left.Sub(x.weights[c.Node.ID])
 	}
-	before := m.best.command.Savings()
+	before := x.best.command.Savings()
 	size, worth := len(set), priceOf(set)
+	if worth+x.potential(outside, left) <= before {
+		return false
+	}
 	for i, c := range outside {
-		if !m.occupied(c).Fits(left) {
-			continue
-		}
-		if m.exchanges >= maxExchanges || m.Expired() || worth+m.potential(outside[i:], left) <= before {
+		if x.exchanges >= maxExchanges || x.Expired() || len(set) == maxNodesPerCommand {
 			break
 		}
-		next := append(slices.Clip(set), c)
-		if len(next) > maxNodesPerCommand || len(m.within(next)) < len(next) {
+		weight := x.weights[c.Node.ID]
+		if !weight.Fits(left) {
 			continue
 		}
-		m.exchanges++
-		if m.deletes(next) {
-			set, left, worth = next, left.Sub(m.occupied(c)), worth+zeroIfNaN(c.Price)
+		next := append(slices.Clip(set), c)
+		if len(x.within(next)) < len(next) {
+			continue
+		}
+		x.exchanges++
+		if !x.deletes(next) {
+			continue
+		}
+		set, left, worth = next, left.Sub(weight), worth+zeroIfNaN(c.Price)
+		if worth+x.potential(outside[i+1:], left) <= before {
+			break
 		}
 	}
-	return len(set) > size && worth > before && m.try(set) && m.best.command.Savings() > before
+	return len(set) > size && worth > before && x.try(set) && x.best.command.Savings() > before
 }
 
 // potential is a price in dollars an hour that no nodes of the list exceed whose resources together fit into left: the sum of those that fit
 // alone, or their highest price per unit of a resource times what is left of it.
-func (m *search) potential(list []Candidate, left resource.Vector) float64 {
+func (x *exchanger) potential(list []Candidate, left resource.Vector) float64 {
 	sum := 0.0
 	highest := make([]float64, len(left))
 	for _, c := range list {
-		need := m.occupied(c)
-		if !need.Fits(left) {
+		weight := x.weights[c.Node.ID]
+		if !weight.Fits(left) {
 			continue
 		}
 		sum += zeroIfNaN(c.Price)
 		for i := range left {
-			if need.At(i) == 0 {
+			if weight.At(i) == 0 {
 				highest[i] = math.Inf(1)
 			} else {
-				highest[i] = max(highest[i], zeroIfNaN(c.Price)/float64(need.At(i)))
+				highest[i] = max(highest[i], zeroIfNaN(c.Price)/float64(weight.At(i)))
 			}
 		}
 	}

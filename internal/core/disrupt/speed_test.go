@@ -66,6 +66,19 @@ func BenchmarkMulti(b *testing.B) {
 	}
 }
 
+// BenchmarkMultiAtLimit has far more nodes that could be deleted than one command may have.
+func BenchmarkMultiAtLimit(b *testing.B) {
+	f := newFleet(new(testing.T), sizes(1, onDemand))
+	for i := range 2000 {
+		f.node(fmt.Sprintf("n%05d", i), onDemand, []string{"x1", "x2", "x3"}[i%3], 100+int64(i%7)*50)
+	}
+	b.ResetTimer()
+	for b.Loop() {
+		d := f.decide(multiNode(), 2000)
+		b.ReportMetric(d.Commands[0].Savings(), "$/h")
+	}
+}
+
 // BenchmarkDrift decides about 5000 drifted nodes with a budget of a tenth.
 func BenchmarkDrift(b *testing.B) {
 	f := large(b, 5000)
