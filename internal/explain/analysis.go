@@ -15,16 +15,9 @@ import (
 type analysis struct {
 	Question
 	view simulation.DisruptionView
-	// candidates are the nodes that no property of the node excludes from disruption, excluded are the others with the obstacle,
-	// and podObstacles are those of pods; both by node ID.
-	candidates   []disrupt.Candidate
-	excluded     map[string]disrupt.Obstacle
-	podObstacles map[string]disrupt.Obstacle
-	input        *disrupt.SimulationInput
-	// qualification is what candidates were chosen from.
-	qualification disrupt.QualifyInput
-	// simulators by what they are compiled for; made when first needed.
-	simulators map[disrupt.Simulation]*disrupt.Simulator
+	// assessed are the nodes that may be disrupted, excluded the obstacles of the others by node ID.
+	assessed simulation.Assessment
+	excluded map[string]disrupt.Obstacle
 }
 
 func newAnalysis(ctx context.Context, q Question) (*analysis, error) {
@@ -32,16 +25,11 @@ func newAnalysis(ctx context.Context, q Question) (*analysis, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &analysis{
-		Question: q, view: fleet, excluded: map[string]disrupt.Obstacle{},
-		simulators: map[disrupt.Simulation]*disrupt.Simulator{},
-	}
-	assessed, err := fleet.Assess(ctx, q.Options.Now, nil, nil)
-	if err != nil {
+	s := &analysis{Question: q, view: fleet, excluded: map[string]disrupt.Obstacle{}}
+	if s.assessed, err = fleet.Assess(ctx, q.Options.Now, nil, nil); err != nil {
 		return nil, err
 	}
-	s.qualification, s.candidates, s.podObstacles, s.input = assessed.Qualification, assessed.Candidates, assessed.PodObstacles, assessed.Input
-	for _, o := range assessed.Excluded {
+	for _, o := range s.assessed.Excluded {
 		s.excluded[o.Node.ID] = o
 	}
 	return s, nil
@@ -65,33 +53,19 @@ func (s *analysis) unlimited() disrupt.Budgets {
 	return out
 }
 
-// decide runs a method for candidates without obstacles.
-func (s *analysis) decide(m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) disrupt.Decision {
-	sim := s.simulators[m.Simulates]
-	if sim == nil && m.Simulates != disrupt.NoSimulation {
-		sim = s.input.Simulator(s.candidates, m.Simulates)
-		s.simulators[m.Simulates] = sim
-	}
-	session := s.input.Serial(sim, budgets, s.view.Grant)
-	// What is left in capacity reservations is not known here, only how many nodes a static pool has.
-	session.TerminateFirstStatic = s.Options.TerminateFirstDrift && m.Reason == disrupt.Drifted
-	session.TerminateFirst = session.TerminateFirstStatic
-	return m.Decide(session, fit)
-}
-
 // assess returns what a method would do with one candidate alone, or with those that it disrupts only together with it, budgets aside: a
 // command, or an obstacle. wanted is set for nodes that the reason applies to.
 func (s *analysis) assess(reason disrupt.Reason, c disrupt.Candidate) (command disrupt.Command, o disrupt.Obstacle, wanted bool) {
 	m := disrupt.MethodFor(reason, c)
-	taken, refused := m.FilterNodes(m.Together(c, s.candidates))
+	taken, refused := m.FilterNodes(m.Together(c, s.assessed.Candidates))
 	if o, ok := obstacleOf(c, refused); ok {
 		return disrupt.Command{}, o, m.Filter(c) == ""
 	}
-	fit, blocked := m.FilterPods(taken, s.podObstacles)
+	fit, blocked := m.FilterPods(taken, s.assessed.PodObstacles)
 	if o, ok := obstacleOf(c, blocked); ok {
 		return disrupt.Command{}, o, true
 	}
-	d := s.decide(m, fit, s.unlimited())
+	d := s.assessed.Decide(m, fit, s.unlimited())
 	switch {
 	case len(d.Commands) > 0:
 		return d.Commands[0], disrupt.Obstacle{}, true
@@ -128,8 +102,8 @@ func (s *analysis) consolidatedTogether() (disrupt.Command, bool) {
 }
 
 func (s *analysis) decideSet(m disrupt.Method) (disrupt.Command, bool) {
-	wanted, _ := m.FilterNodes(s.candidates)
-	fit, _ := m.FilterPods(wanted, s.podObstacles)
+	wanted, _ := m.FilterNodes(s.assessed.Candidates)
+	fit, _ := m.FilterPods(wanted, s.assessed.PodObstacles)
 	if len(fit) < 2 {
 		return disrupt.Command{}, false
 	}
@@ -137,7 +111,7 @@ func (s *analysis) decideSet(m disrupt.Method) (disrupt.Command, bool) {
 	for name := range s.view.Pools {
 		budgets[name] = s.allowance(name, m.Reason).Remaining
 	}
-	d := s.decide(m, fit, budgets)
+	d := s.assessed.Decide(m, fit, budgets)
 	if len(d.Commands) == 0 {
 		return disrupt.Command{}, false
 	}
@@ -171,9 +145,9 @@ func (s *analysis) allowance(pool string, reason disrupt.Reason) Allowance {
 
 // candidate is the one with a node ID.
 func (s *analysis) candidate(id string) (disrupt.Candidate, bool) {
-	i := slices.IndexFunc(s.candidates, func(c disrupt.Candidate) bool { return c.Node.ID == id })
+	i := slices.IndexFunc(s.assessed.Candidates, func(c disrupt.Candidate) bool { return c.Node.ID == id })
 	if i < 0 {
 		return disrupt.Candidate{}, false
 	}
-	return s.candidates[i], true
+	return s.assessed.Candidates[i], true
 }

@@ -62,7 +62,7 @@ func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
 	case disrupt.PDBBlocked, disrupt.SeveralPDBs:
 		out.Detail = s.budgetState(o)
 	case disrupt.NotConsolidatable:
-		if quiet, after := o.Node.Disruption.LastPodEvent, s.input.Pools[o.Node.Pool].ConsolidateAfter; quiet != 0 {
+		if quiet, after := o.Node.Disruption.LastPodEvent, s.assessed.Input.Pools[o.Node.Pool].ConsolidateAfter; quiet != 0 {
 			until := time.Unix(0, quiet).Add(after).UTC()
 			out.Until = &until
 		}
@@ -102,14 +102,14 @@ func (s *analysis) addClosedDestinations(shown *Obstacle, o disrupt.Obstacle, c 
 	if !o.Code.OfSimulation() {
 		return
 	}
-	closed := s.input.ClosedDestinations([]disrupt.Candidate{c}, func() bool { return false })[c.Node.ID]
+	closed := s.assessed.Input.ClosedDestinations([]disrupt.Candidate{c}, func() bool { return false })[c.Node.ID]
 	if len(closed) == 0 {
 		return
 	}
 	var until time.Time
 	for _, n := range closed {
 		shown.ClosedDestinations = append(shown.ClosedDestinations, n.NodeName)
-		if end := time.Unix(0, n.Disruption.LastPodEvent).Add(s.input.Pools[n.Pool].ConsolidateAfter); end.After(until) {
+		if end := time.Unix(0, n.Disruption.LastPodEvent).Add(s.assessed.Input.Pools[n.Pool].ConsolidateAfter); end.After(until) {
 			until = end.UTC()
 		}
 	}

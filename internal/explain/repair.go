@@ -49,7 +49,7 @@ func (s *analysis) repairVerdict(ctx context.Context, n *model.Node) (*Verdict, 
 
 // repairable are the candidates that are repaired together with a node, or why it is none; found is false if repair does not concern it.
 func (s *analysis) repairable(n *model.Node) (set []disrupt.Candidate, o *disrupt.Obstacle, found bool) {
-	candidates, obstacles := s.qualification.Unhealthy()
+	candidates, obstacles := s.assessed.Qualification.Unhealthy()
 	if o, ok := obstacleAt(n, obstacles); ok {
 		return nil, &o, true
 	}
@@ -123,7 +123,7 @@ func (s *analysis) repair(ctx context.Context, n *model.Node, set []disrupt.Cand
 		return disrupt.Command{}, &o, nil
 	}
 	input, _, err := s.view.Builder.Disruption(ctx, problem.Disruption{
-		Snapshot: s.view.Snapshot, Now: s.Options.Now, Pools: s.qualification.Pools, Candidates: admitted, Budgets: s.view.PDBs, PriceOf: s.view.PriceOf,
+		Snapshot: s.view.Snapshot, Now: s.Options.Now, Pools: s.assessed.Qualification.Pools, Candidates: admitted, Budgets: s.view.PDBs, PriceOf: s.view.PriceOf,
 	})
 	if err != nil {
 		return disrupt.Command{}, nil, fmt.Errorf("simulating the cluster without node %q: %w", n.Name, err)

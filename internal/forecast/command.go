@@ -133,7 +133,7 @@ func (r *run) validate(ctx context.Context, c *running) (bool, error) {
 		c.plan = disrupt.Validate(c.plan, fit, obstacles, budgets).Command
 		return len(c.plan.Candidates) > 0, nil
 	}
-	verdict := a.Input.Simulator(a.Candidates, c.method.Simulates).Validate(c.plan, fit, obstacles, budgets)
+	verdict := a.Simulator(c.method.Simulates).Validate(c.plan, fit, obstacles, budgets)
 	if len(verdict.Dropped) > 0 {
 		for _, candidate := range c.plan.Candidates {
 			r.backoff.fail(candidate.Node.ClaimName, r.now)

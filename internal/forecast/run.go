@@ -216,7 +216,6 @@ func (r *run) decide(ctx context.Context) (simulation.Assessment, error) {
 
 // pass tries one method after the other until one proposes commands.
 func (r *run) pass(a simulation.Assessment) bool {
-	simulators := map[disrupt.Simulation]*disrupt.Simulator{}
 	r.overBudget, r.obstacles = false, nil
 	for _, m := range disrupt.Methods() {
 		wanted, _ := m.FilterNodes(a.Candidates)
@@ -233,15 +232,7 @@ func (r *run) pass(a simulation.Assessment) bool {
 		if len(fit) == 0 {
 			continue
 		}
-		sim := simulators[m.Simulates]
-		if sim == nil && m.Simulates != disrupt.NoSimulation {
-			sim = a.Input.Simulator(a.Candidates, m.Simulates)
-			simulators[m.Simulates] = sim
-		}
-		session := a.Input.Serial(sim, budgets, r.view.Grant)
-		session.TerminateFirstStatic = r.opts.TerminateFirstDrift && m.Reason == disrupt.Drifted
-		session.TerminateFirst = session.TerminateFirstStatic
-		d := m.Decide(session, fit)
+		d := a.Decide(m, fit, budgets)
 		for _, command := range d.Commands {
 			r.propose(m, command)
 		}

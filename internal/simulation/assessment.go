@@ -19,6 +19,10 @@ type Assessment struct {
 	// PodObstacles are the obstacles among the pods of candidates, by node ID.
 	PodObstacles map[string]disrupt.Obstacle
 	Input        *disrupt.SimulationInput
+
+	view DisruptionView
+	// simulators by what they are compiled for; made when first needed.
+	simulators map[disrupt.Simulation]*disrupt.Simulator
 }
 
 // Assess returns the assessment at a time. underway are commands whose completion is assumed; their nodes are no candidates. inBackoff are the names
@@ -27,6 +31,7 @@ func (v DisruptionView) Assess(ctx context.Context, now time.Time, underway []di
 	a := Assessment{
 		Qualification: problem.Qualification(v.Snapshot, now, v.Pools, v.Surplus, nil),
 		PodObstacles:  map[string]disrupt.Obstacle{},
+		view:          v, simulators: map[disrupt.Simulation]*disrupt.Simulator{},
 	}
 	a.Qualification.Backoff = inBackoff
 	for _, command := range underway {
@@ -57,6 +62,23 @@ func (v DisruptionView) Assess(ctx context.Context, now time.Time, underway []di
 		Budgets: v.PDBs, Unevictable: unevictable, Underway: underway, PriceOf: v.PriceOf,
 	})
 	return a, err
+}
+
+// Decide runs a method for candidates without obstacles.
+func (a Assessment) Decide(m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) disrupt.Decision {
+	session := a.Input.Serial(a.Simulator(m.Simulates), budgets, a.view.Grant)
+	// What is left in capacity reservations is not known here, only how many nodes a static pool has.
+	session.TerminateFirstStatic = a.view.terminateFirstDrift && m.Reason == disrupt.Drifted
+	session.TerminateFirst = session.TerminateFirstStatic
+	return m.Decide(session, fit)
+}
+
+// Simulator is compiled for all candidates; nil for NoSimulation.
+func (a Assessment) Simulator(kind disrupt.Simulation) *disrupt.Simulator {
+	if a.simulators[kind] == nil && kind != disrupt.NoSimulation {
+		a.simulators[kind] = a.Input.Simulator(a.Candidates, kind)
+	}
+	return a.simulators[kind]
 }
 
 // PriceOf is the price of a node in dollars an hour; 0 when it is not known.

@@ -38,6 +38,8 @@ type DisruptionView struct {
 	// PDBs are the PodDisruptionBudgets that can be read, PDBLimits what they mean for the pods of a node together.
 	PDBs      podrules.Budgets
 	PDBLimits problem.PDBLimits
+
+	terminateFirstDrift bool
 }
 
 // nominationPeriod is how long nodes stay nominated: longer than any evaluation of a DisruptionView takes.
@@ -55,6 +57,7 @@ func ViewForDisruption(ctx context.Context, objects []client.Object, c cloud.Clo
 	f := DisruptionView{
 		Snapshot: w.snapshot(opts), Builder: w.builder(provider, opts), Result: result, Pools: map[string]*v1.NodePool{},
 		Prices: map[string]problem.PoolPrices{}, Surplus: map[string]bool{}, Pods: w.podsOn, PDBLimits: problem.NewPDBLimits(w.budgets),
+		terminateFirstDrift: opts.TerminateFirstDrift,
 	}
 	f.PDBs, _ = podrules.NewBudgets(w.budgets) // the result warns of the others
 	for _, name := range slices.Sorted(maps.Keys(w.pools)) {
