@@ -20,10 +20,10 @@ func (c *Client) Delete(ctx context.Context, vm string) error {
 	if err != nil {
 		return err
 	}
-	if !c.deletions.Begin(name) {
+	if !c.deletions.begin(name) {
 		return nil
 	}
-	defer c.deletions.End(name)
+	defer c.deletions.end(name)
 	found, err := c.fetch(ctx, name)
 	if err != nil {
 		return readError(name, err)

@@ -52,7 +52,7 @@ type Client struct {
 	Options
 	cache *cache
 	// deletions are those of AKSMachines.
-	deletions instance.Deletions
+	deletions deletions
 }
 
 // New returns a client for the AKSMachines of an agent pool.

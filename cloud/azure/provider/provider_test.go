@@ -82,9 +82,7 @@ func TestDeletionsThatLast(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for deadline := time.Now().Add(30 * time.Second); w.count("DELETE virtualMachines") == 0 && time.Now().Before(deadline); {
-		time.Sleep(5 * time.Millisecond)
-	}
+	poll.Until(t, "the virtual machine is deleted", func() bool { return w.count("DELETE virtualMachines") > 0 })
 	if reads := w.count("GET virtualMachines"); reads != 1 {
 		t.Errorf("%d reads for two deletions by one process", reads)
 	}

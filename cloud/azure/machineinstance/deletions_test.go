@@ -1,23 +1,21 @@
-package instance_test
+package machineinstance
 
 import (
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
 )
 
 // TestDeletions checks that one of many deletions of a name begins, until it ends.
 func TestDeletions(t *testing.T) {
-	var d instance.Deletions
-	d.End("a") // the zero value can be used
+	var d deletions
+	d.end("a") // the zero value can be used
 	for round := range 2 {
 		var begun atomic.Int32
 		var all sync.WaitGroup
 		for range 20 {
 			all.Go(func() {
-				if d.Begin("a") {
+				if d.begin("a") {
 					begun.Add(1)
 				}
 			})
@@ -26,13 +24,13 @@ func TestDeletions(t *testing.T) {
 		if got := begun.Load(); got != 1 {
 			t.Errorf("round %d: %d deletions began", round, got)
 		}
-		if !d.Begin("b") {
+		if !d.begin("b") {
 			t.Errorf("round %d: the deletion of another name does not begin", round)
 		}
-		d.End("b")
-		if d.Begin("a") {
+		d.end("b")
+		if d.begin("a") {
 			t.Errorf("round %d: the end of another deletion ends this one", round)
 		}
-		d.End("a")
+		d.end("a")
 	}
 }
