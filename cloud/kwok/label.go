@@ -3,16 +3,12 @@ package kwok
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
 // The labels of simulated nodes.
@@ -56,31 +52,9 @@ func familyOf(name string) string {
 	return name[:1]
 }
 
-// launchLabels are the labels of the claim's instance when launched as chosen: every label for which claim,
-// instance type and offering together leave one value, the operating system, and the price.
+// launchLabels are the labels of the claim's instance when launched as chosen, and the price.
 func launchLabels(claim *v1.NodeClaim, chosen cloud.Candidate, rules v1.LabelRules) map[string]string {
-	set := cloud.Requirements(claim.Spec.Requirements, rules).
-		And(cloud.Requirements(chosen.Type.Requirements, rules)).
-		And(cloud.Requirements(chosen.Offering.Requirements, rules))
-	labels := map[string]string{PriceLabel: fmt.Sprintf("%f", chosen.Offering.Price)}
-	for _, r := range set {
-		if r.Operator() != requirement.In || r.Key == corev1.LabelHostname {
-			continue
-		}
-		switch values := r.Values(); {
-		case len(values) == 1:
-			labels[r.Key] = values[0]
-		case r.Key == corev1.LabelOSStable:
-			labels[r.Key] = installedOS(values)
-		}
-	}
+	labels := cloud.LaunchLabels(claim, chosen, rules)
+	labels[PriceLabel] = fmt.Sprintf("%f", chosen.Offering.Price)
 	return labels
-}
-
-// installedOS returns the operating system of a node whose instance type supports several.
-func installedOS(values []string) string {
-	if slices.Contains(values, string(corev1.Linux)) {
-		return string(corev1.Linux)
-	}
-	return values[0]
 }

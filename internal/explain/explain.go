@@ -6,8 +6,6 @@
 package explain
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +16,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/document"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
@@ -70,24 +69,15 @@ func (l List) Text() string {
 
 // Write renders an answer.
 func Write(to io.Writer, a Answer, format Format) error {
-	var text []byte
 	switch format {
 	case Text:
-		text = []byte(a.Text())
+		_, err := io.WriteString(to, a.Text())
+		return err
 	case JSON:
-		var b bytes.Buffer
-		encoder := json.NewEncoder(&b)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(a); err != nil {
-			return fmt.Errorf("encoding the answer: %w", err)
-		}
-		text = b.Bytes()
+		return document.Write(to, a, document.JSON)
 	default:
 		return fmt.Errorf("unknown format %q: known are %s, %s", format, Text, JSON)
 	}
-	_, err := to.Write(text)
-	return err
 }
 
 // find is the object of a type with a name; false when there is none.

@@ -9,11 +9,9 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
-
-// validationDelay is how long a command waits before it is validated, where its method is queued.
-const validationDelay = 15 * time.Second
 
 // phase is what a command waits for.
 type phase int
@@ -43,7 +41,7 @@ type running struct {
 func (r *run) propose(m disrupt.Method, plan disrupt.Command) {
 	c := &running{method: m, plan: plan, proposed: r.now, next: r.now}
 	if m.Queued {
-		c.next = r.now.Add(validationDelay)
+		c.next = r.now.Add(problem.ValidationDelay)
 	} else {
 		r.begin(c)
 	}
@@ -237,12 +235,10 @@ type failure struct {
 	until time.Time
 }
 
-// The delays of the controller, without jitter.
-const minBackoff, maxBackoff = 20 * time.Second, 15 * time.Minute
-
+// fail starts or extends the backoff of a node, as the controller does, without jitter.
 func (b backoff) fail(name string, now time.Time) {
 	f := b[name]
-	f.delay = min(max(2*f.delay, minBackoff), maxBackoff)
+	f.delay = min(max(2*f.delay, problem.MinBackoff), problem.MaxBackoff)
 	f.until = now.Add(f.delay)
 	b[name] = f
 }

@@ -249,8 +249,8 @@ func (r *run) pass(a simulation.Assessment) bool {
 func (r *run) budgets(a simulation.Assessment, reason disrupt.Reason) disrupt.Budgets {
 	usages := disrupt.Usages(r.view.Snapshot, a.Qualification.InCommand, reason)
 	out := disrupt.Budgets{}
-	for name, pool := range r.view.Pools {
-		allowed, err := pool.AllowedDisruptions(r.now, usages[name].Nodes, v1.DisruptionReason(reason))
+	for _, name := range slices.Sorted(maps.Keys(r.view.Pools)) {
+		allowed, err := r.view.Pools[name].AllowedDisruptions(r.now, usages[name].Nodes, v1.DisruptionReason(reason))
 		if err != nil {
 			allowed = 0
 			r.note("NodePool %q allows no disruption: %v", name, err)
@@ -303,8 +303,8 @@ func (r *run) nextEvent(a simulation.Assessment) (time.Time, bool) {
 // nextAllowance is when budgets allow next what they have not allowed since nodes changed last; zero where that is not before the other event, or
 // not within the horizon. Windows that open and close every minute would cost a pass each otherwise.
 func (r *run) nextAllowance(other time.Time) time.Time {
-	end := r.opts.Now.Add(r.opts.Horizon)
-	r.allowances[r.allowance(r.now)] = true
+	end, nodes := r.opts.Now.Add(r.opts.Horizon), disrupt.Usages(r.view.Snapshot, nil, "") // how many there are is the same for all reasons
+	r.allowances[r.allowance(r.now, nodes)] = true
 	for t := r.now; ; {
 		var next time.Time
 		for _, pool := range r.view.Pools {
@@ -318,7 +318,7 @@ func (r *run) nextAllowance(other time.Time) time.Time {
 		switch {
 		case next.IsZero() || !other.IsZero() && !next.Before(other):
 			return time.Time{}
-		case next.After(end) || !r.allowances[r.allowance(next)]:
+		case next.After(end) || !r.allowances[r.allowance(next, nodes)]:
 			return next
 		}
 		t = next
@@ -326,12 +326,11 @@ func (r *run) nextAllowance(other time.Time) time.Time {
 }
 
 // allowance is what the budgets of all pools allow at a time.
-func (r *run) allowance(at time.Time) string {
+func (r *run) allowance(at time.Time, nodes map[string]disrupt.Usage) string {
 	var b strings.Builder
-	for _, reason := range disrupt.Reasons() {
-		usages := disrupt.Usages(r.view.Snapshot, nil, reason)
-		for _, name := range slices.Sorted(maps.Keys(r.view.Pools)) {
-			allowed, err := r.view.Pools[name].AllowedDisruptions(at, usages[name].Nodes, v1.DisruptionReason(reason))
+	for _, name := range slices.Sorted(maps.Keys(r.view.Pools)) {
+		for _, reason := range disrupt.Reasons() {
+			allowed, err := r.view.Pools[name].AllowedDisruptions(at, nodes[name].Nodes, v1.DisruptionReason(reason))
 			fmt.Fprint(&b, allowed, err, " ")
 		}
 	}

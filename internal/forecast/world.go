@@ -16,7 +16,6 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
 // world is the objects of the cluster at one moment of the forecast.
@@ -27,6 +26,8 @@ type world struct {
 	claims map[string]*v1.NodeClaim
 	pods   map[types.UID]*corev1.Pod
 	pools  map[string]*v1.NodePool
+	// claimOf are the claims by the name of their node.
+	claimOf map[string]*v1.NodeClaim
 	// onNode are VolumeAttachments and CSINodes by the node that they are about; others are never changed.
 	onNode map[string][]client.Object
 	others []client.Object
@@ -38,7 +39,7 @@ type world struct {
 func newWorld(objects []client.Object, c cloud.Cloud, driftedClasses []string) *world {
 	w := &world{
 		cloud: c, drifted: map[string]bool{}, nodes: map[string]*corev1.Node{}, claims: map[string]*v1.NodeClaim{}, pods: map[types.UID]*corev1.Pod{},
-		pools: map[string]*v1.NodePool{}, onNode: map[string][]client.Object{},
+		pools: map[string]*v1.NodePool{}, claimOf: map[string]*v1.NodeClaim{}, onNode: map[string][]client.Object{},
 	}
 	for _, o := range objects {
 		switch o := o.(type) {
@@ -46,6 +47,7 @@ func newWorld(objects []client.Object, c cloud.Cloud, driftedClasses []string) *
 			w.nodes[o.Name] = o
 		case *v1.NodeClaim:
 			w.claims[o.Name] = o.DeepCopy()
+			w.claimOf[o.Status.NodeName] = w.claims[o.Name]
 			if ref := o.Spec.NodeClassRef; ref != nil && slices.Contains(driftedClasses, ref.Name) {
 				w.drifted[o.Name] = true
 			}
@@ -109,7 +111,8 @@ func (w *world) launch(claim *v1.NodeClaim, pool *v1.NodePool, offerings *cloud.
 	name := fmt.Sprintf("%s-forecast-%d", pool.Name, w.serial)
 	claim.Name, claim.GenerateName, claim.UID = name, "", types.UID(name)
 	claim.CreationTimestamp = metav1.NewTime(now)
-	labels := w.labels(claim, chosen)
+	labels := maps.Clone(claim.Labels)
+	maps.Copy(labels, cloud.LaunchLabels(claim, chosen, w.cloud.Labels))
 	labels[corev1.LabelHostname] = name
 	maps.Copy(claim.Labels, labels)
 	labels[v1.NodeRegisteredLabelKey], labels[v1.NodeInitializedLabelKey] = "true", "true"
@@ -135,31 +138,11 @@ func (w *world) launch(claim *v1.NodeClaim, pool *v1.NodePool, offerings *cloud.
 	}
 	node.APIVersion, node.Kind = "v1", "Node"
 	claim.APIVersion, claim.Kind = v1.SchemeGroupVersion.String(), "NodeClaim"
-	w.nodes[name], w.claims[name] = node, claim
+	w.nodes[name], w.claims[name], w.claimOf[name] = node, claim, claim
 	return Node{
 		Name: name, Pool: pool.Name, InstanceType: chosen.Type.Name, Zone: chosen.Offering.Zone(), CapacityType: chosen.Offering.CapacityType(),
 		Price: chosen.Offering.Price,
 	}, true
-}
-
-// labels are those of the claim, and every label for which claim, instance type and offering together leave one value.
-func (w *world) labels(claim *v1.NodeClaim, chosen cloud.Candidate) map[string]string {
-	out := maps.Clone(claim.Labels)
-	set := cloud.Requirements(claim.Spec.Requirements, w.cloud.Labels).
-		And(cloud.Requirements(chosen.Type.Requirements, w.cloud.Labels)).
-		And(cloud.Requirements(chosen.Offering.Requirements, w.cloud.Labels))
-	for _, r := range set {
-		if r.Operator() != requirement.In || r.Key == corev1.LabelHostname {
-			continue
-		}
-		switch values := r.Values(); {
-		case len(values) == 1:
-			out[r.Key] = values[0]
-		case r.Key == corev1.LabelOSStable && slices.Contains(values, string(corev1.Linux)):
-			out[r.Key] = string(corev1.Linux)
-		}
-	}
-	return out
 }
 
 // features are those that the nodes of the pool declare: of the first node by name that declares any.
@@ -181,6 +164,7 @@ func (w *world) remove(node, claim string) {
 	}
 	delete(w.nodes, node)
 	delete(w.claims, claim)
+	delete(w.claimOf, node)
 	delete(w.onNode, node)
 }
 
@@ -228,10 +212,8 @@ func (w *world) bind(uid, node string, now time.Time) {
 	}}
 	moved.Status.ResourceClaimStatuses = pod.Status.ResourceClaimStatuses
 	w.pods[pod.UID] = &moved
-	for _, claim := range w.claims {
-		if claim.Status.NodeName == node {
-			claim.Status.LastPodEventTime = started
-		}
+	if claim := w.claimOf[node]; claim != nil {
+		claim.Status.LastPodEventTime = started
 	}
 }
 

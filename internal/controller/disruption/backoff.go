@@ -6,10 +6,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
-)
 
-// A node is not disrupted for this long after a command for it failed. The delay doubles with every further failure.
-const minBackoff, maxBackoff = 20 * time.Second, 15 * time.Minute
+	"github.com/karpenter-anew/karpenter/internal/problem"
+)
 
 // forgetAfter is how long after the end of a backoff the earlier failures count.
 const forgetAfter = 30 * time.Minute
@@ -41,7 +40,7 @@ func (s *backoffs) fail(name string, now time.Time) {
 	}
 	if !ok {
 		// The jitter keeps nodes that failed together from being retried together.
-		b.delays = wait.Backoff{Duration: minBackoff, Factor: 2, Jitter: 0.2, Cap: maxBackoff, Steps: math.MaxInt}
+		b.delays = wait.Backoff{Duration: problem.MinBackoff, Factor: 2, Jitter: 0.2, Cap: problem.MaxBackoff, Steps: math.MaxInt}
 	}
 	b.until = now.Add(b.delays.Step())
 	s.known[name] = b

@@ -16,6 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/writegate"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
 func TestEmptiness(t *testing.T) {
@@ -324,7 +325,7 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 		// Neither is a time at which a periodic pass runs.
 		w.store.Nominate(time.Now().Add(33*time.Second), "test://a")
 		w.store.Nominate(time.Now().Add(36*time.Second), "test://b")
-		w.pass(33*time.Second + validationDelay - time.Millisecond)
+		w.pass(33*time.Second + problem.ValidationDelay - time.Millisecond)
 		w.wantDeleted()
 		w.pass(2 * time.Millisecond)
 		w.wantDeleted("a")

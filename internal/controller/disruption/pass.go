@@ -16,11 +16,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
-
-// validationDelay is how long a command waits before it is validated, so that pods being scheduled to its nodes are bound, counted
-// from the change that triggered the pass. Minus quietPeriod it is still longer than the ten seconds in which pod events are deduplicated.
-const validationDelay = 15 * time.Second
 
 // planner decides: a pass evaluates the methods and queues the commands that they compose. Only the loop uses it.
 type planner struct {
@@ -281,7 +278,7 @@ func digest(list []disrupt.Candidate) uint64 {
 func (pl *planner) enqueue(ctx context.Context, p *pass, m disrupt.Method, work disrupt.Command) {
 	cmd := command{id: string(uuid.NewUUID()), method: m, plan: work, due: p.now}
 	if m.Queued {
-		cmd.due = p.changed.Add(validationDelay)
+		cmd.due = p.changed.Add(problem.ValidationDelay)
 	}
 	if work.Static {
 		cmd.reservation = p.grants[work.Candidates[0].Node.Pool]

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
 // unmanagedNode adds a node with so many cores that has no NodeClaim.
@@ -84,11 +85,11 @@ func TestBackoffLetsOthersGo(t *testing.T) {
 		}
 		c.planner.reads.backoffs.pools.fail("pool", time.Now())
 		defer w.launch(c.Start)()
-		w.pass(minBackoff - time.Second)
+		w.pass(problem.MinBackoff - time.Second)
 		if strings.Contains(w.logs.String(), "proposing disruption") {
 			t.Error("it did not rest")
 		}
-		w.pass(minBackoff/5 + passInterval + time.Second)
+		w.pass(problem.MinBackoff/5 + passInterval + time.Second)
 		w.wantLog("proposing disruption")
 	})
 	inBubble(t, "a pool whose replacements fail is retried later, not with its next node", func(w *harness) {
