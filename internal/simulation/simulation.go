@@ -222,10 +222,17 @@ func gather(objects []client.Object, c cloud.Cloud, opts Options) *clusterObject
 		unreadable:  Unreadable(objects),
 	}
 	// The order of objects in files has no meaning; resource names and the newest daemon pod must not depend on it.
-	sorted := slices.Clone(objects)
-	slices.SortStableFunc(sorted, func(a, b client.Object) int { return strings.Compare(identity(a), identity(b)) })
+	type named struct {
+		identity string
+		object   client.Object
+	}
+	sorted := make([]named, len(objects))
+	for i, o := range objects {
+		sorted[i] = named{identity(o), o}
+	}
+	slices.SortStableFunc(sorted, func(a, b named) int { return strings.Compare(a.identity, b.identity) })
 	for _, o := range sorted {
-		w.add(o)
+		w.add(o.object)
 	}
 	w.store.UpdatePods(w.pods)
 	for _, pod := range w.pods {
