@@ -7,5 +7,8 @@ import "time"
 // deduplicated.
 const ValidationDelay = 15 * time.Second
 
-// MinBackoff is how long a node is not disrupted after a command for it failed. The delay doubles with every further failure, up to MaxBackoff.
-const MinBackoff, MaxBackoff = 20 * time.Second, 15 * time.Minute
+// A node is not disrupted for MinBackoff after a command for it failed. The delay doubles with every further failure, up to MaxBackoff.
+const (
+	MinBackoff = 20 * time.Second
+	MaxBackoff = 15 * time.Minute
+)
