@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -81,11 +83,11 @@ func unforecast(changes []report.Edit, objects []client.Object) []string {
 		}
 		switch o := objects[i].(type) {
 		case *policyv1.PodDisruptionBudget:
-			out = append(out, fmt.Sprintf("PodDisruptionBudget \"%s/%s\" is edited: the evictions that it allows are those of status.disruptionsAllowed in the file, %d, and are not computed from its spec",
-				e.Namespace, e.Name, o.Status.DisruptionsAllowed))
+			out = append(out, fmt.Sprintf("PodDisruptionBudget \"%s/%s\" is %s: the evictions that it allows are those of its status, %d, and are not computed from its spec",
+				e.Namespace, e.Name, e.Change, o.Status.DisruptionsAllowed))
 		case *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet, *corev1.ReplicationController, *batchv1.Job:
-			if e.Change == report.Changed {
-				out = append(out, fmt.Sprintf("%s \"%s/%s\" is edited: existing pods are neither removed nor replaced in the forecast", e.Kind, e.Namespace, e.Name))
+			if e.Change != report.Created {
+				out = append(out, fmt.Sprintf("%s \"%s/%s\" is applied: existing pods are neither removed nor replaced in the forecast", e.Kind, e.Namespace, e.Name))
 			}
 		}
 	}
@@ -142,6 +144,7 @@ func (c *diffCommand) Run(k *kong.Context, s streams) error {
 	if len(edited.Objects) == 0 {
 		return codedError{errors.New("nothing to compare: the files hold no objects that have a bearing on nodes"), exitUsage}
 	}
+	edited.Objects = simulation.WithStatus(held.objects, edited.Objects)
 	changes := edits(held.objects, edited.Objects)
 	flags := c.Forecast
 	flags.Drifted = nil
@@ -188,12 +191,30 @@ func edits(cluster, edited []client.Object) []report.Edit {
 	out := []report.Edit{}
 	for _, o := range edited {
 		e := report.Edit{Kind: o.GetObjectKind().GroupVersionKind().Kind, Namespace: o.GetNamespace(), Name: o.GetName(), Change: report.Changed}
-		if before, ok := there[key(o)]; !ok {
+		switch before, ok := there[key(o)]; {
+		case !ok:
 			e.Change = report.Created
-		} else if equality.Semantic.DeepEqual(before, o) {
+		case equality.Semantic.DeepEqual(before, stored(o, before)):
 			e.Change = report.Unchanged
+		case !strings.Contains(o.GetObjectKind().GroupVersionKind().Group, "karpenter"):
+			e.Change = report.Applied
 		}
 		out = append(out, e)
 	}
+	return out
+}
+
+// stored is a manifest with what the API server adds to it, and with the annotations of others.
+func stored(o, before client.Object) client.Object {
+	out := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the object
+	out.SetUID(before.GetUID())
+	out.SetGeneration(before.GetGeneration())
+	out.SetCreationTimestamp(before.GetCreationTimestamp())
+	annotations := maps.Clone(before.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	maps.Copy(annotations, o.GetAnnotations())
+	out.SetAnnotations(annotations)
 	return out
 }

@@ -1,12 +1,15 @@
 package simulation
 
 import (
+	"reflect"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,12 +19,13 @@ import (
 )
 
 // Apply returns the objects of a cluster after manifests were applied to it. Manifests replace objects of the same name; a
-// workload gets missing pods, and no pods are removed. Other objects of the cluster stay as they are: its pods were admitted
-// and scheduled there.
+// workload gets missing pods, and no pods are removed. Statuses are those of WithStatus. Other objects of the cluster stay as they are: its pods
+// were admitted and scheduled there.
 func Apply(cluster, manifests []client.Object) []client.Object {
 	if len(manifests) == 0 {
 		return cluster
 	}
+	manifests = WithStatus(cluster, manifests)
 	described := map[string]bool{}
 	for _, o := range manifests {
 		described[identityOf(o)] = true
@@ -60,6 +64,45 @@ func Apply(cluster, manifests []client.Object) []client.Object {
 		kept = append(kept, o)
 	}
 	return kept
+}
+
+// WithStatus returns manifests as the API server stores them in a cluster: applying one does not change the status of the object of that name. A
+// manifest that has a status keeps it.
+func WithStatus(cluster, manifests []client.Object) []client.Object {
+	there := map[string]client.Object{}
+	for _, o := range cluster {
+		there[identityOf(o)] = o
+	}
+	out := slices.Clone(manifests)
+	for i, o := range out {
+		before, ok := there[identityOf(o)]
+		if !ok || reflect.TypeOf(before) != reflect.TypeOf(o) {
+			continue
+		}
+		if free, ok := o.(*unstructured.Unstructured); ok {
+			out[i] = withStatusOf(before.(*unstructured.Unstructured), free) //nolint:forcetypeassert // the types are equal
+			continue
+		}
+		if status := reflect.ValueOf(o).Elem().FieldByName("Status"); !status.IsValid() || !status.IsZero() {
+			continue
+		}
+		kept := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the object
+		from := before.DeepCopyObject()
+		reflect.ValueOf(kept).Elem().FieldByName("Status").Set(reflect.ValueOf(from).Elem().FieldByName("Status"))
+		out[i] = kept
+	}
+	return out
+}
+
+// withStatusOf is a manifest with the status of the object in the cluster, unless it has one.
+func withStatusOf(before, manifest *unstructured.Unstructured) *unstructured.Unstructured {
+	status, there := before.Object["status"]
+	if _, given := manifest.Object["status"]; given || !there {
+		return manifest
+	}
+	out := manifest.DeepCopy()
+	out.Object["status"] = runtime.DeepCopyJSONValue(status)
+	return out
 }
 
 // identityOf names an object; no two objects of a cluster have the same name.

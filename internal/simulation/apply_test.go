@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/internal/manifest"
@@ -116,6 +117,25 @@ func TestApplyReplacesAndAdmits(t *testing.T) {
 	}
 	if nodes != 1 {
 		t.Errorf("%d nodes, want the one described anew", nodes)
+	}
+}
+
+// TestApplyKeepsStatuses checks that objects keep the status that they have in the cluster, unless the manifest has one.
+func TestApplyKeepsStatuses(t *testing.T) {
+	const budget = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: db}\nspec: {maxUnavailable: %s}\n"
+	cluster := strings.Replace(budget, "%s", "1", 1) + "status: {disruptionsAllowed: 3, currentHealthy: 4, desiredHealthy: 1, expectedPods: 4}\n"
+	for manifest, want := range map[string]int32{
+		strings.Replace(budget, "%s", "2", 1): 3,
+		strings.Replace(budget, "%s", "2", 1) + "status: {disruptionsAllowed: 1, currentHealthy: 4, desiredHealthy: 1, expectedPods: 4}\n": 1,
+	} {
+		objects := simulation.Apply(read(t, cluster), read(t, manifest))
+		if len(objects) != 1 {
+			t.Fatalf("%d objects", len(objects))
+		}
+		got, ok := objects[0].(*policyv1.PodDisruptionBudget)
+		if !ok || got.Status.DisruptionsAllowed != want || got.Spec.MaxUnavailable.IntValue() != 2 {
+			t.Errorf("applied is %v, want %d disruptions allowed", got, want)
+		}
 	}
 }
 

@@ -40,10 +40,11 @@ type Edit struct {
 // Change is how an object of an edit differs from that of the cluster.
 type Change string
 
-// The changes.
+// The changes. An object of Kubernetes itself is applied, and not compared: a snapshot does not have all of its fields.
 const (
 	Created   Change = "created"
 	Changed   Change = "changed"
+	Applied   Change = "applied"
 	Unchanged Change = "unchanged"
 )
 
