@@ -191,6 +191,7 @@ internal/simulation/report < API, CORE, internal/document, internal/simulation
 internal/forecast < API, CORE, cloud, internal/drift, internal/problem, internal/simulation
 internal/forecast/report < internal/document, internal/forecast, internal/simulation
 internal/explain < API, CORE, cloud, internal/document, internal/translate, internal/simulation, internal/simulation/report, internal/problem
+internal/view < API, CORE, cloud, internal/explain, internal/forecast, internal/forecast/report, internal/ledger, internal/simulation, internal/simulation/report
 
 # layer 5: what happens
 internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/recovery <
