@@ -19,7 +19,7 @@ var awsFolders = []string{"cloud/aws", "api/aws", "test", "docs", "tools"}
 // the core has to know about a provider belongs in its plugin.
 var awsExceptions = map[string]string{
 	"cmd/karpenter/providers.go":      "lists the cloud providers",
-	"cmd/karpenter/convert.go":        "converts the earlier APIs, which exist on AWS only and do not change any more",
+	"internal/command/convert":        "converts the earlier APIs, which exist on AWS only and do not change any more",
 	"internal/convert":                "converts the earlier APIs, which exist on AWS only and do not change any more",
 	"internal/controller/legacy":      "serves the earlier APIs, which exist on AWS only and do not change any more",
 	"api/legacy":                      "the types of the earlier APIs",

@@ -171,6 +171,7 @@ internal/cost < API, cloud
 internal/prediction <
 internal/completion <
 internal/document <
+internal/restconfig <
 internal/served <
 internal/ledger < internal/core/unschedulable
 internal/ledger/segment <
@@ -231,10 +232,18 @@ internal/demo < API
 
 # layer 6: wiring
 internal/console < internal/ledger, internal/ttlcache
-internal/operator < internal/console, API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/ledger, internal/ledger/segment, internal/observe/logfield
+internal/operator < internal/console, internal/restconfig, API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/ledger, internal/ledger/segment, internal/observe/logfield
+internal/command < cloud/plugin, internal/options
+internal/command/source < API, cloud, cloud/plugin, internal/command, internal/forecast, internal/manifest, internal/observe, internal/options, internal/restconfig, internal/simulation, internal/snapshot
+internal/command/explain < internal/command, internal/command/source, internal/explain
+internal/command/simulate < cloud, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation, internal/simulation/report, internal/snapshot
+internal/command/diff < cloud, cloud/plugin, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation
+internal/command/snapshot < API, cloud/plugin, internal/command, internal/command/source, internal/manifest, internal/options, internal/snapshot
+internal/command/ledger < internal/command, internal/ledger, internal/ledger/segment
+internal/command/convert < API, internal/command, internal/command/source, internal/convert, internal/manifest, internal/options
 
 # layer 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/aws, cloud/azure, cloud/kwok, cloud/plugin, internal/completion, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/forecast, internal/forecast/report, internal/convert, internal/observe/logfield, internal/demo, embedded/controlplane, examples, internal/ledger, internal/ledger/segment
+cmd/karpenter < API, cloud/aws, cloud/azure, cloud/kwok, internal/command, internal/command/convert, internal/command/diff, internal/command/explain, internal/command/ledger, internal/command/simulate, internal/command/snapshot, internal/completion, internal/demo, internal/observe, internal/observe/logfield, internal/operator, internal/options, embedded/controlplane, examples
 
 # scenarios and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/translate, internal/manifest, internal/options, internal/simulation, test/scenario/...
@@ -249,6 +258,7 @@ test/crdtest <
 test/referencepage <
 test/poll <
 test/process <
+test/commandtest < cloud/aws, cloud/azure, cloud/kwok, internal/command
 test/awscluster < cloud/aws/awstest, cloud/aws/awstest/ebs, cloud/aws/awstest/join
 test/azurecluster < cloud/azure/azuretest, cloud/azure/azuretest/join
 test/demo < API, cloud, cloud/kwok, internal/demo, cloud/aws/awstest, cloud/azure/azuretest, test/awscluster, test/azurecluster, test/controlplane, test/process, test/simcluster

@@ -22,6 +22,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/azure/azuretest"
+	"github.com/karpenter-anew/karpenter/internal/command"
 )
 
 // serveAzure serves an account over TLS, and returns what a process has to find in its environment to use it: a description of the cloud,
@@ -131,7 +132,7 @@ func TestAzure(t *testing.T) {
 // TestSettingsThatAzureMisses names all of them at once.
 func TestSettingsThatAzureMisses(t *testing.T) {
 	p := launch(t, "karpenter", "controller", "--cloud-provider=azure")
-	p.ends(exitFailed, 20*time.Second)
+	p.ends(command.ExitFailed, 20*time.Second)
 	for _, want := range []string{
 		"CLUSTER_NAME", "CLUSTER_ENDPOINT", "KUBELET_BOOTSTRAP_TOKEN", "SSH_PUBLIC_KEY", "VNET_SUBNET_ID", "AZURE_NODE_RESOURCE_GROUP", "AZURE_SUBSCRIPTION_ID", "LOCATION",
 	} {

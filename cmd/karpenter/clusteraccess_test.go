@@ -9,7 +9,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/command/source"
+	"github.com/karpenter-anew/karpenter/test/commandtest"
 )
+
+const shop = "../../examples/explain/shop.yaml"
 
 // twoClusters is a kubeconfig with the contexts first, which is current, and second. Tokens are sent over TLS only.
 func twoClusters(t *testing.T, first, second string) string {
@@ -75,7 +80,7 @@ func TestFlagsChooseTheCluster(t *testing.T) {
 			t.Run(name+" "+tc.flags, func(t *testing.T) {
 				first, second := newRefuser(t), newRefuser(t)
 				args := append(strings.Fields(name), "--kubeconfig", twoClusters(t, first.URL, second.URL))
-				got := command("", append(args, strings.Fields(tc.flags)...)...)
+				got := invoke("", append(args, strings.Fields(tc.flags)...)...)
 				asked, other := first, second
 				if tc.second {
 					asked, other = second, first
@@ -102,7 +107,7 @@ func TestRequestTimeout(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer server.Close()
 	for _, name := range commandsOfClusters() {
-		got := command("", append(strings.Fields(name), "--kubeconfig", kubeconfig(t, server.URL), "--request-timeout=20ms")...)
+		got := invoke("", append(strings.Fields(name), "--kubeconfig", commandtest.Kubeconfig(t, server.URL), "--request-timeout=20ms")...)
 		if got.Exit != "1\n" || !strings.Contains(got.Stderr, "exceeded") {
 			t.Errorf("%s: exit code %s, stderr %s", name, got.Exit, got.Stderr)
 		}
@@ -120,9 +125,22 @@ func TestFlagsOfTheClusterThatContradict(t *testing.T) {
 		{"explain node n --request-timeout=soon", "2\n", `flag --request-timeout="soon": must be a duration such as 30s, or a number of seconds`},
 		{"explain node n --request-timeout=-1s", "2\n", `flag --request-timeout="-1s": must be a duration`},
 	} {
-		got := command("", strings.Fields(tc.args)...)
+		got := invoke("", strings.Fields(tc.args)...)
 		if got.Exit != tc.exit || !strings.Contains(got.Stderr, tc.stderr) {
 			t.Errorf("%s: exit code %s, stderr %s", tc.args, got.Exit, got.Stderr)
 		}
+	}
+}
+
+// TestSettingsThatMayNotBeRead: who may not list ConfigMaps is told so, and gets everything else.
+func TestSettingsThatMayNotBeRead(t *testing.T) {
+	config := commandtest.Kubeconfig(t, commandtest.Namespaces(t, "configmaps"))
+	got := invoke("", "snapshot", "--kubeconfig", config)
+	if got.Exit != "0\n" || !strings.HasSuffix(got.Stderr, "; "+source.NoPermission+"\n") {
+		t.Errorf("snapshot: %+v", got)
+	}
+	const want = "karpenter explain: settings: defaults; " + source.NoPermission + "; give its flags, such as --catalog; instance types and prices: catalog generic\n"
+	if got := invoke("", "explain", "pod", "none", "--kubeconfig", config); !strings.HasPrefix(got.Stderr, want) {
+		t.Errorf("explain: %s", got.Stderr)
 	}
 }

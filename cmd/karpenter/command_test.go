@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -51,7 +52,7 @@ func TestCommandLine(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			lookup := func(name string) (string, bool) { v, ok := tc.env[name]; return v, ok }
-			if code := run(tc.args, lookup, streams{in: strings.NewReader(""), out: &stdout, err: &stderr}); code != tc.code {
+			if code := run(tc.args, lookup, command.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr}); code != tc.code {
 				t.Errorf("exit code %d, want %d", code, tc.code)
 			}
 			for _, want := range tc.stdout {

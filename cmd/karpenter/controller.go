@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
-	"os/signal"
-	"syscall"
 
+	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/operator"
@@ -28,56 +26,42 @@ func (*controllerCommand) Help() string {
 }
 
 // check reports the mistakes in the environment of the cloud provider.
-func (c *controllerCommand) check() error {
-	if provider, err := providerNamed(c.CloudProvider); err == nil && provider.Check != nil {
+func (c *controllerCommand) check(providers command.Providers) error {
+	if provider, err := providers.Named(c.CloudProvider); err == nil && provider.Check != nil {
 		return provider.Check(c.Options)
 	}
 	return nil // a provider that is not known is reported elsewhere
 }
 
 // Run implements the subcommand.
-func (c *controllerCommand) Run(s streams) error {
-	ctx, stop := untilSignal(context.Background())
+func (c *controllerCommand) Run(b command.Binary, s command.Streams) error {
+	ctx, stop := command.UntilSignal(context.Background())
 	defer stop()
-	return c.run(ctx, s)
+	return c.run(ctx, b, s)
 }
 
 // run runs the controllers until the context ends.
-func (c *controllerCommand) run(ctx context.Context, s streams) (err error) {
-	provider, err := providerNamed(c.CloudProvider)
+func (c *controllerCommand) run(ctx context.Context, b command.Binary, s command.Streams) (err error) {
+	provider, err := b.Providers.Named(c.CloudProvider)
 	if err != nil {
 		return err
 	}
-	out, closeOut, err := operator.LogOutput(c.Log.OutputPaths, s.out, s.err)
+	out, closeOut, err := operator.LogOutput(c.Log.OutputPaths, s.Out, s.Err)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeOut()) }()
-	problems, closeProblems, err := operator.LogOutput(c.Log.ErrorOutputPaths, s.out, s.err)
+	problems, closeProblems, err := operator.LogOutput(c.Log.ErrorOutputPaths, s.Out, s.Err)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeProblems()) }()
 
-	build := observe.ReadBuild(version)
+	build := observe.ReadBuild(b.Version)
 	log := observe.LogConfig{Level: string(c.Log.Level), Output: out, Errors: problems, Commit: build.Commit}.Logger()
 	if err := operator.Run(ctx, c.Options, operator.Process{Provider: provider, Build: build, Log: log}); err != nil {
 		log.Error("the controller failed", logfield.Error(err))
 		return err
 	}
 	return nil
-}
-
-// untilSignal returns a context that ends with the first SIGTERM or SIGINT. The second one ends the process.
-func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(parent)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	go func() {
-		<-signals
-		cancel()
-		<-signals
-		os.Exit(exitFailed)
-	}()
-	return ctx, cancel
 }

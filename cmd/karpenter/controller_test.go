@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
+	"github.com/karpenter-anew/karpenter/internal/command"
 )
 
 // actAs makes the test binary behave as another program: "karpenter", or "stuck", which ignores that it should stop.
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	case "karpenter":
 		main()
 	case "stuck":
-		ctx, _ := untilSignal(context.Background())
+		ctx, _ := command.UntilSignal(context.Background())
 		fmt.Println("started")
 		<-ctx.Done()
 		fmt.Println("stopping")

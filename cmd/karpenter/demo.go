@@ -13,6 +13,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
 	"github.com/karpenter-anew/karpenter/examples"
+	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/demo"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -68,10 +69,10 @@ func (c *demoCommand) controllerFlags(scene []string) []string {
 }
 
 // Run implements the subcommand.
-func (c *demoCommand) Run(s streams) error {
-	ctx, stop := untilSignal(context.Background())
+func (c *demoCommand) Run(s command.Streams) error {
+	ctx, stop := command.UntilSignal(context.Background())
 	defer stop()
-	return c.run(ctx, s.out)
+	return c.run(ctx, s.Out)
 }
 
 func (c *demoCommand) run(ctx context.Context, out io.Writer) (err error) {

@@ -17,6 +17,7 @@ import (
 
 	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/embedded/controlplane"
+	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/demo"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -120,8 +121,9 @@ func (c *demoCommand) control(d *demoCluster, flags []string, log io.Writer) err
 		// A node that just got a pod is not disrupted for twice this time; 20 seconds would be a long pause here.
 		args = append(args, "--batch-max-duration=5s")
 	}
-	line := newCommandLine()
-	parser, err := kong.New(&line, options.Kong(func(string) (string, bool) { return "", false }, providerNames()...)...)
+	b := binary()
+	line := newCommandLine(b)
+	parser, err := kong.New(line, options.Kong(func(string) (string, bool) { return "", false }, b.Providers.Names()...)...)
 	if err != nil {
 		return fmt.Errorf("building the command line of the controller: %w", err)
 	}
@@ -130,7 +132,7 @@ func (c *demoCommand) control(d *demoCluster, flags []string, log io.Writer) err
 	}
 	d.controller, d.ready = make(chan error, 1), &readyLine{next: log, seen: make(chan struct{})}
 	go func() {
-		err := line.Controller.run(d.ctx, streams{out: d.ready, err: d.ready})
+		err := line.Controller.run(d.ctx, b, command.Streams{Out: d.ready, Err: d.ready})
 		d.controller <- err
 		if err == nil {
 			err = errors.New("the controller ended by itself")

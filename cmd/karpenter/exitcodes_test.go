@@ -10,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -19,9 +20,9 @@ func TestExitCodesPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := newCommandLine()
+	line := newCommandLine(binary())
 	none := func(string) (string, bool) { return "", false }
-	parser, err := kong.New(&line, append(options.Kong(none, providerNames()...), kong.Bind(streams{}))...)
+	parser, err := kong.New(line, append(options.Kong(none, providers().Names()...), kong.Bind(command.Streams{}))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,9 +30,9 @@ func TestExitCodesPage(t *testing.T) {
 	if len(rows) != len(parser.Model.Children) {
 		t.Fatalf("the page has %d commands, the command line %d", len(rows), len(parser.Model.Children))
 	}
-	for i, command := range parser.Model.Children {
-		if rows[i][1] != command.Name {
-			t.Errorf("row %d is about %s, want %s", i, rows[i][1], command.Name)
+	for i, of := range parser.Model.Children {
+		if rows[i][1] != of.Name {
+			t.Errorf("row %d is about %s, want %s", i, rows[i][1], of.Name)
 			continue
 		}
 		var documented []int
@@ -40,10 +41,10 @@ func TestExitCodesPage(t *testing.T) {
 				documented = append(documented, code)
 			}
 		}
-		_, text, told := strings.Cut(command.Detail, "Exit codes:")
+		_, text, told := strings.Cut(of.Detail, "Exit codes:")
 		if !told {
-			if want := []int{exitOK, exitFailed}; !slices.Equal(documented, want) {
-				t.Errorf("%s has the codes %v on the page, want %v", command.Name, documented, want)
+			if want := []int{command.ExitOK, command.ExitFailed}; !slices.Equal(documented, want) {
+				t.Errorf("%s has the codes %v on the page, want %v", of.Name, documented, want)
 			}
 			continue
 		}
@@ -56,14 +57,14 @@ func TestExitCodesPage(t *testing.T) {
 			helped = append(helped, code)
 		}
 		if !slices.Equal(documented, helped) {
-			t.Errorf("%s has the codes %v on the page, and %v in its help", command.Name, documented, helped)
+			t.Errorf("%s has the codes %v on the page, and %v in its help", of.Name, documented, helped)
 		}
 	}
 }
 
 // TestExitCodesOfInvalidFlags: the column of the page that says "invalid" is that of an unknown flag.
 func TestExitCodesOfInvalidFlags(t *testing.T) {
-	if exitOK != 0 || exitFailed != 1 || exitUsage != 2 || exitUnplaced != 3 || exitNotFound != 3 {
+	if command.ExitOK != 0 || command.ExitFailed != 1 || command.ExitUsage != 2 || command.ExitUnplaced != 3 || command.ExitNotFound != 3 {
 		t.Error("the exit codes changed: correct docs/exit-codes.md")
 	}
 	for _, name := range []string{"controller", "demo", "simulate", "snapshot", "explain", "diff", "ledger", "convert", "probe", "completion", "version"} {
@@ -71,7 +72,7 @@ func TestExitCodesOfInvalidFlags(t *testing.T) {
 		if name == "explain" {
 			want = "2\n"
 		}
-		if got := command("", name, "--no-such-flag"); got.Exit != want {
+		if got := invoke("", name, "--no-such-flag"); got.Exit != want {
 			t.Errorf("%s: exit code %s, want %s: %s", name, got.Exit, want, got.Stderr)
 		}
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -15,22 +14,21 @@ import (
 	"time"
 
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
+	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/demo"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
-	"github.com/karpenter-anew/karpenter/internal/ledger/segment"
+	"github.com/karpenter-anew/karpenter/test/commandtest"
 )
 
 // printed runs karpenter ledger and returns what it prints.
 func printed(t *testing.T, args ...string) (out, notes string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := run(append([]string{"ledger"}, args...), noEnv, streams{out: &stdout, err: &stderr}); code != exitOK {
+	if code := run(append([]string{"ledger"}, args...), commandtest.NoEnv, command.Streams{Out: &stdout, Err: &stderr}); code != command.ExitOK {
 		t.Fatalf("karpenter ledger %s ends with %d:\n%s", strings.Join(args, " "), code, stderr.String())
 	}
 	return stdout.String(), stderr.String()
 }
-
-func noEnv(string) (string, bool) { return "", false }
 
 // decoded are the records that karpenter ledger prints as JSON.
 func decoded(t *testing.T, args ...string) []ledger.Record {
@@ -183,89 +181,5 @@ func wantFilters(t *testing.T, dir string, all []ledger.Record) {
 	}
 	if last := decoded(t, "--dir", dir, "--limit", "2"); len(last) != 2 || last[1].Seq != all[len(all)-1].Seq {
 		t.Errorf("the last two records are %d records", len(last))
-	}
-}
-
-// TestLedgerSaysWhatIsMissing: gaps are told on standard error.
-func TestLedgerSaysWhatIsMissing(t *testing.T) {
-	dir := t.TempDir()
-	w, next, err := segment.Open(segment.Settings{Dir: dir, Total: 1 << 30, After: time.After, Report: quiet{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, r := range []ledger.Record{
-		{Kind: ledger.KindStart, Start: &ledger.Start{Run: "r", Controller: "v1"}},
-		{Kind: ledger.KindNodeClaim, Lost: 7, NodeClaim: &ledger.NodeClaimEvent{Event: ledger.Deleting, NodeClaimState: ledger.NodeClaimState{Name: "a"}}},
-		{Kind: ledger.KindFleet, Cut: map[string]int{"nodeclaims": 3}, Fleet: &ledger.Fleet{Part: 1, Parts: 1}},
-	} {
-		r.Version, r.Seq, r.Time = ledger.Version, next+uint64(i)+7, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-		line, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Offer(r.Seq, line)
-	}
-	w.Offer(next+10, []byte("no JSON"))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := w.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "*.ledger"))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
-	}
-	text, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(files[0], append(text, 1, 2, 3), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	table, notes := printed(t, "--dir", dir)
-	want := `TIME                  SEQ  KIND       WHAT
-2026-01-02T03:04:05Z  8    start      became the leader (version v1, run r)
-2026-01-02T03:04:05Z  9    nodeclaim  a deleting
-2026-01-02T03:04:05Z  10   fleet      lists 0 nodeclaims (part 1 of 1); 3 of nodeclaims left out
-`
-	if table != want {
-		t.Errorf("it prints\n%s", table)
-	}
-	for _, want := range []string{
-		"7 records could not be written to disk and are missing", "the oldest record is number 8 of 2026-01-02T03:04:05Z",
-		"ignoring the incomplete end of the newest segment", "1 of these records were too large",
-		"leaving out records that cannot be read, 1 of them; the first: reading a record: invalid character",
-	} {
-		if !strings.Contains(notes, want) {
-			t.Errorf("the notes lack %q:\n%s", want, notes)
-		}
-	}
-}
-
-// quiet is a segment.Report.
-type quiet struct{}
-
-func (quiet) Damaged(segment.Damage) {}
-func (quiet) Written(int64)          {}
-func (quiet) Lost(int, error)        {}
-func (quiet) Recovered()             {}
-
-func TestLedgerRefusesBadValues(t *testing.T) {
-	for args, want := range map[string]string{
-		"":                                      "--dir",
-		"--dir=/x --address=http://y":           "can't be used together",
-		"--dir=/nowhere/at/all":                 "no such file",
-		"--dir=. --kind=pods":                   `there is no kind "pods"; allowed: start, fleet`,
-		"--dir=. --since=yesterday":             "neither a duration such as 90m nor a time",
-		"--dir=. --limit=-1":                    "--limit must not be negative",
-		"--dir=. --since=1h --until=2h":         "--since has to be before --until",
-		"--dir=. --since=0s --until=2h":         "--since has to be before --until",
-		"--address=http://127.0.0.1:1":          "asking the controller",
-		"--address=http://x --token-file=/none": "token-file",
-	} {
-		var out bytes.Buffer
-		if code := run(append([]string{"ledger"}, strings.Fields(args)...), noEnv, streams{out: &out, err: &out}); code != exitFailed || !strings.Contains(out.String(), want) {
-			t.Errorf("%s ends with %d and\n%s", args, code, out.String())
-		}
 	}
 }

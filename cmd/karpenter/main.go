@@ -4,11 +4,15 @@
 // that names the cloud providers.
 package main
 
-import "os"
+import (
+	"os"
+
+	"github.com/karpenter-anew/karpenter/internal/command"
+)
 
 // version is stamped at link time: -ldflags "-X main.version=v1.2.3".
 var version string
 
 func main() {
-	os.Exit(run(os.Args[1:], os.LookupEnv, streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+	os.Exit(run(os.Args[1:], os.LookupEnv, command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/karpenter-anew/karpenter/internal/command"
+	"github.com/karpenter-anew/karpenter/test/commandtest"
 )
 
 // pages returns the pages with commands, which are read as follows:
@@ -54,8 +57,8 @@ func TestPagesShowWhatIsPrinted(t *testing.T) {
 			if !standsAlone(words) {
 				continue
 			}
-			got := command("", words...)
-			if *update && got.Stdout != "" && !slices.Contains(strings.Split(strings.ReplaceAll(shown, " ", ""), "\n"), "...") {
+			got := invoke("", words...)
+			if *commandtest.Update && got.Stdout != "" && !slices.Contains(strings.Split(strings.ReplaceAll(shown, " ", ""), "\n"), "...") {
 				text = strings.Replace(text, block, "$ karpenter "+line+"\n"+got.Stdout, 1)
 				continue
 			}
@@ -66,7 +69,7 @@ func TestPagesShowWhatIsPrinted(t *testing.T) {
 				t.Errorf("%s is stale at %q, run the test with -update; standard error is %q (-printed +shown)\n%s", page, line, got.Stderr, diff)
 			}
 		}
-		if *update {
+		if *commandtest.Update {
 			if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +118,7 @@ func checkCommands(t *testing.T, page, block string) {
 		if !standsAlone(words) || !filesExist(words) {
 			continue
 		}
-		if got := command("", words...); got.Exit != "0\n" && got.Exit != "3\n" {
+		if got := invoke("", words...); got.Exit != "0\n" && got.Exit != "3\n" {
 			t.Errorf("%s: %s ends with %s%s", page, line, got.Exit, got.Stderr)
 		}
 	}
@@ -152,7 +155,7 @@ func flagsOf(t *testing.T, subcommand string) []string {
 	t.Helper()
 	var out bytes.Buffer
 	none := func(string) (string, bool) { return "", false }
-	if code := run(append(strings.Fields(subcommand), "--help"), none, streams{strings.NewReader(""), &out, &out}); code != exitOK {
+	if code := run(append(strings.Fields(subcommand), "--help"), none, command.Streams{In: strings.NewReader(""), Out: &out, Err: &out}); code != command.ExitOK {
 		t.Fatalf("there is no karpenter %s: %s", subcommand, &out)
 	}
 	return regexp.MustCompile(`--[a-z][a-z0-9-]*`).FindAllString(out.String(), -1)

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/karpenter-anew/karpenter/internal/command"
 )
 
 const (
@@ -46,7 +48,7 @@ func (c *probeCommand) Validate() error {
 }
 
 // Run implements the subcommand.
-func (c *probeCommand) Run(s streams) error {
+func (c *probeCommand) Run(s command.Streams) error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.Timeout)
 	defer cancel()
 	for _, e := range c.URLs {
@@ -54,7 +56,7 @@ func (c *probeCommand) Run(s streams) error {
 		if err != nil {
 			return fmt.Errorf("%s has not answered as it should within %s: %w", e, c.Timeout, err)
 		}
-		if _, err := fmt.Fprintf(s.out, "%s: ok, %d bytes\n", e, size); err != nil {
+		if _, err := fmt.Fprintf(s.Out, "%s: ok, %d bytes\n", e, size); err != nil {
 			return err
 		}
 	}

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/karpenter-anew/karpenter/test/commandtest"
 	"github.com/karpenter-anew/karpenter/test/referencepage"
 )
 
 // compareWithPage checks that a generated page of the reference is up to date, or rewrites it.
 func compareWithPage(t *testing.T, page, want string) {
 	t.Helper()
-	referencepage.Check(t, filepath.Join("../../docs/reference", page), want, *update)
+	referencepage.Check(t, filepath.Join("../../docs/reference", page), want, *commandtest.Update)
 }
 
 // readTable returns the lines of a file of testdata/reference without comments.

@@ -18,9 +18,9 @@ type setting struct{ group, flag, variable, defaults, help string }
 // everySetting are the flags in the order of their definition.
 func everySetting(t *testing.T) []setting {
 	t.Helper()
-	o := options.WithProviders(providerSettings()...)
+	o := options.WithProviders(providers().Settings()...)
 	none := func(string) (string, bool) { return "", false }
-	parser, err := kong.New(&o, append(options.Kong(none, providerNames()...), kong.Name("karpenter"), kong.NoDefaultHelp())...)
+	parser, err := kong.New(&o, append(options.Kong(none, providers().Names()...), kong.Name("karpenter"), kong.NoDefaultHelp())...)
 	if err != nil {
 		t.Fatal(err)
 	}

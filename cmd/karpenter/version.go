@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -27,14 +28,14 @@ type versionReport struct {
 }
 
 // Run implements the subcommand.
-func (c versionCommand) Run(s streams) error {
-	build := observe.ReadBuild(version)
+func (c versionCommand) Run(b command.Binary, s command.Streams) error {
+	build := observe.ReadBuild(b.Version)
 	if c.Output == "json" {
-		encoder := json.NewEncoder(s.out)
+		encoder := json.NewEncoder(s.Out)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(reportVersion(build))
 	}
-	_, err := fmt.Fprintln(s.out, versionLine(build))
+	_, err := fmt.Fprintln(s.Out, versionLine(build))
 	return err
 }
 

@@ -24,7 +24,7 @@ func TestVersionLine(t *testing.T) {
 }
 
 func TestVersionAsJSON(t *testing.T) {
-	got := command("", "version", "-o", "json")
+	got := invoke("", "version", "-o", "json")
 	var fields map[string]string
 	if err := json.Unmarshal([]byte(got.Stdout), &fields); err != nil || got.Exit != "0\n" {
 		t.Fatalf("%v: %+v", err, got)

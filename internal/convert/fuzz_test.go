@@ -16,7 +16,7 @@ func sorted(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
 // FuzzFiles checks that converting any file returns an error or a text that does not change when it is converted again.
 func FuzzFiles(f *testing.F) {
-	cases, err := filepath.Glob("../../cmd/karpenter/testdata/convert/*.txtar")
+	cases, err := filepath.Glob("../command/convert/testdata/*.txtar")
 	if err != nil || len(cases) == 0 {
 		f.Fatalf("no cases to start from: %v", err)
 	}

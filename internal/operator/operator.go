@@ -35,6 +35,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/restconfig"
 	"github.com/karpenter-anew/karpenter/internal/served"
 )
 
@@ -65,7 +66,7 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 			return fmt.Errorf("checking cloud provider %q: %w", o.CloudProvider, err)
 		}
 	}
-	config, err := restConfig(o.Client.Kubeconfig, clientcmd.ConfigOverrides{})
+	config, err := restconfig.Load(o.Client.Kubeconfig, clientcmd.ConfigOverrides{})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,275 @@
+// Package ledger is karpenter ledger.
+package ledger
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/karpenter-anew/karpenter/internal/command"
+	"github.com/karpenter-anew/karpenter/internal/ledger"
+	"github.com/karpenter-anew/karpenter/internal/ledger/segment"
+)
+
+// ledgerTimeout bounds a request to the controller.
+const ledgerTimeout = time.Minute
+
+// Command prints the decision ledger.
+type Command struct {
+	Dir     string `name:"dir" placeholder:"DIR" xor:"source" required:"" help:"Directory with the records: that of --ledger-dir of the controller, also while it runs."`
+	Address string `name:"address" placeholder:"URL" xor:"source" required:"" help:"Where the controller serves its console, see --console-addr: such as http://127.0.0.1:8082 after kubectl port-forward."`
+
+	Since     moment   `name:"since" placeholder:"TIME" help:"Records from then on: a duration such as 2h or a time such as 2026-01-02T15:04:05Z."`
+	Until     moment   `name:"until" placeholder:"TIME" help:"Records before then, in the same form."`
+	Node      string   `name:"node" placeholder:"NAME" help:"Records that mention the node, or its NodeClaim."`
+	NodePool  string   `name:"nodepool" placeholder:"NAME" help:"Records that mention the NodePool."`
+	NodeClaim string   `name:"nodeclaim" placeholder:"NAME" help:"Records that mention the NodeClaim, or its node."`
+	Kind      []string `name:"kind" placeholder:"KIND,..." help:"Kinds of records: start, fleet, provisioning, disruption, command, nodeclaim, saving. Default: all."`
+	Limit     int      `name:"limit" placeholder:"N" help:"At most so many records, the newest ones; 0 for all (${default})." default:"0"`
+	Output    string   `name:"output" short:"o" enum:"table,json" default:"table" placeholder:"FORMAT" help:"table, or json for one JSON object a line (${default})."`
+
+	TokenFile string `name:"token-file" placeholder:"FILE" help:"File with the bearer token for --address."`
+	Authority string `name:"certificate-authority" placeholder:"FILE" help:"Certificate of the authority that signed that of --address."`
+	Insecure  bool   `name:"insecure-skip-tls-verify" help:"Do not verify the certificate of --address: that of the controller is signed by itself. Anyone between could read the token."`
+}
+
+// Help is shown above the flags.
+func (*Command) Help() string {
+	return "Reads what the controller has decided, and why: its passes, its disruption commands, the life of NodeClaims, and savings. " +
+		"Read-only. docs/ledger.md explains it, and docs/reference/ledger.md lists the fields.\n\n" +
+		"What is missing in the output is said on standard error.\n\nExit codes: 0 the records are printed, even if there are none; 1 failure."
+}
+
+// Run implements the subcommand.
+func (c *Command) Run(b command.Binary, s command.Streams) error {
+	kinds, err := ledger.ParseKinds(c.Kind)
+	if err != nil {
+		return err
+	}
+	now := b.Now()
+	since, until := c.Since.before(now), c.Until.before(now)
+	switch {
+	case c.Limit < 0:
+		return errors.New("--limit must not be negative")
+	case !since.IsZero() && !until.IsZero() && !since.Before(until):
+		return fmt.Errorf("--since has to be before --until: no record is from %s on and before %s", stamp(since), stamp(until))
+	}
+	query := ledger.Query{
+		Filter: ledger.Filter{
+			Since: since, Until: until, Kinds: kinds,
+			Node: c.Node, NodePool: c.NodePool, NodeClaim: c.NodeClaim,
+		},
+		Limit: c.Limit,
+	}
+	note := func(format string, args ...any) { _, _ = fmt.Fprintf(s.Err, "karpenter ledger: "+format+"\n", args...) }
+	var records []ledger.Record
+	if c.Dir != "" {
+		records, err = readLedger(c.Dir, query, note)
+	} else {
+		ctx, stop := command.UntilSignal(context.Background())
+		defer stop()
+		records, err = c.ask(ctx, query, note)
+	}
+	if err != nil {
+		return err
+	}
+	noteGaps(records, note)
+	return c.print(s.Out, records)
+}
+
+// readLedger reads the records in a directory.
+func readLedger(dir string, query ledger.Query, note func(string, ...any)) ([]ledger.Record, error) {
+	var all []ledger.Record
+	var unreadable []error
+	damages, err := segment.Read(dir, func(line []byte) error {
+		r, err := ledger.Decode(line)
+		if err != nil {
+			unreadable = append(unreadable, err)
+			return nil
+		}
+		all = append(all, r)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(unreadable) > 0 {
+		note("leaving out records that cannot be read, %d of them; the first: %v", len(unreadable), unreadable[0])
+	}
+	for _, d := range damages {
+		note("%s", d)
+	}
+	if len(all) == 0 {
+		note("there are no records in %s", dir)
+		return nil, nil
+	}
+	lost := uint64(0)
+	for _, r := range all {
+		lost += r.Lost
+	}
+	if lost > 0 {
+		note("%d records could not be written to disk and are missing", lost)
+	}
+	note("the oldest record is number %d of %s; nothing is known before it", all[0].Seq, stamp(all[0].Time))
+	out := ledger.Select(all, query.Filter)
+	if query.Limit > 0 && len(out) > query.Limit {
+		note("%d older records are left out because of --limit", len(out)-query.Limit)
+		out = out[len(out)-query.Limit:]
+	}
+	return out, nil
+}
+
+// ask asks a running controller.
+func (c *Command) ask(ctx context.Context, query ledger.Query, note func(string, ...any)) ([]ledger.Record, error) {
+	answer, err := c.request(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if !answer.Leader {
+		note("this replica of the controller is not the leader, which alone decides: ask that one")
+	}
+	if answer.Coverage.First > 0 {
+		note("the oldest record in memory is number %d of %s; nothing is known before it", answer.Coverage.First, stamp(answer.Coverage.Oldest))
+	}
+	if answer.Coverage.Dropped > 0 {
+		note("%d older records of this run are not in memory any more: see --ledger-memory and --ledger-dir of the controller", answer.Coverage.Dropped)
+	}
+	if answer.Omitted > 0 {
+		note("%d older records are left out because of --limit", answer.Omitted)
+	}
+	out := make([]ledger.Record, len(answer.Records))
+	for i, line := range answer.Records {
+		if out[i], err = ledger.Decode(line); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// request sends a query to the controller.
+func (c *Command) request(ctx context.Context, query ledger.Query) (ledger.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
+	defer cancel()
+	target := strings.TrimSuffix(c.Address, "/") + ledger.Path + "?" + query.Values().Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return ledger.Answer{}, fmt.Errorf("--address=%s: %w", c.Address, err)
+	}
+	if c.TokenFile != "" {
+		token, err := os.ReadFile(c.TokenFile)
+		if err != nil {
+			return ledger.Answer{}, fmt.Errorf("reading --token-file: %w", err)
+		}
+		if request.URL.Scheme != "https" {
+			return ledger.Answer{}, errors.New("--token-file needs an --address that begins with https://, so that others cannot read the token")
+		}
+		request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	}
+	client, err := c.client()
+	if err != nil {
+		return ledger.Answer{}, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return ledger.Answer{}, fmt.Errorf("asking the controller: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }() // it was only read
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<12))
+		return ledger.Answer{}, fmt.Errorf("the controller answers %s: %s", response.Status, strings.TrimSpace(string(text)))
+	}
+	var answer ledger.Answer
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return ledger.Answer{}, fmt.Errorf("reading the answer of the controller: %w", err)
+	}
+	return answer, nil
+}
+
+func (c *Command) client() (*http.Client, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: c.Insecure} //nolint:gosec // a user asks for it
+	if c.Authority != "" {
+		text, err := os.ReadFile(c.Authority)
+		if err != nil {
+			return nil, fmt.Errorf("reading --certificate-authority: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("--certificate-authority=%s has no certificate", c.Authority)
+		}
+	}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, Proxy: http.ProxyFromEnvironment}}, nil
+}
+
+// noteGaps says which records are cut.
+func noteGaps(records []ledger.Record, note func(string, ...any)) {
+	cut := 0
+	for _, r := range records {
+		if len(r.Cut) > 0 {
+			cut++
+		}
+	}
+	if cut > 0 {
+		note("%d of these records were too large, and say how much of them is left out", cut)
+	}
+}
+
+// print prints records.
+func (c *Command) print(to io.Writer, records []ledger.Record) error {
+	if c.Output == "json" {
+		encoder := json.NewEncoder(to)
+		for _, r := range records {
+			if err := encoder.Encode(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	if len(records) > 0 {
+		_, _ = fmt.Fprintln(table, "TIME\tSEQ\tKIND\tWHAT") // Flush returns the error
+	}
+	for _, r := range records {
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", stamp(r.Time), r.Seq, r.Kind, r.Summary())
+	}
+	return table.Flush()
+}
+
+// stamp is a time as tables show it.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
+
+// moment is a time of the command line: a point in time, or a duration before the present.
+type moment struct {
+	at  time.Time
+	ago *time.Duration
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (m *moment) UnmarshalText(text []byte) error {
+	if d, err := time.ParseDuration(string(text)); err == nil && d >= 0 {
+		m.ago = &d
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, string(text))
+	if err != nil {
+		return fmt.Errorf("%q is neither a duration such as 90m nor a time such as 2026-01-02T15:04:05Z", text)
+	}
+	m.at = at
+	return nil
+}
+
+// before is the point in time; zero for none.
+func (m moment) before(now time.Time) time.Time {
+	if m.ago != nil {
+		return now.Add(-*m.ago)
+	}
+	return m.at
+}

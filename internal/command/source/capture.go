@@ -1,0 +1,46 @@
+package source
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/cloud/plugin"
+	"github.com/karpenter-anew/karpenter/internal/command"
+	"github.com/karpenter-anew/karpenter/internal/snapshot"
+)
+
+// Format returns the format of snapshots of clusters of any of the providers.
+func Format(providers command.Providers) (*snapshot.Format, error) {
+	var all []plugin.Snapshot
+	for _, p := range providers {
+		all = append(all, p.Snapshot)
+	}
+	return snapshot.NewFormat(all...)
+}
+
+// Capture captures a snapshot of a live cluster, with the settings of the controller in a namespace; in any namespace if it is
+// empty. The tool is part of the user agent.
+func Capture(ctx context.Context, access Access, binary command.Binary, controllerNamespace, tool string) (snapshot.Snapshot, error) {
+	config, err := access.RESTConfig()
+	if err != nil {
+		return snapshot.Snapshot{}, err
+	}
+	config.UserAgent = tool + "/" + binary.Version
+	// Objects are decoded as unstructured, so that no kind has to be known.
+	cluster, err := client.New(config, client.Options{Scheme: runtime.NewScheme()})
+	if err != nil {
+		return snapshot.Snapshot{}, fmt.Errorf("connecting to the API server at %s: %w", config.Host, err)
+	}
+	format, err := Format(binary.Providers)
+	if err != nil {
+		return snapshot.Snapshot{}, err
+	}
+	taken, err := format.Capture(ctx, cluster, controllerNamespace)
+	if err != nil {
+		return snapshot.Snapshot{}, fmt.Errorf("reading the cluster at %s: %w", config.Host, err)
+	}
+	return taken, nil
+}
