@@ -12,7 +12,7 @@ PODS ?= $(if $(filter aws azure,$(CLOUD)),10,100)
 CLOUD ?= kwok
 # Control plane of `make demo`: memory, or real, which is built from its sources first. CLOUD=aws and CLOUD=azure need the real one.
 CONTROL_PLANE ?= memory
-# Scene that `make demo` runs instead of provisioning: consolidation, drift, expiry, repair, legacy-repair, reboot or gang; with CLOUD=aws or azure: drift or storm (use about PODS=500).
+# Scene that `make demo` runs instead of provisioning: consolidation, drift, expiry, repair, legacy-repair, reboot or gang; shadow: beside upstream's controller on the real control plane; with CLOUD=aws or azure: drift or storm (use about PODS=500).
 SCENE ?=
 # Random seed of the faults that `make chaos` injects, and of the first problem of `make oracle`; and how many times it kills the controller.
 SEED ?= 1
@@ -39,6 +39,8 @@ UPSTREAM_MOD = $(if $(UPSTREAM),-modfile=releases/$(UPSTREAM).mod)
 UPSTREAM_GO = $(if $(UPSTREAM),GOTOOLCHAIN=$$(awk '$$1 == "go" {print $$1 $$2}' bench/releases/$(UPSTREAM).mod)) go
 # Number of nodes that the first controller of `make bench-cluster CASE=switch` launches.
 NODES ?= 10
+# How long the day of `make demo SCENE=shadow` and `make bench-cluster CASE=shadow` takes.
+DAY ?= 10m
 # Tests that `make e2e` runs: a regular expression; all by default.
 RUN ?=
 # Architecture of the image that `make image` builds, and version of images, releases and the site.
@@ -69,7 +71,10 @@ help: ## Show this list
 	@echo "make <target>, for example: make demo PODS=1000 CATALOG=aws/us-east-1"
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-ifeq ($(CONTROL_PLANE)$(CLOUD),memorykwok)
+ifeq ($(SCENE),shadow)
+demo: CASE = shadow
+demo: bench-cluster
+else ifeq ($(CONTROL_PLANE)$(CLOUD),memorykwok)
 demo: build ## Provision and remove nodes: PODS=100 SCENE=drift CATALOG=aws/us-east-1 CONTROL_PLANE=real CLOUD=aws or azure
 	@$(BIN)/karpenter demo --pods='$(PODS)' --catalog='$(CATALOG)' --scene='$(SCENE)'
 else
@@ -140,10 +145,10 @@ bench: ## Benchmark the engine against upstream Karpenter: QUICK=1 CASE=name TRA
 	  go test -C bench -run '^$$' -bench . ./fleet | grep ^Benchmark; \
 	  go test -run '^$$' -bench 'Single|Multi|Drift' -benchtime 3x ./internal/core/disrupt | grep ^Benchmark; }
 
-bench-cluster: build local ## Benchmark the running controller against upstream Karpenter: CASE=launch,empty,memory,trickle,switch ONLY=ours UPSTREAM=1.15 NODES=50
+bench-cluster: build local ## Benchmark the running controller against upstream Karpenter: CASE=launch,empty,memory,trickle,switch,shadow ONLY=ours UPSTREAM=1.15 NODES=50
 	@$(UPSTREAM_GO) build -C bench $(UPSTREAM_MOD) -o $(BIN)/bench-cluster ./cluster
 	@$(UPSTREAM_GO) build -C bench $(UPSTREAM_MOD) -o $(BIN)/bench-upstream sigs.k8s.io/karpenter/kwok
-	@eval "$$($(BIN)/local env)"; $(BIN)/bench-cluster -launcher=$(BIN)/local -ours=$(BIN)/karpenter -upstream=$(BIN)/bench-upstream -case='$(CASE)' -only='$(ONLY)' -switch-nodes='$(NODES)'
+	@eval "$$($(BIN)/local env)"; $(BIN)/bench-cluster -launcher=$(BIN)/local -ours=$(BIN)/karpenter -upstream=$(BIN)/bench-upstream -case='$(CASE)' -only='$(ONLY)' -switch-nodes='$(NODES)' -day='$(DAY)'
 
 lint: prose ## Check prose, style, architecture, and that generated files are up to date
 	@echo "building golangci-lint"; go build -C tools/golangci-lint -o $(BIN)/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint

@@ -191,6 +191,7 @@ internal/simulation < API, CORE, cloud, internal/served, internal/drift, interna
 internal/simulation/report < API, CORE, internal/document, internal/simulation
 internal/forecast < API, CORE, cloud, internal/drift, internal/problem, internal/simulation
 internal/forecast/report < internal/document, internal/forecast, internal/simulation
+internal/shadow < API, cloud, internal/cost
 internal/explain < API, CORE, cloud, internal/document, internal/translate, internal/simulation, internal/simulation/report, internal/problem
 internal/view < API, CORE, cloud, internal/explain, internal/forecast, internal/forecast/report, internal/ledger, internal/simulation, internal/simulation/report
 
@@ -238,12 +239,13 @@ internal/command/source < API, cloud, cloud/plugin, internal/command, internal/f
 internal/command/explain < internal/command, internal/command/source, internal/explain
 internal/command/simulate < cloud, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation, internal/simulation/report, internal/snapshot
 internal/command/diff < cloud, cloud/plugin, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation
+internal/command/shadow < API, cloud, cloud/plugin, embedded/controlplane, internal/command, internal/command/source, internal/demo, internal/document, internal/shadow
 internal/command/snapshot < API, cloud/plugin, internal/command, internal/command/source, internal/manifest, internal/options, internal/snapshot
 internal/command/ledger < internal/command, internal/ledger, internal/ledger/segment
 internal/command/convert < API, internal/command, internal/command/source, internal/convert, internal/manifest, internal/options
 
 # layer 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud/aws, cloud/azure, cloud/kwok, internal/command, internal/command/convert, internal/command/diff, internal/command/explain, internal/command/ledger, internal/command/simulate, internal/command/snapshot, internal/completion, internal/demo, internal/observe, internal/observe/logfield, internal/operator, internal/options, embedded/controlplane, examples
+cmd/karpenter < API, cloud, cloud/aws, cloud/azure, cloud/kwok, internal/command, internal/command/convert, internal/command/diff, internal/command/explain, internal/command/ledger, internal/command/simulate, internal/command/snapshot, internal/completion, internal/demo, internal/observe, internal/observe/logfield, internal/operator, internal/options, embedded/controlplane, examples, internal/command/shadow
 
 # scenarios and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/translate, internal/manifest, internal/options, internal/simulation, test/scenario/...

@@ -34,6 +34,8 @@ type settings struct {
 	periods periods
 	// switchNodes is how many nodes the first controller of the case switch launches.
 	switchNodes int
+	// day is how long the day of the case shadow takes.
+	day time.Duration
 }
 
 // periods is a flag of several durations.
@@ -101,7 +103,7 @@ func main() {
 	flag.StringVar(&s.ours, "ours", "bin/karpenter", "our built controller")
 	flag.StringVar(&s.upstream, "upstream", "bin/bench-upstream", "upstream's built controller for simulated nodes")
 	flag.StringVar(&s.only, "only", "", "measure only one side: ours or upstream")
-	flag.StringVar(&s.cases, "case", "", "measure only these cases, separated by commas: launch, empty, memory, trickle, switch")
+	flag.StringVar(&s.cases, "case", "", "measure only these cases, separated by commas: launch, empty, memory, trickle, switch, shadow; all but shadow by default")
 	flag.StringVar(&s.logs, "logs", "", "keep the controllers' logs in this directory")
 	flag.StringVar(&s.profiles, "profiles", "", "write heap and CPU profiles into this directory")
 	s.pods, s.empty, s.nodes = sizes{1000, 5000}, sizes{500}, sizes{1000, 2000}
@@ -111,6 +113,7 @@ func main() {
 	s.periods = periods{60 * time.Millisecond, time.Second, 1500 * time.Millisecond}
 	flag.Var(&s.periods, "periods", "the times between groups of pods in the case trickle, separated by commas")
 	flag.IntVar(&s.switchNodes, "switch-nodes", 10, "how many nodes the first controller launches in the case switch")
+	flag.DurationVar(&s.day, "day", 10*time.Minute, "how long the day in the case shadow takes")
 	flag.Parse()
 	log.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -125,17 +128,20 @@ func run(ctx context.Context, s settings) error {
 	if s.only != "" && s.only != "ours" && s.only != "upstream" {
 		return fmt.Errorf("-only: %q is neither ours nor upstream", s.only)
 	}
+	if s.day < time.Minute {
+		return fmt.Errorf("-day: a day takes at least a minute, not %s", s.day)
+	}
 	if s.switchNodes < 1 {
 		return fmt.Errorf("-switch-nodes: %d is no number of nodes", s.switchNodes)
 	}
 	cases := []struct {
 		name    string
 		measure func(context.Context, settings) error
-	}{{"launch", measureLaunch}, {"empty", measureEmpty}, {"memory", measureMemory}, {"trickle", measureTrickle}, {"switch", measureSwitch}}
+	}{{"launch", measureLaunch}, {"empty", measureEmpty}, {"memory", measureMemory}, {"trickle", measureTrickle}, {"switch", measureSwitch}, {"shadow", measureShadow}}
 	wanted := strings.Split(s.cases, ",")
 	known := 0
 	for _, c := range cases {
-		if s.cases != "" && !slices.Contains(wanted, c.name) {
+		if s.cases != "" && !slices.Contains(wanted, c.name) || s.cases == "" && c.name == "shadow" {
 			continue
 		}
 		known++
@@ -144,7 +150,7 @@ func run(ctx context.Context, s settings) error {
 		}
 	}
 	if known == 0 {
-		return errors.New("-case: there are launch, empty, memory, trickle and switch")
+		return errors.New("-case: there are launch, empty, memory, trickle, switch and shadow")
 	}
 	return nil
 }

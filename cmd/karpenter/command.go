@@ -8,6 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/command/diff"
 	"github.com/karpenter-anew/karpenter/internal/command/explain"
 	"github.com/karpenter-anew/karpenter/internal/command/ledger"
+	"github.com/karpenter-anew/karpenter/internal/command/shadow"
 	"github.com/karpenter-anew/karpenter/internal/command/simulate"
 	"github.com/karpenter-anew/karpenter/internal/command/snapshot"
 	"github.com/karpenter-anew/karpenter/internal/completion"
@@ -24,6 +25,7 @@ type commandLine struct {
 	Snapshot   snapshot.Command  `cmd:"" help:"Capture a snapshot of a cluster, for simulations elsewhere."`
 	Explain    explain.Command   `cmd:"" help:"Explain the state of pods, nodes or NodePools, and what would change it. Read-only."`
 	Diff       diff.Command      `cmd:"" help:"Forecast what an edit of objects does to the nodes of a cluster, before it is applied. Read-only."`
+	Shadow     shadow.Command    `cmd:"" help:"Compare this controller with the one that runs in a cluster, in a mirror of the cluster in memory. Read-only."`
 	Ledger     ledger.Command    `cmd:"" help:"Print what the controller has decided, and why: its passes, the life of nodes, savings. Read-only."`
 	Convert    convert.Command   `cmd:"" help:"Convert objects of earlier APIs (v1alpha5, v1beta1) to the current ones. Needs no cluster."`
 	Probe      probeCommand      `cmd:"" help:"Check that HTTP endpoints of the controller answer, as the test of the Helm chart does."`
@@ -43,6 +45,7 @@ func newCommandLine(b command.Binary) *commandLine {
 		Simulate:   simulate.New(b),
 		Explain:    explain.New(b),
 		Diff:       diff.New(b),
+		Shadow:     shadow.New(b, shadow.Simulation{Controller: parseController, Encode: encodeTypes}),
 	}
 }
 

@@ -3,6 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -64,4 +68,21 @@ func (c *controllerCommand) run(ctx context.Context, b command.Binary, s command
 		return err
 	}
 	return nil
+}
+
+// parseController returns what runs a controller in this process, with the arguments of its command line and no environment. It ends with the
+// context.
+func parseController(args []string) (func(ctx context.Context, log io.Writer) error, error) {
+	b := binary()
+	line := newCommandLine(b)
+	parser, err := kong.New(line, options.Kong(func(string) (string, bool) { return "", false }, b.Providers.Names()...)...)
+	if err != nil {
+		return nil, fmt.Errorf("building the command line of the controller: %w", err)
+	}
+	if _, err := parser.Parse(append([]string{controllerName}, args...)); err != nil {
+		return nil, command.WithCode(options.Explain(err), command.ExitUsage)
+	}
+	return func(ctx context.Context, log io.Writer) error {
+		return line.Controller.run(ctx, b, command.Streams{Out: log, Err: log})
+	}, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,17 +8,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
-	"github.com/alecthomas/kong"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/embedded/controlplane"
-	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/demo"
-	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 // demoCluster is a cluster in memory with a running controller.
@@ -32,7 +27,7 @@ type demoCluster struct {
 	// controller gets the result of the controller when it has ended; nil if none was started.
 	controller chan error
 	// ready is closed when the controller acts.
-	ready   *readyLine
+	ready   *demo.ReadyLine
 	metrics string
 	// took is how long the starts of the cluster and the controller took.
 	took [2]time.Duration
@@ -114,25 +109,20 @@ func (c *demoCommand) control(d *demoCluster, flags []string, log io.Writer) err
 	}
 	d.metrics = fmt.Sprintf("http://127.0.0.1:%d/metrics", port)
 	args := append([]string{
-		"controller", "--cloud-provider=kwok", "--catalog=" + c.Catalog, "--kubeconfig=" + d.kubeconfig(), "--disable-leader-election",
+		"--cloud-provider=kwok", "--catalog=" + c.Catalog, "--kubeconfig=" + d.kubeconfig(), "--disable-leader-election",
 		fmt.Sprintf("--metrics-port=%d", port), "--health-probe-port=0",
 	}, flags...)
 	if !c.Stay {
 		// A node that just got a pod is not disrupted for twice this time; 20 seconds would be a long pause here.
 		args = append(args, "--batch-max-duration=5s")
 	}
-	b := binary()
-	line := newCommandLine(b)
-	parser, err := kong.New(line, options.Kong(func(string) (string, bool) { return "", false }, b.Providers.Names()...)...)
+	run, err := parseController(args)
 	if err != nil {
-		return fmt.Errorf("building the command line of the controller: %w", err)
+		return err
 	}
-	if _, err := parser.Parse(args); err != nil {
-		return options.Explain(err)
-	}
-	d.controller, d.ready = make(chan error, 1), &readyLine{next: log, seen: make(chan struct{})}
+	d.controller, d.ready = make(chan error, 1), demo.NewReadyLine(log)
 	go func() {
-		err := line.Controller.run(d.ctx, b, command.Streams{Out: d.ready, Err: d.ready})
+		err := run(d.ctx, d.ready)
 		d.controller <- err
 		if err == nil {
 			err = errors.New("the controller ended by itself")
@@ -157,26 +147,11 @@ func (d *demoCluster) stop() error {
 // awaitController returns when the controller acts, or has ended.
 func (d *demoCluster) awaitController() error {
 	select {
-	case <-d.ready.seen:
+	case <-d.ready.Seen():
 		return nil
 	case <-d.ctx.Done():
 		return fmt.Errorf("starting the controller: %w", context.Cause(d.ctx))
 	}
-}
-
-// readyLine passes lines on, and tells when one says that the controller acts.
-type readyLine struct {
-	next io.Writer
-	once sync.Once
-	seen chan struct{}
-}
-
-// Write implements io.Writer.
-func (r *readyLine) Write(line []byte) (int, error) {
-	if bytes.Contains(line, []byte(`"elected leader"`)) {
-		r.once.Do(func() { close(r.seen) })
-	}
-	return r.next.Write(line)
 }
 
 // freePort returns a port that no process listens on.

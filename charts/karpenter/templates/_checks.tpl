@@ -11,6 +11,11 @@
 {{- if and .Values.networkPolicy.enabled .Values.hostNetwork }}
 {{- $problems = append $problems "networkPolicy.enabled and hostNetwork are both true: NetworkPolicies do not apply to pods on the host network. Set one of them to false" }}
 {{- end }}
+{{- if .Values.settings.shadow }}
+{{- if or .Values.serviceMonitor.enabled .Values.podMonitor.enabled }}
+{{- $problems = append $problems "settings.shadow is true, and karpenter shadow has no metrics: set serviceMonitor.enabled and podMonitor.enabled to false" }}
+{{- end }}
+{{- end }}
 {{- with include "karpenter.deviceConflicts" . }}
 {{- $problems = append $problems (printf "settings.enableDRA is mutually exclusive with %s: unset them, or unset settings.enableDRA" .) }}
 {{- end }}

@@ -146,3 +146,16 @@ func publishedSettings(objects []client.Object, namespace string) (*corev1.Confi
 	}
 	return found, nil
 }
+
+// ControllerFlags are the settings as flags of a controller, without the default constraints of the scheduler.
+func (p *Settings) ControllerFlags() []string {
+	out := []string{
+		"--preference-policy=" + string(p.PreferencePolicy), "--min-values-policy=" + string(p.MinValuesPolicy),
+		"--consolidate-after-scope=" + string(p.ConsolidateAfterScope), fmt.Sprintf("--ignore-dra-requests=%t", p.IgnoreDRARequests),
+		"--pod-groups=" + string(p.PodGroups),
+	}
+	if len(p.FeatureGates) > 0 {
+		out = append(out, "--feature-gates="+p.FeatureGates.String())
+	}
+	return out
+}
