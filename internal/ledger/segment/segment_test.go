@@ -2,8 +2,11 @@ package segment_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -335,4 +338,60 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("%d of %d bytes are accounted for", size, len(text))
 		}
 	})
+}
+
+// lockedDir is the environment variable with the directory that a process of the test opens, and keeps until it is killed.
+const lockedDir = "KARPENTER_TEST_LOCKED_DIR"
+
+// TestADirectoryBelongsToOneWriter: until it ends, also by a crash.
+func TestADirectoryBelongsToOneWriter(t *testing.T) {
+	open := func(dir string) (*segment.Writer, error) {
+		w, _, err := segment.Open(segment.Settings{Dir: dir, Total: 1 << 30, After: time.After, Report: &report{}})
+		return w, err
+	}
+	if dir := os.Getenv(lockedDir); dir != "" {
+		if _, err := open(dir); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("opened")
+		select {}
+	}
+	dir := t.TempDir()
+	first, err := open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(dir); !errors.Is(err, segment.ErrInUse) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("a second writer gets %v", err)
+	}
+	if _, err := segment.Read(dir, func([]byte) error { return nil }); err != nil {
+		t.Errorf("a reader gets %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := first.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	other.Env = append(os.Environ(), lockedDir+"="+dir)
+	out, err := other.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, len("opened\n"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(dir); !errors.Is(err, segment.ErrInUse) {
+		t.Errorf("a writer beside that of another process gets %v", err)
+	}
+	if err := other.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = other.Wait() // it was killed
+	if _, err := open(dir); err != nil {
+		t.Errorf("after the crash of the other process: %v", err)
+	}
 }

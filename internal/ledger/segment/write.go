@@ -61,6 +61,7 @@ type Writer struct {
 
 	// Only Run uses the following fields. names are the segments, oldest first, with their sizes.
 	names   []string
+	lock    *os.File // held until Run ends
 	sizes   map[string]int64
 	file    *os.File
 	out     *bufio.Writer
@@ -75,7 +76,8 @@ type item struct {
 	line []byte
 }
 
-// Open returns the Writer of a directory, and the number of the next record. It repairs the end of the newest segment.
+// Open returns the Writer of a directory, and the number of the next record. It repairs the end of the newest segment. The directory belongs to the
+// Writer until Run ends; ErrInUse says that it belongs to another one.
 func Open(s Settings) (w *Writer, next uint64, err error) {
 	if s.Segment <= 0 {
 		s.Segment = DefaultSegment
@@ -83,7 +85,16 @@ func Open(s Settings) (w *Writer, next uint64, err error) {
 	if err := os.MkdirAll(s.Dir, 0o750); err != nil {
 		return nil, 0, fmt.Errorf("creating the directory of the ledger: %w", err)
 	}
-	w = &Writer{settings: s, queue: make(chan item, queueRecords), sizes: map[string]int64{}}
+	lock, err := lockDir(s.Dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() {
+		if err != nil {
+			_ = lock.Close()
+		}
+	}()
+	w = &Writer{settings: s, lock: lock, queue: make(chan item, queueRecords), sizes: map[string]int64{}}
 	if w.names, err = list(s.Dir); err != nil {
 		return nil, 0, err
 	}
@@ -94,8 +105,8 @@ func Open(s Settings) (w *Writer, next uint64, err error) {
 		}
 	}
 	for _, name := range w.names {
-		info, err := os.Stat(filepath.Join(s.Dir, name))
-		if err != nil {
+		var info os.FileInfo
+		if info, err = os.Stat(filepath.Join(s.Dir, name)); err != nil {
 			return nil, 0, fmt.Errorf("reading a segment: %w", err)
 		}
 		w.sizes[name] = info.Size()
@@ -159,7 +170,8 @@ func (w *Writer) TakeLost() uint64 {
 }
 
 // Run writes what Offer takes until ctx ends, and then what still waits.
-func (w *Writer) Run(ctx context.Context) error {
+func (w *Writer) Run(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, w.lock.Close()) }()
 	for {
 		select {
 		case <-ctx.Done():
