@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -62,7 +63,10 @@ func (d *Disruption) summary() string {
 	}
 	if len(d.Commands) == 0 && len(d.LeftAlone) > 0 {
 		parts = append(parts, "left alone: "+join(d.LeftAlone, func(l LeftAlone) string {
-			return fmt.Sprintf("%s%s %d", strings.TrimPrefix(l.Method+" ", " "), l.Code, l.Count)
+			if l.Method == "" {
+				return fmt.Sprintf("%d (%s)", l.Count, l.Code)
+			}
+			return fmt.Sprintf("%d by %s (%s)", l.Count, methodName(l.Method), l.Code)
 		}))
 	}
 	if d.Error != "" {
@@ -71,9 +75,17 @@ func (d *Disruption) summary() string {
 	return strings.Join(append(parts, d.Cost.text()), "; ")
 }
 
+// methodName is a method as the documentation of disruption calls it.
+func methodName(method string) string {
+	if method == "dispensable" {
+		return "emptiness of zero-cost pods"
+	}
+	return method
+}
+
 // effect is what a command launches and saves.
 func (c Command) effect() string {
-	out := fmt.Sprintf(", %s to move, saves $%.4f/h, command %s", count(c.Pods, "pod"), c.SavingsPerHour, c.ID)
+	out := fmt.Sprintf(", %s to move, saves %s/h, command %s", count(c.Pods, "pod"), dollars(c.SavingsPerHour), c.ID)
 	if n := len(c.Replacements); n > 0 {
 		return " -> " + count(n, "replacement") + out
 	}
@@ -109,7 +121,7 @@ func (e *NodeClaimEvent) summary() string {
 		out += fmt.Sprintf(", %s %s %s", e.InstanceType, e.CapacityType, e.Zone)
 	}
 	if e.Price != nil {
-		out += fmt.Sprintf(" $%.4f/h", *e.Price)
+		out += " " + dollars(*e.Price) + "/h"
 	}
 	if e.Node != "" {
 		out += ", node " + e.Node
@@ -121,11 +133,11 @@ func (s *Saving) summary() string {
 	name := func(c NodeClaimState) string { return c.Name }
 	switch {
 	case s.Event == SavingEnded:
-		return fmt.Sprintf("%s %s: $%.4f in %s, command %s", s.Reason, s.End, s.Dollars, time.Duration(s.Seconds*float64(time.Second)).Round(time.Second), s.Command)
+		return fmt.Sprintf("%s %s: %s in %s, command %s", s.Reason, s.End, dollars(s.Dollars), time.Duration(s.Seconds*float64(time.Second)).Round(time.Second), s.Command)
 	case s.PerHour == nil:
 		return fmt.Sprintf("%s of %s is not counted, prices are not known of %s, command %s", s.Reason, join(s.Removed, name), join(s.Unpriced, itself), s.Command)
 	}
-	out := fmt.Sprintf("%s of %s saves $%.4f/h", s.Reason, join(s.Removed, name), *s.PerHour)
+	out := fmt.Sprintf("%s of %s saves %s/h", s.Reason, join(s.Removed, name), dollars(*s.PerHour))
 	if len(s.Launched) > 0 {
 		out += ", replaced by " + join(s.Launched, name)
 	}
@@ -136,9 +148,9 @@ func (c *Cost) text() string {
 	if c == nil {
 		return "cost unknown"
 	}
-	out := fmt.Sprintf("$%.4f/h", c.Before)
+	out := dollars(c.Before) + "/h"
 	if c.After != c.Before {
-		out += fmt.Sprintf(" -> $%.4f/h", c.After)
+		out += " -> " + dollars(c.After) + "/h"
 	}
 	if c.Unpriced > 0 {
 		out += fmt.Sprintf(" and %d without a price", c.Unpriced)
@@ -168,6 +180,15 @@ func join[T any](list []T, text func(T) string) string {
 		out = append(out, fmt.Sprintf("and %d more", rest))
 	}
 	return strings.Join(out, ", ")
+}
+
+// dollars is an amount of money; the sign comes first, and an amount that rounds to zero has none.
+func dollars(amount float64) string {
+	text := fmt.Sprintf("$%.4f", math.Abs(amount))
+	if amount < 0 && text != "$0.0000" {
+		return "-" + text
+	}
+	return text
 }
 
 func itself(text string) string { return text }
