@@ -237,7 +237,7 @@ internal/operator < internal/console, internal/restconfig, API, cloud, cloud/plu
 internal/command < cloud/plugin, internal/options
 internal/command/source < API, cloud, cloud/plugin, internal/command, internal/forecast, internal/manifest, internal/observe, internal/options, internal/restconfig, internal/simulation, internal/snapshot
 internal/command/explain < internal/command, internal/command/source, internal/explain
-internal/command/simulate < cloud, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation, internal/simulation/report, internal/snapshot
+internal/command/simulate < cloud, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation, internal/simulation/report
 internal/command/diff < cloud, cloud/plugin, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation
 internal/command/shadow < API, cloud, cloud/plugin, embedded/controlplane, internal/command, internal/command/source, internal/demo, internal/document, internal/shadow
 internal/command/snapshot < API, cloud/plugin, internal/command, internal/command/source, internal/manifest, internal/options, internal/snapshot

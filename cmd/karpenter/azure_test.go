@@ -132,7 +132,7 @@ func TestAzure(t *testing.T) {
 // TestSettingsThatAzureMisses names all of them at once.
 func TestSettingsThatAzureMisses(t *testing.T) {
 	p := launch(t, "karpenter", "controller", "--cloud-provider=azure")
-	p.ends(command.ExitFailed, 20*time.Second)
+	p.ends(command.ExitUsage, 20*time.Second)
 	for _, want := range []string{
 		"CLUSTER_NAME", "CLUSTER_ENDPOINT", "KUBELET_BOOTSTRAP_TOKEN", "SSH_PUBLIC_KEY", "VNET_SUBNET_ID", "AZURE_NODE_RESOURCE_GROUP", "AZURE_SUBSCRIPTION_ID", "LOCATION",
 	} {

@@ -35,7 +35,7 @@ type commandLine struct {
 
 // binary is what commands know of this program.
 func binary() command.Binary {
-	return command.Binary{Version: version, Providers: providers(), Now: time.Now}
+	return command.Binary{Version: version, Providers: providers(), Now: time.Now, After: time.After}
 }
 
 // newCommandLine returns the grammar with the flags of the cloud providers.
@@ -59,7 +59,7 @@ func run(args []string, env options.LookupEnv, std command.Streams) int {
 		}
 		return line.Controller.check(b.Providers)
 	}
-	return command.Line{Grammar: line, Binary: b, Args: args, Env: env, Mistakes: mistakes, Usage: []string{explain.Name}}.Run(std)
+	return command.Line{Grammar: line, Binary: b, Args: args, Env: env, Mistakes: mistakes}.Run(std)
 }
 
 // completionCommand prints a completion script.

@@ -61,7 +61,7 @@ func TestDemoRefusesBadValues(t *testing.T) {
 		"--feature-gates=Magic=true":      `unknown feature gate "Magic"`,
 	} {
 		var out bytes.Buffer
-		if code := run([]string{"demo", "--pods=1", arg}, os.LookupEnv, command.Streams{Out: &out, Err: &out}); code == command.ExitOK || !strings.Contains(out.String(), want) {
+		if code := run([]string{"demo", "--pods=1", arg}, os.LookupEnv, command.Streams{Out: &out, Err: &out}); code != command.ExitUsage && code != command.ExitFailed || !strings.Contains(out.String(), want) {
 			t.Errorf("%s ends with %d and\n%s", arg, code, out.String())
 		}
 	}

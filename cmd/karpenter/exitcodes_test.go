@@ -43,7 +43,7 @@ func TestExitCodesPage(t *testing.T) {
 		}
 		_, text, told := strings.Cut(of.Detail, "Exit codes:")
 		if !told {
-			if want := []int{command.ExitOK, command.ExitFailed}; !slices.Equal(documented, want) {
+			if want := []int{command.ExitOK, command.ExitFailed, command.ExitUsage}; !slices.Equal(documented, want) {
 				t.Errorf("%s has the codes %v on the page, want %v", of.Name, documented, want)
 			}
 			continue
@@ -68,10 +68,7 @@ func TestExitCodesOfInvalidFlags(t *testing.T) {
 		t.Error("the exit codes changed: correct docs/exit-codes.md")
 	}
 	for _, name := range []string{"controller", "demo", "simulate", "snapshot", "explain", "diff", "ledger", "convert", "probe", "completion", "version"} {
-		want := "1\n"
-		if name == "explain" {
-			want = "2\n"
-		}
+		const want = "2\n"
 		if got := invoke("", name, "--no-such-flag"); got.Exit != want {
 			t.Errorf("%s: exit code %s, want %s: %s", name, got.Exit, want, got.Stderr)
 		}

@@ -14,5 +14,5 @@ import (
 var version string
 
 func main() {
-	os.Exit(run(os.Args[1:], os.LookupEnv, command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+	os.Exit(run(os.Args[1:], os.LookupEnv, command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Color: command.Colors(os.Stdout, os.LookupEnv)}))
 }

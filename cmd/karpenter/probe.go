@@ -31,7 +31,7 @@ type endpoint string
 // Help is shown above the flags.
 func (*probeCommand) Help() string {
 	return "Each endpoint has to answer with status 200 and a body, and is asked until it does or the time is over. The Helm chart runs this as its test.\n\n" +
-		"Exit codes: 0 all endpoints answer; 1 one does not, or the command line is invalid."
+		"Exit codes: 0 all endpoints answer; 1 one does not; 2 invalid command line."
 }
 
 // Validate implements the check of the command line.

@@ -37,9 +37,9 @@ func TestProbeWaitsForEndpoints(t *testing.T) {
 		{[]string{"--timeout=50ms", server.URL + "/empty"}, command.ExitFailed, "the body is empty"},
 		{[]string{"--timeout=50ms", server.URL + "/slow"}, command.ExitFailed, "deadline exceeded"},
 		{[]string{"--timeout=50ms", "http://127.0.0.1:1/readyz"}, command.ExitFailed, "connection refused"},
-		{[]string{"--timeout=0s", server.URL}, command.ExitFailed, "--timeout is 0s; it must be above 0s"},
-		{[]string{"karpenter:8080/metrics"}, command.ExitFailed, `"karpenter:8080/metrics" is not the URL of an endpoint; want one such as http://127.0.0.1:8081/readyz`},
-		{nil, command.ExitFailed, "url"},
+		{[]string{"--timeout=0s", server.URL}, command.ExitUsage, "--timeout is 0s; it must be above 0s"},
+		{[]string{"karpenter:8080/metrics"}, command.ExitUsage, `"karpenter:8080/metrics" is not the URL of an endpoint; want one such as http://127.0.0.1:8081/readyz`},
+		{nil, command.ExitUsage, `missing argument: "karpenter probe" needs <url>`},
 	} {
 		var out bytes.Buffer
 		if code := run(append([]string{"probe"}, tc.args...), os.LookupEnv, command.Streams{Out: &out, Err: &out}); code != tc.code || !strings.Contains(out.String(), tc.want) {

@@ -17,8 +17,9 @@ type Binary struct {
 	Version string
 	// Providers are the cloud providers, the default first.
 	Providers Providers
-	// Now returns the time of the host.
-	Now func() time.Time
+	// Now returns the time of the host. After is like time.After.
+	Now   func() time.Time
+	After func(time.Duration) <-chan time.Time
 }
 
 // Providers are cloud providers, the default first.

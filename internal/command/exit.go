@@ -4,9 +4,9 @@ package command
 const (
 	// ExitOK: the command did what it is for.
 	ExitOK = 0
-	// ExitFailed: the command failed, or was given a bad value.
+	// ExitFailed: the command failed.
 	ExitFailed = 1
-	// ExitUsage: there is no such command, or its input cannot be used.
+	// ExitUsage: the command line is invalid, or the input cannot be used.
 	ExitUsage = 2
 	// ExitUnplaced: some pods of the simulation do not fit.
 	ExitUnplaced = 3

@@ -18,6 +18,8 @@ import (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+	// Color is set if Out is a terminal on which text may have colors.
+	Color bool
 }
 
 // Line is one command line of the program.
@@ -31,8 +33,6 @@ type Line struct {
 	Env  options.LookupEnv
 	// Mistakes says what else is wrong with a command line of a subcommand that cannot be parsed; it may be nil.
 	Mistakes func(subcommand string) error
-	// Usage are the subcommands that end with ExitUsage, and not with ExitFailed, when they cannot be parsed.
-	Usage []string
 }
 
 // Parser returns the parser of the command line.
@@ -63,15 +63,12 @@ func (l Line) Run(std Streams) int {
 		return ExitOK
 	}
 	if err != nil {
-		err = options.Explain(err)
+		err = readable(err, args[0])
 		if l.Mistakes != nil {
 			err = errors.Join(err, l.Mistakes(args[0])) // all mistakes at once; the rest is found at the start otherwise
 		}
 		complain(std.Err, args[0], err)
-		if slices.Contains(l.Usage, args[0]) {
-			return ExitUsage
-		}
-		return ExitFailed
+		return ExitUsage
 	}
 	if err := command.Run(); err != nil {
 		complain(std.Err, args[0], err)

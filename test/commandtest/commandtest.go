@@ -23,7 +23,7 @@ import (
 
 // Binary has the cloud providers of the binary.
 func Binary() command.Binary {
-	return command.Binary{Providers: command.Providers{kwok.Provider(), aws.Provider(), azure.Provider()}, Now: time.Now}
+	return command.Binary{Providers: command.Providers{kwok.Provider(), aws.Provider(), azure.Provider()}, Now: time.Now, After: time.After}
 }
 
 // Outcome is what one run leaves behind.
@@ -44,7 +44,7 @@ func Run(grammar any, stdin string, args ...string) Outcome {
 
 // Code runs one command line and returns the exit code.
 func Code(grammar any, std command.Streams, args ...string) int {
-	return command.Line{Grammar: grammar, Binary: Binary(), Args: args, Env: NoEnv, Usage: []string{"explain"}}.Run(std)
+	return command.Line{Grammar: grammar, Binary: Binary(), Args: args, Env: NoEnv}.Run(std)
 }
 
 // Kubeconfig is a file that leads to an API server at url.

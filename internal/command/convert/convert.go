@@ -33,7 +33,7 @@ func (*Command) Help() string {
 	return "Reads Provisioners (karpenter.sh/v1alpha5), AWSNodeTemplates (karpenter.k8s.aws/v1alpha1), NodePools and EC2NodeClasses of v1beta1, and AKSNodeClasses of v1alpha2, and prints " +
 		"NodePools (karpenter.sh/v1), EC2NodeClasses (karpenter.k8s.aws/v1) and AKSNodeClasses (karpenter.azure.com/v1beta1). A comment marks each field that has no equivalent or a different meaning; " +
 		"with -o json, comments go to standard error. Other documents are printed unchanged.\n\n" +
-		"Exit codes: 0 everything is converted; 1 invalid flag, or failure; 2 invalid input, with file, line and field, and nothing is printed."
+		"Exit codes: 0 everything is converted; 1 failure; 2 invalid command line or input, with file, line and field, and nothing is printed."
 }
 
 // Run implements the subcommand.

@@ -84,7 +84,7 @@ func (*Command) Help() string {
 	return "Reads a cluster, as karpenter snapshot does, and forecasts what happens to its nodes with and without the edited manifests: which nodes drift " +
 		"or are consolidated, which are launched, which pods move, how long that takes under disruption budgets, what blocks it, and what the nodes cost. " +
 		"Nothing is written.\n\n" +
-		"Exit codes: 0 an answer is printed; 1 invalid flag, or failure; 2 invalid input."
+		"Exit codes: 0 an answer is printed; 1 failure; 2 invalid command line or input."
 }
 
 // Run implements the subcommand.

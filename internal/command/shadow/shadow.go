@@ -68,7 +68,7 @@ func New(b command.Binary, s Simulation) Command {
 func (*Command) Help() string {
 	return "Pods, NodePools and what they depend on are mirrored into a cluster in memory, in which this controller launches and removes simulated nodes. " +
 		"The real cluster is only read. The report compares nodes, dollars and waiting times of both fleets. docs/shadow.md says what is not compared.\n\n" +
-		"Exit codes: 0 the report is printed; 1 invalid flag, or failure; 2 invalid input."
+		"Exit codes: 0 the report is printed; 1 failure; 2 invalid command line or input."
 }
 
 // Run implements the subcommand.

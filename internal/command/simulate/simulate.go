@@ -20,7 +20,6 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/internal/simulation/report"
-	"github.com/karpenter-anew/karpenter/internal/snapshot"
 )
 
 // Command shows what would be done about objects in files.
@@ -44,7 +43,7 @@ func (*Command) Help() string {
 	return "Reads NodePools, node classes, pods, workloads (Deployment, ReplicaSet, StatefulSet, DaemonSet, Job), nodes and what belongs to them, and prints " +
 		"the nodes that would be launched, where the pods go, and why pods do not fit. No cluster, no credentials, no network. " +
 		"With --snapshot, they are applied to the snapshot of a cluster, and settings that no flag sets are those that its controller has published.\n\n" +
-		"Exit codes: 0 every pod fits; 1 invalid flag, or failure; 2 invalid input, with file, line and field; 3 some pods do not fit."
+		"Exit codes: 0 every pod fits; 1 failure; 2 invalid command line or input, with file, line and field; 3 some pods do not fit."
 }
 
 // Run implements the subcommand.
@@ -52,7 +51,7 @@ func (c *Command) Run(k *kong.Context, b command.Binary, s command.Streams) erro
 	// Mistakes in the flags come before those in the input.
 	start := c.Forecast.Start(b.Now())
 	if err := errors.Join(c.Settings.Place.Check(), c.Forecast.Check(start)); err != nil {
-		return err
+		return command.WithCode(err, command.ExitUsage)
 	}
 	in, err := c.read(k, s)
 	if err != nil {
@@ -132,7 +131,7 @@ func (c *Command) read(k *kong.Context, s command.Streams) (input, error) {
 	}
 	var held manifest.Manifest
 	if c.Snapshot != "" {
-		if held, err = snapshot.Read(reader, c.Snapshot, s.In); err != nil {
+		if held, err = source.ReadSnapshot(reader, c.Snapshot, s.In); err != nil {
 			return input{}, err
 		}
 	}

@@ -96,7 +96,7 @@ func TestSimulateExamplesOnAWS(t *testing.T) {
 	if len(r.UnusedPools) != 1 || r.UnusedPools[0].Name != "two-types" { // it is bound to zones of another region
 		t.Errorf("unused pools %+v", r.UnusedPools)
 	}
-	if got := simulate(pod, "-f", "../../../examples/aws", "-f", "-", "--catalog", "aws/nowhere-1"); got.Exit != "1\n" || !strings.Contains(got.Stderr, "aws/eu-west-1") {
+	if got := simulate(pod, "-f", "../../../examples/aws", "-f", "-", "--catalog", "aws/nowhere-1"); got.Exit != "2\n" || !strings.Contains(got.Stderr, "aws/eu-west-1") {
 		t.Errorf("an unknown region: exit code %s%s", got.Exit, got.Stderr)
 	}
 	if got := simulate(pod, "-f", "../../../examples/aws", "-f", "-", "--cloud-provider", "kwok"); got.Exit != "3\n" {

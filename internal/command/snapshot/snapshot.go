@@ -42,14 +42,14 @@ func (*Command) Help() string {
 		"writes the fields that scheduling depends on as YAML, for karpenter simulate --snapshot. Read-only. Needs permission to list these kinds; kinds that the " +
 		"cluster does not serve are left out. The settings that the controller has published are captured as well, if you may list ConfigMaps.\n\nSecrets, environment, commands, images and messages are never written. With --redact, names and label values " +
 		"are replaced by pseudonyms, equal values by equal ones, in the same order. Keys of labels and taints, names of resources and quantities stay.\n\n" +
-		"Exit codes: 0 the snapshot is written; 1 invalid flag, or failure; 2 flags that contradict each other."
+		"Exit codes: 0 the snapshot is written; 1 failure; 2 invalid command line."
 }
 
 // Run implements the subcommand.
 func (c *Command) Run(b command.Binary, s command.Streams) error {
 	// Mistakes in the flags come before the cluster is read.
 	if _, err := c.labels(b, c.CloudProvider); err != nil {
-		return err
+		return command.WithCode(err, command.ExitUsage)
 	}
 	if err := c.Access.Check(); err != nil {
 		return command.WithCode(err, command.ExitUsage)

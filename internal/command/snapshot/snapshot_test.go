@@ -15,7 +15,7 @@ func takeSnapshot(args ...string) commandtest.Outcome {
 		Snapshot Command `cmd:""`
 	}
 	out := commandtest.Run(&line, "", append([]string{"snapshot"}, args...)...)
-	out.Exit = map[string]string{"0\n": "ok", "1\n": "failed"}[out.Exit]
+	out.Exit = map[string]string{"0\n": "ok", "1\n": "failed", "2\n": "invalid"}[out.Exit]
 	return out
 }
 
@@ -44,17 +44,17 @@ func TestSnapshotCommand(t *testing.T) {
 func TestSnapshotCommandFails(t *testing.T) {
 	config := commandtest.Kubeconfig(t, "http://127.0.0.1:1")
 	for name, c := range map[string]struct {
-		args []string
-		want string
+		args       []string
+		exit, want string
 	}{
-		"no such kubeconfig":   {[]string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}, "kubeconfig"},
-		"no server answers":    {[]string{"--kubeconfig", config}, "reading the cluster at http://127.0.0.1:1: listing objects of kind NodePool"},
-		"an unknown cloud":     {[]string{"--cloud-provider", "paper", "--kubeconfig", config}, "paper"},
-		"nowhere to write to":  {[]string{"--kubeconfig", commandtest.Kubeconfig(t, commandtest.Namespaces(t)), "-o", filepath.Join(t.TempDir(), "none", "file")}, "writing the snapshot: "},
-		"an argument too many": {[]string{"file"}, "unexpected argument file"},
+		"no such kubeconfig":   {[]string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}, "failed", "kubeconfig"},
+		"no server answers":    {[]string{"--kubeconfig", config}, "failed", "reading the cluster at http://127.0.0.1:1: listing objects of kind NodePool"},
+		"an unknown cloud":     {[]string{"--cloud-provider", "paper", "--kubeconfig", config}, "invalid", "paper"},
+		"nowhere to write to":  {[]string{"--kubeconfig", commandtest.Kubeconfig(t, commandtest.Namespaces(t)), "-o", filepath.Join(t.TempDir(), "none", "file")}, "failed", "writing the snapshot: "},
+		"an argument too many": {[]string{"file"}, "invalid", `unexpected argument "file"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := takeSnapshot(c.args...); got.Exit != "failed" || got.Stdout != "" || !strings.Contains(got.Stderr, c.want) {
+			if got := takeSnapshot(c.args...); got.Exit != c.exit || got.Stdout != "" || !strings.Contains(got.Stderr, c.want) {
 				t.Errorf("%+v, want a failure with %q", got, c.want)
 			}
 		})

@@ -3,12 +3,14 @@ package source
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/cloud/plugin"
 	"github.com/karpenter-anew/karpenter/internal/command"
+	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/snapshot"
 )
 
@@ -19,6 +21,21 @@ func Format(providers command.Providers) (*snapshot.Format, error) {
 		all = append(all, p.Snapshot)
 	}
 	return snapshot.NewFormat(all...)
+}
+
+// ReadSnapshot reads the snapshot of a cluster from a file, or from standard input. A snapshot without objects is an error: an answer about it would be
+// that of a cluster in which nothing runs.
+func ReadSnapshot(reader *manifest.Reader, file string, stdin io.Reader) (manifest.Manifest, error) {
+	held, err := snapshot.Read(reader, file, stdin)
+	switch {
+	case err != nil:
+		return held, err
+	case len(held.Objects) == 0 && len(held.Skipped) > 0:
+		return held, fmt.Errorf("the snapshot %s holds nothing that has a bearing on scheduling; it begins with %s", file, held.Skipped[0])
+	case len(held.Objects) == 0:
+		return held, fmt.Errorf("the snapshot %s is empty: capture one with karpenter snapshot", file)
+	}
+	return held, nil
 }
 
 // Capture captures a snapshot of a live cluster, with the settings of the controller in a namespace; in any namespace if it is

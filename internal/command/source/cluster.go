@@ -18,7 +18,6 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
-	"github.com/karpenter-anew/karpenter/internal/snapshot"
 )
 
 // Cluster is where commands about a cluster read it: live, or from a snapshot. Objects of a live one take the same way as those of a file.
@@ -81,7 +80,7 @@ func (c *Cluster) Check() error {
 // manifest reads the objects of the live cluster or the snapshot. why says why there may be no settings of a controller among them.
 func (c *Cluster) manifest(ctx context.Context, reader *manifest.Reader, s command.Streams, subcommand string) (held manifest.Manifest, why string, err error) {
 	if c.Snapshot != "" {
-		if held, err = snapshot.Read(reader, c.Snapshot, s.In); err != nil {
+		if held, err = ReadSnapshot(reader, c.Snapshot, s.In); err != nil {
 			return held, "", command.WithCode(err, command.ExitUsage)
 		}
 		return held, NoneInSnapshot, nil
