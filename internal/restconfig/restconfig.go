@@ -34,6 +34,17 @@ func Load(file string, overrides clientcmd.ConfigOverrides) (*rest.Config, error
 	return fromFiles(rules, clientcmd.RecommendedHomeFile, overrides)
 }
 
+// Namespace returns the namespace that commands use where none is named: that of the context of the kubeconfig, of the pod, or default.
+func Namespace(file string, overrides clientcmd.ConfigOverrides) (string, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = file
+	namespace, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &overrides).Namespace()
+	if err != nil {
+		return "", fmt.Errorf("reading the namespace of the kubeconfig: %w", err)
+	}
+	return namespace, nil
+}
+
 // applyOverrides applies the overrides that do not depend on a kubeconfig.
 func applyOverrides(config *rest.Config, overrides clientcmd.ConfigOverrides) error {
 	config.Impersonate.UserName, config.Impersonate.Groups = overrides.AuthInfo.Impersonate, overrides.AuthInfo.ImpersonateGroups

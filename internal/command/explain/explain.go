@@ -4,6 +4,7 @@ package explain
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -23,8 +24,11 @@ type Command struct {
 	NodePool  nodePoolCommand  `cmd:"" name:"nodepool" aliases:"nodepools,np" help:"Can it launch nodes? What is its usage, what do budgets allow, which nodes can be disrupted, and what blocks the others?"`
 	Objects   objectsCommand   `cmd:"" name:"objects" default:"withargs" hidden:"" help:"Objects as KIND/NAME."`
 
-	Namespace string         `name:"namespace" short:"n" default:"default" help:"Namespace of pods (${default})."`
-	Output    explain.Format `name:"output" short:"o" enum:"text,json" default:"text" placeholder:"FORMAT" help:"text or json (${default})."`
+	Namespace     string        `name:"namespace" short:"n" placeholder:"NAMESPACE" help:"Namespace of pods and workloads; otherwise that of the context of the kubeconfig, or default."`
+	AllNamespaces bool          `name:"all-namespaces" short:"A" help:"Look for pods and workloads of the names in all namespaces."`
+	Output        output        `name:"output" short:"o" default:"text" placeholder:"FORMAT" help:"text, table, wide, json, yaml, name, or jsonpath=TEMPLATE (${default})."`
+	Watch         bool          `name:"watch" short:"w" help:"Print the answer again whenever it changes, until Ctrl-C."`
+	Interval      time.Duration `name:"interval" default:"10s" placeholder:"DURATION" help:"With --watch, the time between two readings of the cluster (${default})."`
 
 	Cluster source.Cluster `embed:""`
 }
@@ -36,7 +40,8 @@ func New(b command.Binary) Command { return Command{Cluster: source.NewCluster(b
 func (*Command) Help() string {
 	return "Reads a cluster, as karpenter snapshot does, and explains for some objects what karpenter simulate shows for all. Read-only. " +
 		"Settings that no flag sets are those that the controller has published in the cluster.\n\n" +
-		"Objects are named as for kubectl: pod NAME, pod/NAME, or several of them. Plurals and the short names po, no, nc and np are known.\n\n" +
+		"Objects are named as for kubectl: pod NAME, pod/NAME, or several of them. Plurals and short names such as po, no, nc, np and deploy are known. The pods of a " +
+		"workload, such as deployment/NAME, are grouped by answer.\n\n" +
 		"Exit codes: 0 an answer is printed; 1 failure; 2 invalid command line or input; 3 an object does not exist."
 }
 
@@ -46,8 +51,8 @@ type podCommand struct {
 }
 
 // Run implements the subcommand.
-func (c *podCommand) Run(about *Command, k *kong.Context, s command.Streams) error {
-	return about.answer(k, s, kindPod, c.Names)
+func (c *podCommand) Run(about *Command, k *kong.Context, b command.Binary, s command.Streams) error {
+	return about.answer(k, b, s, kindPod, c.Names)
 }
 
 // nodeCommand explains nodes.
@@ -56,8 +61,8 @@ type nodeCommand struct {
 }
 
 // Run implements the subcommand.
-func (c *nodeCommand) Run(about *Command, k *kong.Context, s command.Streams) error {
-	return about.answer(k, s, kindNode, c.Names)
+func (c *nodeCommand) Run(about *Command, k *kong.Context, b command.Binary, s command.Streams) error {
+	return about.answer(k, b, s, kindNode, c.Names)
 }
 
 // nodeClaimCommand explains the nodes of NodeClaims.
@@ -66,8 +71,8 @@ type nodeClaimCommand struct {
 }
 
 // Run implements the subcommand.
-func (c *nodeClaimCommand) Run(about *Command, k *kong.Context, s command.Streams) error {
-	return about.answer(k, s, kindNodeClaim, c.Names)
+func (c *nodeClaimCommand) Run(about *Command, k *kong.Context, b command.Binary, s command.Streams) error {
+	return about.answer(k, b, s, kindNodeClaim, c.Names)
 }
 
 // nodePoolCommand explains NodePools.
@@ -76,8 +81,8 @@ type nodePoolCommand struct {
 }
 
 // Run implements the subcommand.
-func (c *nodePoolCommand) Run(about *Command, k *kong.Context, s command.Streams) error {
-	return about.answer(k, s, kindNodePool, c.Names)
+func (c *nodePoolCommand) Run(about *Command, k *kong.Context, b command.Binary, s command.Streams) error {
+	return about.answer(k, b, s, kindNodePool, c.Names)
 }
 
 // objectsCommand explains objects of any kind, named as KIND/NAME.
@@ -86,22 +91,39 @@ type objectsCommand struct {
 }
 
 // Run implements the subcommand.
-func (c *objectsCommand) Run(about *Command, k *kong.Context, s command.Streams) error {
-	return about.answer(k, s, "", c.Objects)
+func (c *objectsCommand) Run(about *Command, k *kong.Context, b command.Binary, s command.Streams) error {
+	return about.answer(k, b, s, "", c.Objects)
 }
 
 // answer prints what there is to say about objects of a kind; of an empty kind, the names say which.
-func (c *Command) answer(k *kong.Context, s command.Streams, kind objectKind, names []objectName) error {
+func (c *Command) answer(k *kong.Context, b command.Binary, s command.Streams, kind objectKind, names []objectName) error {
 	about, err := objectsNamed(kind, names)
+	if err == nil {
+		err = errors.Join(c.checkWatch(), c.checkNamespace())
+	}
 	if err != nil {
 		return command.WithCode(err, command.ExitUsage)
 	}
 	ctx, stop := command.UntilSignal(context.Background())
 	defer stop()
+	if c.Watch {
+		w := watcher{interval: c.Interval, binary: b}
+		return w.run(ctx, s, func(s command.Streams) error { return c.once(ctx, k, s, about) })
+	}
+	return c.once(ctx, k, s, about)
+}
+
+// once reads the cluster and prints the answers.
+func (c *Command) once(ctx context.Context, k *kong.Context, s command.Streams, about []namedObject) error {
 	q, err := c.question(ctx, k, s)
 	if err != nil {
 		return err
 	}
+	namespace, err := c.namespace()
+	if err != nil {
+		return err
+	}
+	about = c.inNamespaces(about, namespace, q.Objects)
 	var absent []error
 	answers := explain.List{Version: explain.Version, Kind: "List", Items: []explain.Answer{}}
 	for _, object := range about {
@@ -115,12 +137,12 @@ func (c *Command) answer(k *kong.Context, s command.Streams, kind objectKind, na
 			answers.Items = append(answers.Items, a)
 		}
 	}
-	var shown explain.Answer = answers
-	if len(about) == 1 && len(answers.Items) == 1 {
-		shown = answers.Items[0]
-	}
 	if len(answers.Items) > 0 {
-		if err := explain.Write(s.Out, shown, c.Output); err != nil {
+		paint := plain
+		if s.Color {
+			paint = painted
+		}
+		if err := c.Output.write(s.Out, answers, len(about) == 1, paint); err != nil {
 			return err
 		}
 	}
@@ -134,9 +156,12 @@ func (c *Command) answer(k *kong.Context, s command.Streams, kind objectKind, na
 func (c *Command) ask(ctx context.Context, q explain.Question, object namedObject) (explain.Answer, error) {
 	switch object.kind {
 	case kindPod:
-		return explain.AboutPod(ctx, q, c.Namespace, object.name)
+		return explain.AboutPod(ctx, q, object.namespace, object.name)
 	case kindNode:
 		return explain.AboutNode(ctx, q, object.name)
+	case kindNodeClaim, kindNodePool:
+	default:
+		return explain.AboutWorkload(ctx, q, object.kind.workload(), object.namespace, object.name)
 	}
 	if err := c.Cluster.Missing(); err != nil {
 		return nil, err

@@ -3,7 +3,9 @@ package explain
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -29,6 +31,20 @@ func explained(stdin string, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), err.String()
 }
 
+// inNamespace is a kubeconfig with a namespace in its context.
+func inNamespace(t *testing.T, url, namespace string) string {
+	t.Helper()
+	path := commandtest.Kubeconfig(t, url)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), "{cluster: c}", "{cluster: c, namespace: "+namespace+"}", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func TestExplain(t *testing.T) {
 	text, err := os.ReadFile(shop)
 	if err != nil {
@@ -50,8 +66,8 @@ func TestExplain(t *testing.T) {
 		{"no such NodePool", "nodepool small --snapshot " + shop, command.ExitNotFound, "", `nodepool "small": not found`},
 		{"nothing named", "pod --snapshot " + shop, command.ExitUsage, "", `missing argument: "karpenter explain pod" needs <name>`},
 		{"nothing at all", "", command.ExitUsage, "", "expected"},
-		{"what cannot be explained", "deployment web --snapshot " + shop, command.ExitUsage, "", `unknown kind "deployment": use pod, node, nodeclaim, nodepool`},
-		{"a mistyped kind", "nodepol/web --snapshot " + shop, command.ExitUsage, "", `unknown kind "nodepol": use pod, node, nodeclaim, nodepool`},
+		{"what cannot be explained", "service web --snapshot " + shop, command.ExitUsage, "", `unknown kind "service": use pod, node, nodeclaim, nodepool, deployment`},
+		{"a mistyped kind", "nodepol/web --snapshot " + shop, command.ExitUsage, "", `unknown kind "nodepol", did you mean "nodepool"?`},
 		{"a kind and no name", "pod/ --snapshot " + shop, command.ExitUsage, "", `"pod/" has no name`},
 		{"a kind in capitals and no name", "Pods --snapshot " + shop, command.ExitUsage, "", "expected the name of a pod"},
 		{"the kind twice", "pod pod/small --snapshot " + shop, command.ExitUsage, "", `the kind is given already: "pod/small" must be a name only`},
@@ -71,7 +87,23 @@ func TestExplain(t *testing.T) {
 		{"a mistyped NodePool", "nodepool bacth --snapshot " + shop, command.ExitNotFound, "", `nodepool "bacth": not found`},
 		{"a mistyped flag", "pod small --snapshoot " + shop, command.ExitUsage, "", `--snapshot`},
 		{"an unknown flag", "pod small --colour", command.ExitUsage, "", "--colour"},
-		{"an unknown format", "pod small -o yaml", command.ExitUsage, "", "output"},
+		{"an unknown format", "pod small -o xml", command.ExitUsage, "", `flag --output="xml": allowed: text, table, wide, json, yaml, name, jsonpath=TEMPLATE`},
+		{"a template that is none", "pod small -o jsonpath={.state", command.ExitUsage, "", "the template is no JSONPath"},
+		{"a JSONPath", "pod huge -n shop -o jsonpath={.state}/{.fate.reasons[0].code} --snapshot " + shop, command.ExitOK, "Refused/NoInstanceType\n", ofTheSnapshot},
+		{"a JSONPath of several", "pod small huge -n shop -o jsonpath={.items[*].name} --snapshot " + shop, command.ExitOK, "small huge\n", ofTheSnapshot},
+		{"YAML", "pod huge -n shop -o yaml --snapshot " + shop, command.ExitOK, "fate:\n", ofTheSnapshot},
+		{"names", "pod/huge node/node-2 np/web -n shop -o name --snapshot " + shop, command.ExitOK, "pod/huge\nnode/node-2\nnodepool/web\n", ofTheSnapshot},
+		{"a pod of any namespace", "pod small -A --snapshot " + shop, command.ExitOK, "Pod shop/small is pending and fits a node\n", ofTheSnapshot},
+		{"a pod of no namespace", "pod tiny -A --snapshot " + shop, command.ExitNotFound, "", `pod "tiny" in namespace "default": not found`},
+		{"all namespaces and one", "pod small -A -n shop --snapshot " + shop, command.ExitUsage, "", "--namespace and --all-namespaces cannot be used together"},
+		{"a workload", "replicaset/front -n shop --snapshot " + shop, command.ExitOK, "ReplicaSet shop/front has 1 pod\n  1 pod is on a node: front-1\n    on node-", ofTheSnapshot},
+		{"a workload of any namespace", "rs front -A --snapshot " + shop, command.ExitOK, "ReplicaSet shop/front has 1 pod\n", ofTheSnapshot},
+		{"no such workload", "deploy front -n shop --snapshot " + shop, command.ExitNotFound, "", `deployment "front" in namespace "shop": not found`},
+		{"a mistyped workload", "rs frnt -n shop --snapshot " + shop, command.ExitNotFound, "", `replicaset "frnt" in namespace "shop": not found, did you mean "front"?`},
+		{"a snapshot that is watched", "pod small -w --snapshot " + shop, command.ExitUsage, "", "--watch is for a live cluster"},
+		{"a watch without a pause", "pod small -w --interval=0s", command.ExitUsage, "", "--interval must be above 0s"},
+		{"the namespace of the context", "pod small --kubeconfig " + inNamespace(t, commandtest.Namespaces(t), "team"), command.ExitNotFound, "", `pod "small" in namespace "team": not found`},
+		{"another namespace than that of the context", "pod small -n shop --kubeconfig " + inNamespace(t, commandtest.Namespaces(t), "team"), command.ExitNotFound, "", `pod "small" in namespace "shop": not found`},
 		{"an unknown catalogue", "pod small --catalog nope", command.ExitUsage, "", `unknown catalog "nope"`},
 		{"no such snapshot", "pod small --snapshot /does/not/exist", command.ExitUsage, "", "/does/not/exist"},
 		{"an empty snapshot", "pod small --snapshot /dev/null", command.ExitUsage, "", "the snapshot /dev/null is empty"},
@@ -171,5 +203,73 @@ func TestExplainAsJSON(t *testing.T) {
 	}
 	if r := got.Fate.Reasons; len(r) != 2 || r[0].NodePool != "web" || r[0].Code != "NoInstanceType" || r[1].NodePool != "batch" || r[1].Code != "TaintNotTolerated" || r[1].Help == "" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestExplainADeployment: its pods are those of its ReplicaSets, grouped by answer.
+func TestExplainADeployment(t *testing.T) {
+	text, err := os.ReadFile(shop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var more strings.Builder
+	for _, revision := range []string{"web-1", "web-2"} {
+		fmt.Fprintf(&more, "---\n{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: %s, namespace: shop, uid: %[1]s, "+
+			"ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: web, controller: true}]}, "+
+			"spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}}}}\n", revision)
+	}
+	for name, cpu := range map[string]string{"web-1-a": "64", "web-1-b": "64", "web-2-c": "100m"} {
+		fmt.Fprintf(&more, "---\n{apiVersion: v1, kind: Pod, metadata: {name: %s, namespace: shop, uid: %[1]s, "+
+			"ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: %s, uid: x, controller: true}]}, "+
+			"spec: {containers: [{name: a, resources: {requests: {cpu: %q}}}]}, "+
+			"status: {phase: Pending, conditions: [{type: PodScheduled, status: 'False', reason: Unschedulable}]}}\n", name, name[:len("web-1")], cpu)
+	}
+	code, stdout, stderr := explained(string(text)+more.String(), "deployment/web", "-n", "shop", "--snapshot", "-")
+	want := "Deployment shop/web has 3 pods\n  2 pods are pending and unschedulable: web-1-a, web-1-b\n    it fits no node:\n"
+	if code != command.ExitOK || !strings.HasPrefix(stdout, want) || !strings.Contains(stdout, "\n  1 pod is pending") || !strings.Contains(stdout, ": web-2-c\n") {
+		t.Errorf("exit code %d, stdout %s\nstderr %s", code, stdout, stderr)
+	}
+	code, stdout, _ = explained(string(text)+more.String(), "deployment/web", "-n", "shop", "--snapshot", "-", "-o", "wide")
+	for _, want := range []string{
+		`(?m)^KIND +NAMESPACE +NAME +STATE +WHERE +WHY +COUNT +HELP$`,
+		`(?m)^Deployment +shop +web +Refused +- +web:NoInstanceType,batch:TaintNotTolerated +2 +Lower the pod's requests`,
+	} {
+		if code != command.ExitOK || !regexp.MustCompile(want).MatchString(stdout) {
+			t.Errorf("exit code %d, want %s in\n%s", code, want, stdout)
+		}
+	}
+	code, stdout, _ = explained(string(text)+more.String(), "deployment/web", "-n", "shop", "--snapshot", "-", "-o", "jsonpath={.groups[0].pods}")
+	if want := `["web-1-a","web-1-b"]` + "\n"; code != command.ExitOK || stdout != want {
+		t.Errorf("exit code %d, %q, want %q", code, stdout, want)
+	}
+}
+
+// TestExplainInATable has a line for each object, and the code of what blocks it.
+func TestExplainInATable(t *testing.T) {
+	code, stdout, _ := explained("", "pod/huge", "pod/small", "node/node-2", "np/web", "-n", "shop", "--snapshot", shop, "-o", "table")
+	for _, want := range []string{
+		`(?m)^KIND +NAMESPACE +NAME +STATE +WHERE +WHY$`,
+		`(?m)^Pod +shop +huge +Refused +- +web:NoInstanceType,batch:TaintNotTolerated$`,
+		`(?m)^Pod +shop +small +Nominated +node-\d +-$`,
+		`(?m)^Node +- +node-2 +\w+ +web +\S+$`,
+		`(?m)^NodePool +- +web +Launches +- +-$`,
+	} {
+		if code != command.ExitOK || !regexp.MustCompile(want).MatchString(stdout) {
+			t.Errorf("exit code %d, want %s in\n%s", code, want, stdout)
+		}
+	}
+}
+
+// TestExplainInColor: on a terminal only, and without a change of the text.
+func TestExplainInColor(t *testing.T) {
+	args := []string{"explain", "pod", "huge", "-n", "shop", "--snapshot", shop}
+	var colored, plain, stderr bytes.Buffer
+	commandtest.Code(line(), command.Streams{Out: &colored, Err: &stderr, Color: true}, args...)
+	commandtest.Code(line(), command.Streams{Out: &plain, Err: &stderr}, args...)
+	if !strings.HasPrefix(colored.String(), "Pod shop/huge is \x1b[31mpending and unschedulable\x1b[0m\n") {
+		t.Errorf("in color: %q", colored.String())
+	}
+	if bare := regexp.MustCompile("\x1b\\[[0-9]+m").ReplaceAllString(colored.String(), ""); bare != plain.String() || strings.Contains(plain.String(), "\x1b") {
+		t.Errorf("without color: %q, want %q", plain.String(), bare)
 	}
 }

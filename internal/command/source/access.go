@@ -56,6 +56,15 @@ func (a Access) Given() bool {
 
 // RESTConfig finds the API server.
 func (a Access) RESTConfig() (*rest.Config, error) {
+	return restconfig.Load(a.Kubeconfig, a.overrides())
+}
+
+// Namespace is that of the context, where no flag names one.
+func (a Access) Namespace() (string, error) {
+	return restconfig.Namespace(a.Kubeconfig, a.overrides())
+}
+
+func (a Access) overrides() clientcmd.ConfigOverrides {
 	var overrides clientcmd.ConfigOverrides
 	overrides.CurrentContext = a.Context
 	overrides.Context.Cluster, overrides.Context.AuthInfo = a.Cluster, a.User
@@ -63,5 +72,5 @@ func (a Access) RESTConfig() (*rest.Config, error) {
 	if a.Timeout != 0 {
 		overrides.Timeout = time.Duration(a.Timeout).String()
 	}
-	return restconfig.Load(a.Kubeconfig, overrides)
+	return overrides
 }
