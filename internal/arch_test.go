@@ -241,7 +241,7 @@ internal/command/simulate < cloud, internal/command, internal/command/source, in
 internal/command/diff < cloud, cloud/plugin, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation
 internal/command/shadow < API, cloud, cloud/plugin, embedded/controlplane, internal/command, internal/command/source, internal/demo, internal/document, internal/shadow
 internal/command/snapshot < API, cloud/plugin, internal/command, internal/command/source, internal/manifest, internal/options, internal/snapshot
-internal/command/ledger < internal/command, internal/ledger, internal/ledger/segment
+internal/command/ledger < internal/command, internal/command/source, internal/ledger, internal/ledger/segment, internal/options
 internal/command/convert < API, internal/command, internal/command/source, internal/convert, internal/manifest, internal/options
 
 # layer 7: the binary, the only importer of adapters

@@ -118,6 +118,9 @@ func ParseKinds(texts []string) ([]Kind, error) {
 			for _, k := range Kinds() {
 				known = append(known, string(k))
 			}
+			if text == "" {
+				return nil, fmt.Errorf("the name of a kind is empty; allowed: %s", strings.Join(known, ", "))
+			}
 			return nil, fmt.Errorf("there is no kind %q; allowed: %s", text, strings.Join(known, ", "))
 		}
 		out = append(out, Kind(text))

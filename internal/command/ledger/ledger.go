@@ -15,9 +15,14 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/alecthomas/kong"
+	"k8s.io/client-go/kubernetes"
+
 	"github.com/karpenter-anew/karpenter/internal/command"
+	"github.com/karpenter-anew/karpenter/internal/command/source"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/ledger/segment"
+	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 // ledgerTimeout bounds a request to the controller.
@@ -25,50 +30,40 @@ const ledgerTimeout = time.Minute
 
 // Command prints the decision ledger.
 type Command struct {
-	Dir     string `name:"dir" placeholder:"DIR" xor:"source" required:"" help:"Directory with the records: that of --ledger-dir of the controller, also while it runs."`
-	Address string `name:"address" placeholder:"URL" xor:"source" required:"" help:"Where the controller serves its console, see --console-addr: such as http://127.0.0.1:8082 after kubectl port-forward."`
+	Dir     string `name:"dir" placeholder:"DIR" xor:"source" help:"Directory with the records: that of --ledger-dir of the controller, also while it runs. Without it and --address, the leader in the cluster is asked."`
+	Address string `name:"address" placeholder:"URL" xor:"source" help:"Where the controller serves its console, see --console-addr: such as http://127.0.0.1:8082 after kubectl port-forward."`
 
-	Since     moment   `name:"since" placeholder:"TIME" help:"Records from then on: a duration such as 2h or a time such as 2026-01-02T15:04:05Z."`
-	Until     moment   `name:"until" placeholder:"TIME" help:"Records before then, in the same form."`
-	Node      string   `name:"node" placeholder:"NAME" help:"Records that mention the node, or its NodeClaim."`
-	NodePool  string   `name:"nodepool" placeholder:"NAME" help:"Records that mention the NodePool."`
-	NodeClaim string   `name:"nodeclaim" placeholder:"NAME" help:"Records that mention the NodeClaim, or its node."`
-	Kind      []string `name:"kind" placeholder:"KIND,..." help:"Kinds of records: start, fleet, provisioning, disruption, command, nodeclaim, saving. Default: all."`
-	Limit     int      `name:"limit" placeholder:"N" help:"At most so many records, the newest ones; 0 for all (${default})." default:"0"`
-	Output    string   `name:"output" short:"o" enum:"table,json" default:"table" placeholder:"FORMAT" help:"table, or json for one JSON object a line (${default})."`
+	Since     moment `name:"since" placeholder:"TIME" help:"Records from then on: a duration such as 2h or a time such as 2026-01-02T15:04:05Z."`
+	Until     moment `name:"until" placeholder:"TIME" help:"Records before then, in the same form."`
+	Node      string `name:"node" placeholder:"NAME" help:"Records that mention the node, or its NodeClaim."`
+	NodePool  string `name:"nodepool" placeholder:"NAME" help:"Records that mention the NodePool."`
+	NodeClaim string `name:"nodeclaim" placeholder:"NAME" help:"Records that mention the NodeClaim, or its node."`
+	Kind      kinds  `name:"kind" placeholder:"KIND,..." help:"Kinds of records: start, fleet, provisioning, disruption, command, nodeclaim, saving. Default: all."`
+	Limit     int    `name:"limit" placeholder:"N" help:"At most so many records, the newest ones; 0 for all (${default})." default:"0"`
+	Output    string `name:"output" short:"o" enum:"table,json" default:"table" placeholder:"FORMAT" help:"table, or json for one JSON object a line (${default})."`
 
-	TokenFile string `name:"token-file" placeholder:"FILE" help:"File with the bearer token for --address."`
+	Access              source.Access `embed:""`
+	ControllerNamespace string        `name:"controller-namespace" placeholder:"NAMESPACE" help:"Namespace of the controller; otherwise all namespaces are searched for its lease."`
+	LeaseName           string        `name:"leader-election-name" default:"karpenter-leader-election" placeholder:"NAME" help:"Lease of the controller (${default})."`
+
+	TokenFile string `name:"token-file" placeholder:"FILE" help:"File with the bearer token for --address, or for a leader that does not serve on its loopback interface."`
 	Authority string `name:"certificate-authority" placeholder:"FILE" help:"Certificate of the authority that signed that of --address."`
 	Insecure  bool   `name:"insecure-skip-tls-verify" help:"Do not verify the certificate of --address: that of the controller is signed by itself. Anyone between could read the token."`
 }
 
 // Help is shown above the flags.
 func (*Command) Help() string {
-	return "Reads what the controller has decided, and why: its passes, its disruption commands, the life of NodeClaims, and savings. " +
+	return "Reads what the controller has decided, and why: its passes, its disruption commands, the life of NodeClaims, and savings. Without --dir and " +
+		"--address, from the leader in the cluster, which has to serve its console, over a port that is forwarded through the API server. " +
 		"Read-only. docs/ledger.md explains it, and docs/reference/ledger.md lists the fields.\n\n" +
-		"What is missing in the output is said on standard error.\n\nExit codes: 0 the records are printed, even if there are none; 1 failure."
+		"What is missing in the output is said on standard error.\n\nExit codes: 0 the records are printed, even if there are none; 1 failure; 2 invalid command line."
 }
 
 // Run implements the subcommand.
 func (c *Command) Run(b command.Binary, s command.Streams) error {
-	kinds, err := ledger.ParseKinds(c.Kind)
-	if err != nil {
-		return err
-	}
-	now := b.Now()
-	since, until := c.Since.before(now), c.Until.before(now)
-	switch {
-	case c.Limit < 0:
-		return errors.New("--limit must not be negative")
-	case !since.IsZero() && !until.IsZero() && !since.Before(until):
-		return fmt.Errorf("--since has to be before --until: no record is from %s on and before %s", stamp(since), stamp(until))
-	}
-	query := ledger.Query{
-		Filter: ledger.Filter{
-			Since: since, Until: until, Kinds: kinds,
-			Node: c.Node, NodePool: c.NodePool, NodeClaim: c.NodeClaim,
-		},
-		Limit: c.Limit,
+	query, err := c.query(b.Now())
+	if err = errors.Join(err, c.checkSource()); err != nil {
+		return command.WithCode(err, command.ExitUsage)
 	}
 	note := func(format string, args ...any) { _, _ = fmt.Fprintf(s.Err, "karpenter ledger: "+format+"\n", args...) }
 	var records []ledger.Record
@@ -77,13 +72,42 @@ func (c *Command) Run(b command.Binary, s command.Streams) error {
 	} else {
 		ctx, stop := command.UntilSignal(context.Background())
 		defer stop()
-		records, err = c.ask(ctx, query, note)
+		records, err = c.ask(ctx, b, query, note)
 	}
 	if err != nil {
 		return err
 	}
 	noteGaps(records, note)
 	return c.print(s.Out, records)
+}
+
+// kinds are kinds of records, separated by commas.
+type kinds []ledger.Kind
+
+// Decode implements kong.MapperValue.
+func (k *kinds) Decode(ctx *kong.DecodeContext) error {
+	return options.DecodeText(ctx, k, func(text string) (kinds, error) {
+		more, err := ledger.ParseKinds(strings.Split(text, ","))
+		return append(*k, more...), err
+	})
+}
+
+// query is what the flags ask for.
+func (c *Command) query(now time.Time) (ledger.Query, error) {
+	since, until := c.Since.before(now), c.Until.before(now)
+	switch {
+	case c.Limit < 0:
+		return ledger.Query{}, errors.New("--limit must not be negative")
+	case !since.IsZero() && !until.IsZero() && !since.Before(until):
+		return ledger.Query{}, fmt.Errorf("--since has to be before --until: no record is from %s on and before %s", stamp(since), stamp(until))
+	}
+	return ledger.Query{
+		Filter: ledger.Filter{
+			Since: since, Until: until, Kinds: c.Kind,
+			Node: c.Node, NodePool: c.NodePool, NodeClaim: c.NodeClaim,
+		},
+		Limit: c.Limit,
+	}, nil
 }
 
 // readLedger reads the records in a directory.
@@ -128,8 +152,15 @@ func readLedger(dir string, query ledger.Query, note func(string, ...any)) ([]le
 	return out, nil
 }
 
-// ask asks a running controller.
-func (c *Command) ask(ctx context.Context, query ledger.Query, note func(string, ...any)) ([]ledger.Record, error) {
+// ask asks a running controller: the one at the address, or the leader in the cluster.
+func (c *Command) ask(ctx context.Context, b command.Binary, query ledger.Query, note func(string, ...any)) ([]ledger.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
+	defer cancel()
+	if c.Address == "" {
+		if err := c.connect(ctx, b, note); err != nil {
+			return nil, err
+		}
+	}
 	answer, err := c.request(ctx, query)
 	if err != nil {
 		return nil, err
@@ -155,10 +186,35 @@ func (c *Command) ask(ctx context.Context, query ledger.Query, note func(string,
 	return out, nil
 }
 
+// connect finds the leader in the cluster, and sets the address to a port that leads to it until ctx ends.
+func (c *Command) connect(ctx context.Context, b command.Binary, note func(string, ...any)) error {
+	config, err := c.Access.RESTConfig()
+	if err != nil {
+		return err
+	}
+	config.UserAgent = "karpenter-ledger/" + b.Version
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connecting to the API server at %s: %w", config.Host, err)
+	}
+	found, err := findLeader(ctx, client, c.ControllerNamespace, c.LeaseName)
+	if err != nil {
+		return err
+	}
+	if found.public && c.TokenFile == "" {
+		return fmt.Errorf("the leader, pod %q in namespace %q, asks for a token: give one with --token-file", found.pod, found.namespace)
+	}
+	if c.Address, err = forward(ctx, config, client, found); err != nil {
+		return err
+	}
+	// The controller has signed its certificate itself. Between are the API server and the kubelet of its node, which authenticate each other.
+	c.Insecure = c.Insecure || c.Authority == ""
+	note("asking the leader, pod %q in namespace %q", found.pod, found.namespace)
+	return nil
+}
+
 // request sends a query to the controller.
 func (c *Command) request(ctx context.Context, query ledger.Query) (ledger.Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
-	defer cancel()
 	target := strings.TrimSuffix(c.Address, "/") + ledger.Path + "?" + query.Values().Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {

@@ -92,10 +92,12 @@ func (quiet) Recovered()             {}
 
 func TestLedgerRefusesBadValues(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                                      "--dir",
 		"--dir=/x --address=http://y":           "cannot be used together",
 		"--dir=/nowhere/at/all":                 "no such file",
-		"--dir=. --kind=pods":                   `there is no kind "pods"; allowed: start, fleet`,
+		"--dir=. --kind=pods":                   `flag --kind="pods": there is no kind "pods"; allowed: start, fleet`,
+		"--dir=. --kind=":                       `flag --kind="": the name of a kind is empty; allowed: start, fleet`,
+		"--dir=. --kind=start,":                 `flag --kind="start,": the name of a kind is empty; allowed: start, fleet`,
+		"--dir=. --limit=x":                     `flag --limit="x": must be a whole number`,
 		"--dir=. --since=yesterday":             "neither a duration such as 90m nor a time",
 		"--dir=. --limit=-1":                    "--limit must not be negative",
 		"--dir=. --since=1h --until=2h":         "--since has to be before --until",
@@ -103,7 +105,11 @@ func TestLedgerRefusesBadValues(t *testing.T) {
 		"--address=http://127.0.0.1:1":          "asking the controller",
 		"--address=http://x --token-file=/none": "token-file",
 	} {
-		if got := ledgerText(strings.Fields(args)...); got.Exit == "0\n" || !strings.Contains(got.Stderr, want) {
+		exit := "2\n"
+		if strings.Contains(args, "nowhere") || strings.Contains(args, "--address=") && !strings.Contains(args, "--dir") {
+			exit = "1\n"
+		}
+		if got := ledgerText(strings.Fields(args)...); got.Exit != exit || !strings.Contains(got.Stderr, want) {
 			t.Errorf("%s ends with %s and\n%s", args, got.Exit, got.Stderr)
 		}
 	}
