@@ -130,7 +130,7 @@ cloud/azure/sku < cloud/azure/gpu, cloud/azure/size
 cloud/azure/zone < API, cloud/azure/sku
 cloud/azure/instancetype < API, cloud, cloud/azure/gpu, cloud/azure/sku, cloud/azure/zone
 cloud/azure/retail < cloud/azure/price, cloud/azure/session
-cloud/azure/offline < API, cloud, cloud/pricetable, cloud/azure/instancetype, cloud/azure/price, cloud/azure/size, cloud/azure/sku
+cloud/azure/offline < API, cloud, cloud/pricetable, cloud/azure/image, cloud/azure/instancetype, cloud/azure/price, cloud/azure/size, cloud/azure/sku
 cloud/azure/snapshot < API, cloud/plugin
 cloud/azure/network < API, cloud/azure/instancetype, cloud/azure/subnet, internal/ttlcache
 cloud/azure/inventory < cloud/azure/price, cloud/azure/sku, internal/observe, internal/observe/logfield
@@ -147,9 +147,9 @@ cloud/azure/machinebatch < cloud/azure/aksmachine, cloud/azure/machineapi
 cloud/azure/machineapi < cloud/azure/session
 cloud/azure/azureerrors < API, cloud, cloud/azure/unavailableofferings
 cloud/azure/telemetry < API, internal/observe
-cloud/azure/catalog < API, cloud/azure/telemetry, cloud, cloud/azure/choice, cloud/azure/instancetype, cloud/azure/inventory, cloud/azure/quota, cloud/azure/sku, cloud/azure/unavailableofferings, internal/observe, internal/ttlcache
+cloud/azure/catalog < API, cloud/azure/telemetry, cloud, cloud/azure/choice, cloud/azure/image, cloud/azure/instancetype, cloud/azure/inventory, cloud/azure/quota, cloud/azure/sku, cloud/azure/unavailableofferings, internal/observe, internal/ttlcache
 cloud/azure/instance < API, cloud, cloud/azure/azureerrors, cloud/azure/naming, cloud/azure/session, cloud/azure/unavailableofferings, cloud/azure/virtualmachine, cloud/azure/zone, internal/observe, internal/observe/logfield, cloud/azure/resourcetags, cloud/azure/operation
-cloud/azure/machineinstance < API, cloud, cloud/azure/aksmachine, cloud/azure/azureerrors, cloud/azure/instance, cloud/azure/machineapi, cloud/azure/machinebatch, cloud/azure/naming, cloud/azure/resourcetags, cloud/azure/session, cloud/azure/unavailableofferings, cloud/azure/zone, internal/observe, internal/observe/logfield, cloud/azure/environment, cloud/azure/settings
+cloud/azure/machineinstance < API, cloud, cloud/azure/aksmachine, cloud/azure/azureerrors, cloud/azure/instance, cloud/azure/machineapi, cloud/azure/machinebatch, cloud/azure/naming, cloud/azure/resourcetags, cloud/azure/operation, cloud/azure/unavailableofferings, cloud/azure/zone, internal/observe, internal/observe/logfield, cloud/azure/environment, cloud/azure/settings
 cloud/azure/choice < API, cloud, cloud/azure/azureerrors, cloud/azure/sku, cloud/azure/unavailableofferings, cloud/azure/zone
 cloud/azure/request < API, cloud/azure/aksmachine, cloud/azure/bootstrapping, cloud/azure/choice, cloud/azure/customdata, cloud/azure/family, cloud/azure/image, cloud/azure/instancetype, cloud/azure/naming, cloud/azure/network, cloud/azure/resourcetags, cloud/azure/sku, cloud/azure/subnet, cloud/azure/virtualmachine
 cloud/azure/inplaceupdate < API, cloud/azure/naming, cloud/azure/resourcetags, internal/observe, internal/observe/logfield

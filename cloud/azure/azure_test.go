@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
@@ -35,7 +34,7 @@ func (noToken) GetToken(context.Context, policy.TokenRequestOptions) (azcore.Acc
 }
 
 // installation is how the provider is set up in an account.
-func installation(account *azuretest.Connection, clock *clocktesting.FakeClock) Settings {
+func installation(account *azuretest.Connection, clock *azuretest.Clock) Settings {
 	return Settings{
 		ClusterName: "test", ClusterEndpoint: "https://test:443", VMMemoryOverheadPercent: 0.075, Clock: clock,
 		Session: session.Options{
@@ -53,7 +52,7 @@ func installation(account *azuretest.Connection, clock *clocktesting.FakeClock) 
 
 // TestOpen opens the provider, which reads the virtual network and the SKUs, and says what is missing.
 func TestOpen(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	clock := azuretest.NewClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	for name, test := range map[string]struct {
 		fault      func(*azuretest.Account, *Settings)
 		credential azcore.TokenCredential
@@ -105,7 +104,7 @@ func TestNew(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	clock := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	clock := azuretest.NewClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	account := azuretest.New(azuretest.Options{Clock: clock})
 	opened, err := New(nil, installation(azuretest.Connect(t, account), clock))
 	if err != nil || opened.Name != "azure" {
@@ -202,7 +201,7 @@ func TestLaunchesThatAreResumed(t *testing.T) {
 // opened is what registers the controllers of a provider in an account.
 func opened(t *testing.T) (*controllerSet, *azuretest.Account) {
 	t.Helper()
-	clock := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	clock := azuretest.NewClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	account := azuretest.New(azuretest.Options{Clock: clock})
 	connection := azuretest.Connect(t, account)
 	s := installation(connection, clock)

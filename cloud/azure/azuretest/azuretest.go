@@ -91,6 +91,8 @@ type Call struct {
 	Header http.Header
 	// Body is the text that was sent.
 	Body string
+	// At is when it came, on the clock of the account.
+	At time.Time
 }
 
 // request is a request that matches a route.
@@ -150,7 +152,7 @@ func (a *Account) answer(r *http.Request, body []byte) (*response, error) {
 	operation := r.Method + " " + cmp.Or(found.operation, "unknown")
 	header := r.Header.Clone()
 	header.Del("Authorization")
-	a.calls = append(a.calls, Call{Operation: operation, Path: r.URL.Path, Query: r.URL.Query(), Header: header, Body: string(body)})
+	a.calls = append(a.calls, Call{Operation: operation, Path: r.URL.Path, Query: r.URL.Query(), Header: header, Body: string(body), At: a.clock.Now()})
 	if err != nil {
 		return nil, err
 	}

@@ -162,8 +162,14 @@ func (a *Account) changeMachine(r *request, found *resource, body map[string]any
 	if vm := a.get(textAt(found.body, "properties", "resourceId")); vm != nil {
 		vm.body["tags"] = found.properties()["tags"]
 	}
+	found.properties()["provisioningState"] = "Updating"
 	found = a.set(found.id, found.body)
-	return a.begin(r, ok(found.showMachine()), nil), nil
+	return a.begin(r, ok(found.showMachine()), func() error {
+		if a.get(found.id) == found && found.properties()["provisioningState"] == "Updating" {
+			found.properties()["provisioningState"] = "Succeeded"
+		}
+		return nil
+	}), nil
 }
 
 // createMachine creates an AKSMachine and begins the operation which creates its virtual machine.

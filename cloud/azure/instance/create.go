@@ -134,7 +134,7 @@ func (c *Client) request(ctx context.Context, r Request) (*Launch, error) {
 	if r.Requesting != nil {
 		r.Requesting()
 	}
-	creation, err := operation.Begin(ctx, func(ctx context.Context) (*runtime.Poller[armcompute.VirtualMachinesClientCreateOrUpdateResponse], error) {
+	creation, err := operation.Begin(ctx, c.Clock, func(ctx context.Context) (*runtime.Poller[armcompute.VirtualMachinesClientCreateOrUpdateResponse], error) {
 		return c.VirtualMachines.BeginCreateOrUpdate(ctx, c.ResourceGroup, r.VM.Name, body, nil)
 	})
 	if err != nil {
@@ -186,7 +186,7 @@ func (c *Client) createNIC(ctx context.Context, r *Request) (string, error) {
 }
 
 func (c *Client) putNIC(ctx context.Context, name string, body armnetwork.Interface) (string, error) {
-	err := operation.Run(ctx, func(ctx context.Context) (*runtime.Poller[armnetwork.InterfacesClientCreateOrUpdateResponse], error) {
+	err := operation.Run(ctx, c.Clock, func(ctx context.Context) (*runtime.Poller[armnetwork.InterfacesClientCreateOrUpdateResponse], error) {
 		return c.NetworkInterfaces.BeginCreateOrUpdate(ctx, c.ResourceGroup, name, body, nil)
 	})
 	if err != nil {

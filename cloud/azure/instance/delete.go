@@ -16,7 +16,7 @@ import (
 // error: lists of Azure can still name it.
 func (c *Client) Delete(ctx context.Context, name string) error {
 	// Forced: the node is drained, and a graceful shutdown of the operating system would only keep its capacity longer.
-	err := operation.Run(ctx, func(ctx context.Context) (*runtime.Poller[armcompute.VirtualMachinesClientDeleteResponse], error) {
+	err := operation.Run(ctx, c.Clock, func(ctx context.Context) (*runtime.Poller[armcompute.VirtualMachinesClientDeleteResponse], error) {
 		return c.VirtualMachines.BeginDelete(ctx, c.ResourceGroup, name, &armcompute.VirtualMachinesClientBeginDeleteOptions{ForceDeletion: to.Ptr(true)})
 	})
 	if err != nil && !notFound(err) {
@@ -35,7 +35,7 @@ func (c *Client) DeleteNIC(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("getting network interface %q: %w", name, err)
 	}
-	err = operation.Run(ctx, func(ctx context.Context) (*runtime.Poller[armnetwork.InterfacesClientDeleteResponse], error) {
+	err = operation.Run(ctx, c.Clock, func(ctx context.Context) (*runtime.Poller[armnetwork.InterfacesClientDeleteResponse], error) {
 		return c.NetworkInterfaces.BeginDelete(ctx, c.ResourceGroup, name, nil)
 	})
 	if err != nil && !notFound(err) {

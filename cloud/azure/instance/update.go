@@ -53,7 +53,7 @@ func (c *Client) Update(ctx context.Context, name string, want resourcetags.InPl
 	if update.Tags == nil && update.Identity == nil {
 		return nil
 	}
-	err = operation.Run(ctx, func(ctx context.Context) (*runtime.Poller[armcompute.VirtualMachinesClientUpdateResponse], error) {
+	err = operation.Run(ctx, c.Clock, func(ctx context.Context) (*runtime.Poller[armcompute.VirtualMachinesClientUpdateResponse], error) {
 		return c.VirtualMachines.BeginUpdate(ctx, c.ResourceGroup, name, update, nil)
 	})
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *Client) tagParts(ctx context.Context, vm *armcompute.VirtualMachine, na
 		if !slices.ContainsFunc(vm.Resources, func(e *armcompute.VirtualMachineExtension) bool { return strings.EqualFold(value(e.Name), extension) }) {
 			continue // virtual machines have those of the mode and the environment that they were launched in
 		}
-		err := operation.Run(ctx, func(ctx context.Context) (*runtime.Poller[armcompute.VirtualMachineExtensionsClientUpdateResponse], error) {
+		err := operation.Run(ctx, c.Clock, func(ctx context.Context) (*runtime.Poller[armcompute.VirtualMachineExtensionsClientUpdateResponse], error) {
 			return c.Extensions.BeginUpdate(ctx, c.ResourceGroup, name, extension, armcompute.VirtualMachineExtensionUpdate{Tags: tags}, nil)
 		})
 		if notFound(err) && extension == virtualmachine.BillingExtension {

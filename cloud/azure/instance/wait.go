@@ -50,7 +50,7 @@ func (l *Launch) Wait(ctx context.Context) error {
 
 func (l *Launch) createExtension(ctx context.Context, extension virtualmachine.Extension) error {
 	c, vm := l.client, l.request.VM.Name
-	err := operation.Run(ctx, func(ctx context.Context) (*runtime.Poller[armcompute.VirtualMachineExtensionsClientCreateOrUpdateResponse], error) {
+	err := operation.Run(ctx, c.Clock, func(ctx context.Context) (*runtime.Poller[armcompute.VirtualMachineExtensionsClientCreateOrUpdateResponse], error) {
 		return c.Extensions.BeginCreateOrUpdate(ctx, c.ResourceGroup, vm, extension.Name, extension.Body, nil)
 	})
 	if err != nil {

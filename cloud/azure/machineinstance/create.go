@@ -13,6 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
 	"github.com/karpenter-anew/karpenter/cloud/azure/machineapi"
 	"github.com/karpenter-anew/karpenter/cloud/azure/machinebatch"
+	"github.com/karpenter-anew/karpenter/cloud/azure/operation"
 	"github.com/karpenter-anew/karpenter/cloud/azure/unavailableofferings"
 )
 
@@ -34,8 +35,8 @@ type Launch struct {
 
 	client  *Client
 	request Request
-	// poller polls the request; nil if the AKSMachine exists, or was requested with others.
-	poller *runtime.Poller[machineapi.AKSMachine]
+	// creation is the operation of the request; nil if the AKSMachine exists, or was requested with others.
+	creation *operation.Operation[machineapi.AKSMachine]
 }
 
 // Create requests an AKSMachine. It returns when Azure has accepted the request; Wait does the rest. An AKSMachine that has the name already is used as
@@ -59,7 +60,7 @@ func (c *Client) launch(ctx context.Context, r Request) (*Launch, error) {
 	if !machineapi.IsNotFound(err) {
 		return nil, notLaunched(instance.PhasePrepare, fmt.Errorf("getting AKSMachine %q: %w", r.Name, err))
 	}
-	poller, err := c.request(ctx, r)
+	creation, err := c.request(ctx, r)
 	if machineapi.AlreadyExists(err) {
 		// A request was repeated whose answer was lost, or another process sent one.
 		if existing, readErr := c.fetch(ctx, r.Name); readErr == nil {
@@ -74,7 +75,7 @@ func (c *Client) launch(ctx context.Context, r Request) (*Launch, error) {
 	if err != nil {
 		return nil, notLaunched(instance.PhaseAsync, fmt.Errorf("getting AKSMachine %q after it was requested: %w", r.Name, err))
 	}
-	launch := &Launch{client: c, request: r, poller: poller}
+	launch := &Launch{client: c, request: r, creation: creation}
 	if launch.Instance, err = c.instanceOf(made); made.Properties != nil && made.Properties.ProvisioningState == machineapi.StateFailed {
 		return nil, launch.failure(made)
 	}
@@ -90,11 +91,13 @@ func (c *Client) Follow(r Request, i *instance.Instance) *Launch {
 }
 
 // request requests an AKSMachine, alone or together with others.
-func (c *Client) request(ctx context.Context, r Request) (*runtime.Poller[machineapi.AKSMachine], error) {
+func (c *Client) request(ctx context.Context, r Request) (*operation.Operation[machineapi.AKSMachine], error) {
 	if c.Batcher != nil {
 		return nil, c.Batcher.Create(ctx, r.Name, r.Body)
 	}
-	return c.API.BeginCreate(ctx, r.Name, r.Body)
+	return operation.Begin(ctx, c.Clock, func(ctx context.Context) (*runtime.Poller[machineapi.AKSMachine], error) {
+		return c.API.BeginCreate(ctx, r.Name, r.Body)
+	})
 }
 
 // reuse returns the launch of an AKSMachine that exists.

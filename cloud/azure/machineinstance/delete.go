@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+
 	"github.com/karpenter-anew/karpenter/api/azure/label"
 	"github.com/karpenter-anew/karpenter/cloud/azure/machineapi"
-	"github.com/karpenter-anew/karpenter/cloud/azure/session"
+	"github.com/karpenter-anew/karpenter/cloud/azure/operation"
 )
 
 // cleanupTimeout is how long the deletion of what a failed launch left behind may take.
@@ -39,10 +41,7 @@ func (c *Client) Delete(ctx context.Context, vm string) error {
 func (c *Client) remove(ctx context.Context, name string) error {
 	c.cache.drop(name)
 	defer c.cache.drop(name)
-	poller, err := c.API.BeginDelete(ctx, name)
-	if err == nil {
-		_, err = poller.PollUntilDone(ctx, session.PollOptions())
-	}
+	err := operation.Run(ctx, c.Clock, func(ctx context.Context) (*runtime.Poller[struct{}], error) { return c.API.BeginDelete(ctx, name) })
 	if err != nil && !machineapi.IsNotFound(err) {
 		return fmt.Errorf("deleting AKSMachine %q: %w", name, err)
 	}

@@ -8,9 +8,11 @@ import (
 	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 
+	"github.com/karpenter-anew/karpenter/cloud/azure/machineapi"
+	"github.com/karpenter-anew/karpenter/cloud/azure/operation"
 	"github.com/karpenter-anew/karpenter/cloud/azure/resourcetags"
-	"github.com/karpenter-anew/karpenter/cloud/azure/session"
 )
 
 // updateAttempts is how often an update is tried if the AKSMachine changes meanwhile.
@@ -42,10 +44,9 @@ func (c *Client) updateTags(ctx context.Context, name, vm string, tags map[strin
 	}
 	c.cache.drop(name)
 	defer c.cache.drop(name)
-	poller, err := c.API.BeginSetTags(ctx, found, tags)
-	if err == nil {
-		_, err = poller.PollUntilDone(ctx, session.PollOptions())
-	}
+	err = operation.Run(ctx, c.Clock, func(ctx context.Context) (*runtime.Poller[machineapi.AKSMachine], error) {
+		return c.API.BeginSetTags(ctx, found, tags)
+	})
 	if err != nil {
 		return fmt.Errorf("changing the tags of AKSMachine %q: %w", name, err)
 	}

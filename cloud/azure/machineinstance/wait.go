@@ -7,7 +7,6 @@ import (
 
 	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
 	"github.com/karpenter-anew/karpenter/cloud/azure/machineapi"
-	"github.com/karpenter-anew/karpenter/cloud/azure/session"
 )
 
 const (
@@ -20,10 +19,10 @@ const (
 // Wait waits until AKS has created the virtual machine. It deletes nothing: see Client.Cleanup. Errors are of type instance.LaunchError. The
 // context should end at shutdown.
 func (l *Launch) Wait(ctx context.Context) error {
-	if l.poller == nil {
+	if l.creation == nil {
 		return l.awaitState(ctx)
 	}
-	_, err := l.poller.PollUntilDone(ctx, session.PollOptions())
+	err := l.creation.Wait(ctx)
 	if err == nil {
 		return nil
 	}

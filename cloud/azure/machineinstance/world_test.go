@@ -7,7 +7,6 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	"github.com/google/go-cmp/cmp"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/azure/aksmachine"
@@ -34,7 +33,7 @@ const (
 type world struct {
 	*machineinstance.Client
 	t       *testing.T
-	clock   *clocktesting.FakeClock
+	clock   *azuretest.Clock
 	account *azuretest.Account
 	api     *machineapi.Client
 }
@@ -43,12 +42,14 @@ type world struct {
 type options struct {
 	batch bool
 	takes time.Duration
+	// retryAfter is what Azure asks to wait between polls; 0 for as little as possible.
+	retryAfter time.Duration
 }
 
 func newWorld(t *testing.T, o options) *world {
 	t.Helper()
-	w := &world{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))}
-	w.account = azuretest.New(azuretest.Options{Clock: w.clock, Takes: o.takes})
+	w := &world{t: t, clock: azuretest.NewClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))}
+	w.account = azuretest.New(azuretest.Options{Clock: w.clock, Takes: o.takes, RetryAfter: o.retryAfter})
 	w.account.Put(azuretest.PoolID(pool), map[string]any{"properties": map[string]any{"mode": azuretest.ModeMachines()}})
 	connection := azuretest.Connect(t, w.account)
 	manager, err := arm.NewClient("test", "v1.0.0", connection.Credential, connection.Options)

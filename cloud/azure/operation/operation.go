@@ -21,6 +21,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -33,13 +34,14 @@ const (
 // Operation is a request that Azure has accepted.
 type Operation[T any] struct {
 	poller *runtime.Poller[T]
+	clock  clock.Clock
 	// first is the answer to the request; nil if the client does not show it.
 	first *http.Response
 }
 
-// Begin sends a request. The error is that of begin.
-func Begin[T any](ctx context.Context, begin func(context.Context) (*runtime.Poller[T], error)) (*Operation[T], error) {
-	out := &Operation[T]{}
+// Begin sends a request. The error is that of begin. The clock is the one by which Wait waits.
+func Begin[T any](ctx context.Context, clock clock.Clock, begin func(context.Context) (*runtime.Poller[T], error)) (*Operation[T], error) {
+	out := &Operation[T]{clock: clock}
 	var err error
 	out.poller, err = begin(policy.WithCaptureResponse(ctx, &out.first))
 	if err != nil {
@@ -49,8 +51,8 @@ func Begin[T any](ctx context.Context, begin func(context.Context) (*runtime.Pol
 }
 
 // Run sends a request and waits until its operation has ended.
-func Run[T any](ctx context.Context, begin func(context.Context) (*runtime.Poller[T], error)) error {
-	started, err := Begin(ctx, begin)
+func Run[T any](ctx context.Context, clock clock.Clock, begin func(context.Context) (*runtime.Poller[T], error)) error {
+	started, err := Begin(ctx, clock, begin)
 	if err != nil {
 		return err
 	}
@@ -64,12 +66,15 @@ func (o *Operation[T]) Wait(ctx context.Context) error {
 		return err
 	}
 	if pause := retryAfter(o.first); pause > 0 {
-		if err := sleep(ctx, pause); err != nil {
+		if err := o.sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
 	for failures := 0; ; {
 		answer, err := o.poller.Poll(ctx) //nolint:bodyclose // the poller has read and closed it
+		if refused, ok := errors.AsType[*azcore.ResponseError](err); ok {
+			answer = refused.RawResponse
+		}
 		switch {
 		case err == nil && o.poller.Done():
 			return o.ended(ctx, answer)
@@ -86,7 +91,7 @@ func (o *Operation[T]) Wait(ctx context.Context) error {
 		if pause <= 0 {
 			pause = Interval
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := o.sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
@@ -130,13 +135,13 @@ func retryAfter(answer *http.Response) time.Duration {
 }
 
 // sleep waits until the pause is over, or the context ends.
-func sleep(ctx context.Context, pause time.Duration) error {
-	timer := time.NewTimer(pause)
+func (o *Operation[T]) sleep(ctx context.Context, pause time.Duration) error {
+	timer := o.clock.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
+	case <-timer.C():
 		return nil
 	}
 }

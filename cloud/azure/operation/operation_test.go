@@ -15,6 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
 
 	"github.com/karpenter-anew/karpenter/cloud/azure/operation"
 )
@@ -101,6 +102,10 @@ func TestRun(t *testing.T) {
 			queue: []answer{accepted, throttled, {}, {http.StatusBadGateway, nil, ""}, succeeded},
 			calls: []string{"0s PUT nic", "5s GET operations/1", "8s GET operations/1", "11s GET operations/1", "14s GET operations/1"},
 		},
+		"Azure says when to ask again what it throttles": {
+			queue: []answer{accepted, {http.StatusTooManyRequests, []string{"Retry-After: 20"}, throttled.body}, succeeded},
+			calls: []string{"0s PUT nic", "5s GET operations/1", "25s GET operations/1"},
+		},
 		"the operation is not known": {
 			queue: []answer{accepted, {http.StatusNotFound, nil, `{"error": {"code": "OperationNotFound"}}`}},
 			calls: []string{"0s PUT nic", "5s GET operations/1"},
@@ -123,7 +128,7 @@ func TestRun(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &azure{queue: test.queue, start: time.Now()}
-				err := operation.Run(t.Context(), a.begin)
+				err := operation.Run(t.Context(), clock.RealClock{}, a.begin)
 				code := ""
 				var failed *azcore.ResponseError
 				if errors.As(err, &failed) {
@@ -145,13 +150,13 @@ func TestRunEnds(t *testing.T) {
 	accepted := answer{http.StatusCreated, []string{"Azure-AsyncOperation: " + operationURL}, `{}`}
 	synctest.Test(t, func(t *testing.T) {
 		a := &azure{queue: append([]answer{accepted}, make([]answer, 50)...), start: time.Now()}
-		if err := operation.Run(t.Context(), a.begin); err == nil || len(a.calls) != 11 {
+		if err := operation.Run(t.Context(), clock.RealClock{}, a.begin); err == nil || len(a.calls) != 11 {
 			t.Errorf("the error is %v after %d calls", err, len(a.calls))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		defer cancel()
 		a = &azure{queue: []answer{accepted, {http.StatusOK, nil, `{"status": "InProgress"}`}, {http.StatusOK, nil, `{"status": "InProgress"}`}}, start: time.Now()}
-		if err := operation.Run(ctx, a.begin); !errors.Is(err, context.DeadlineExceeded) || time.Since(a.start) != 4*time.Second {
+		if err := operation.Run(ctx, clock.RealClock{}, a.begin); !errors.Is(err, context.DeadlineExceeded) || time.Since(a.start) != 4*time.Second {
 			t.Errorf("the error is %v after %s", err, time.Since(a.start))
 		}
 	})

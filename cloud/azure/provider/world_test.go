@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,7 +49,7 @@ type world struct {
 	// mode and change are the settings of processes that start.
 	mode     settings.ProvisionMode
 	change   func(*settings.Settings)
-	clock    *clocktesting.FakeClock
+	clock    *azuretest.Clock
 	account  *azuretest.Account
 	client   client.WithWatch
 	provider *provider.Provider
@@ -100,7 +99,7 @@ func newWorldIn(t *testing.T, mode settings.ProvisionMode, change func(*settings
 // newWorldOf returns a provider in an account with options; their clock is that of the world.
 func newWorldOf(t *testing.T, mode settings.ProvisionMode, change func(*settings.Settings), o azuretest.Options) *world {
 	t.Helper()
-	w := &world{t: t, mode: mode, change: change, clock: clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)), metrics: prometheus.NewRegistry()}
+	w := &world{t: t, mode: mode, change: change, clock: azuretest.NewClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)), metrics: prometheus.NewRegistry()}
 	o.Clock = w.clock
 	w.account = azuretest.New(o)
 	w.account.Put(azuretest.ID("Microsoft.Network/networkSecurityGroups", "aks-agentpool-12345678-nsg"), map[string]any{})

@@ -8,16 +8,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 )
-
-// PollInterval is the time between two requests for the state of an operation, unless the response names another one.
-const PollInterval = 3 * time.Second
-
-// PollOptions are the options with which callers wait for operations.
-func PollOptions() *runtime.PollUntilDoneOptions {
-	return &runtime.PollUntilDoneOptions{Frequency: PollInterval}
-}
 
 // Limits of connections.
 const (

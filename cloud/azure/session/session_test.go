@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/karpenter-anew/karpenter/cloud/azure/environment"
+	"github.com/karpenter-anew/karpenter/cloud/azure/operation"
 	"github.com/karpenter-anew/karpenter/cloud/azure/retail"
 	"github.com/karpenter-anew/karpenter/cloud/azure/session"
 	"github.com/karpenter-anew/karpenter/cloud/azure/settings"
@@ -326,11 +327,10 @@ func TestOperations(t *testing.T) {
 					return respond(http.StatusOK, `{"status":"Failed","error":{"code":"ZonalAllocationFailed","message":"no capacity"}}`)
 				}
 			}
-			poller, err := open(t, options(azure)).VirtualMachines.BeginCreateOrUpdate(t.Context(), "rg", "v", armcompute.VirtualMachine{}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = poller.PollUntilDone(t.Context(), session.PollOptions())
+			vms := open(t, options(azure)).VirtualMachines
+			err := operation.Run(t.Context(), clock.RealClock{}, func(ctx context.Context) (*runtime.Poller[armcompute.VirtualMachinesClientCreateOrUpdateResponse], error) {
+				return vms.BeginCreateOrUpdate(ctx, "rg", "v", armcompute.VirtualMachine{}, nil)
+			})
 			if failed, ok := errors.AsType[*azcore.ResponseError](err); !ok || failed.ErrorCode != "ZonalAllocationFailed" {
 				t.Errorf("got %v", err)
 			}
