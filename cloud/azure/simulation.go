@@ -194,7 +194,7 @@ func assumptions(classes []*v1beta1.AKSNodeClass) []string {
 			out = append(out, stale(class)...)
 			continue
 		}
-		out = append(out, fmt.Sprintf("AKSNodeClass %q is assumed to find its subnet, and images for all instance types", class.Name))
+		out = append(out, fmt.Sprintf("AKSNodeClass %q is assumed to find its subnet, and all images that AKS publishes for such classes", class.Name))
 		if class.Spec.LocalDNS != nil && class.Spec.LocalDNS.Mode == v1beta1.LocalDNSModePreferred && class.Status.LocalDNSState == "" {
 			out = append(out, fmt.Sprintf("AKSNodeClass %q prefers LocalDNS, and is assumed not to get it: with it, nodes have at least 4 vCPUs", class.Name))
 		}

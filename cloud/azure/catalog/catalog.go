@@ -23,6 +23,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/azure/choice"
+	"github.com/karpenter-anew/karpenter/cloud/azure/image"
 	"github.com/karpenter-anew/karpenter/cloud/azure/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/azure/inventory"
 	"github.com/karpenter-anew/karpenter/cloud/azure/quota"
@@ -67,8 +68,15 @@ type Catalog struct {
 	byClass    *types
 }
 
+// variant is the part of a class on which its instance types depend.
+type variant struct {
+	instancetype.Class
+	// images is what its images require; empty if these are not known.
+	images string
+}
+
 // types are instance types by the part of a class on which they depend.
-type types = ttlcache.Cache[instancetype.Class, []*cloud.InstanceType]
+type types = ttlcache.Cache[variant, []*cloud.InstanceType]
 
 // generation identifies what all instance types depend on: sequence numbers of what they are made of.
 type generation struct {
@@ -111,8 +119,9 @@ func (c *Catalog) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*clou
 	return c.Types(ctx, class)
 }
 
-// Types returns the instance types that nodes of a class can have, those without an available offering included, in order of name. The
-// caller owns the slice, but must not change the instance types, which are shared.
+// Types returns the instance types that nodes of a class can have, those without an available offering included, in order of name. Types for
+// which the class has no image are left out, once its images are known: a launch would fail. The caller owns the slice, but must not change
+// the instance types, which are shared.
 func (c *Catalog) Types(ctx context.Context, class *v1beta1.AKSNodeClass) ([]*cloud.InstanceType, error) {
 	// The sequence numbers are read before what they count: a change in between is seen at the next call.
 	now := generation{prices: c.Inventory.Prices().Sequence(), quota: c.Quota.Sequence(), unavailable: c.UnavailableOfferings.Sequence()}
@@ -121,9 +130,13 @@ func (c *Catalog) Types(ctx context.Context, class *v1beta1.AKSNodeClass) ([]*cl
 	if len(skus) == 0 {
 		return nil, ErrNoTypes
 	}
-	seen := instancetype.ClassOf(class, c.Network)
+	images, err := class.CurrentImages()
+	if err != nil {
+		images = nil // nothing is launched until they are known
+	}
+	seen := variant{instancetype.ClassOf(class, c.Network), image.Requirements(images)}
 	out, err := c.as(now).GetOrLoad(ctx, seen, func(context.Context) ([]*cloud.InstanceType, error) {
-		return c.resolve(skus, seen), nil
+		return c.resolve(skus, seen.Class, image.NewFilter(images)), nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("resolving the instance types of aksnodeclass %q: %w", class.Name, err)
@@ -136,16 +149,16 @@ func (c *Catalog) as(of generation) *types {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byClass == nil || c.generation != of {
-		c.generation, c.byClass = of, ttlcache.New[instancetype.Class, []*cloud.InstanceType](c.Clock, resolvedFor)
+		c.generation, c.byClass = of, ttlcache.New[variant, []*cloud.InstanceType](c.Clock, resolvedFor)
 	}
 	return c.byClass
 }
 
 // resolve computes the instance types of a class.
-func (c *Catalog) resolve(skus []sku.Description, class instancetype.Class) []*cloud.InstanceType {
+func (c *Catalog) resolve(skus []sku.Description, class instancetype.Class, images *image.Filter) []*cloud.InstanceType {
 	out := make([]*cloud.InstanceType, 0, len(skus))
 	for _, d := range skus {
-		if t, ok := instancetype.Resolve(instancetype.Input{SKU: d, Class: class, Settings: c.Settings, Market: c.market(&d)}); ok {
+		if t, ok := instancetype.Resolve(instancetype.Input{SKU: d, Class: class, Settings: c.Settings, Market: c.market(&d)}); ok && images.Has(t.Requirements) {
 			out = append(out, t)
 		}
 	}

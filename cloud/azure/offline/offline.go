@@ -9,6 +9,7 @@
 package offline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/azure/image"
 	"github.com/karpenter-anew/karpenter/cloud/azure/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/azure/price"
 	"github.com/karpenter-anew/karpenter/cloud/azure/sku"
@@ -175,14 +177,29 @@ func (p *Provider) InstanceTypes(_ context.Context, pool *v1.NodePool) ([]*cloud
 	if ref == nil || p.classes[ref.Name] == nil {
 		return nil, nil
 	}
-	class := instancetype.ClassOf(p.classes[ref.Name], p.network)
+	class, images := instancetype.ClassOf(p.classes[ref.Name], p.network), imagesOf(p.classes[ref.Name])
 	out := make([]*cloud.InstanceType, 0, len(p.skus))
 	for _, d := range p.skus {
-		if t, ok := instancetype.Resolve(instancetype.Input{SKU: d, Class: class, Settings: p.settings, Market: p.market(d.Name)}); ok {
+		if t, ok := instancetype.Resolve(instancetype.Input{SKU: d, Class: class, Settings: p.settings, Market: p.market(d.Name)}); ok && images.Has(t.Requirements) {
 			out = append(out, t)
 		}
 	}
 	return out, nil
+}
+
+// supposedVersion is the version of Kubernetes of classes whose status has none.
+const supposedVersion = "1.34.0"
+
+// imagesOf are the images of a class: those of its status, or else those that AKS publishes for such classes.
+func imagesOf(class *v1beta1.AKSNodeClass) *image.Filter {
+	if images, err := class.CurrentImages(); err == nil && len(images) > 0 {
+		return image.NewFilter(images)
+	}
+	images, err := image.Supposed(class, cmp.Or(class.Status.KubernetesVersion, supposedVersion))
+	if err != nil {
+		images = nil // a family that is not known is refused elsewhere
+	}
+	return image.NewFilter(images)
 }
 
 // market is the prices of a SKU. Without a price of spot virtual machines, there are none.

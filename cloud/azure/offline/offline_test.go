@@ -400,3 +400,37 @@ func TestTablesThatAreWrong(t *testing.T) {
 		t.Errorf("hardware of %s, prices of %s, %v", known.date, open(t, "eastus").Date(), err)
 	}
 }
+
+// TestTypesWithoutAnImageAreLeftOut checks classes whose family has no image for an architecture, with and without a status that names images.
+func TestTypesWithoutAnImageAreLeftOut(t *testing.T) {
+	fips := func(c *v1beta1.AKSNodeClass) { c.Spec.FIPSMode = new(v1beta1.FIPSModeFIPS) }
+	azureLinux := func(c *v1beta1.AKSNodeClass) { c.Spec.ImageFamily = new(v1beta1.ImageFamilyAzureLinux) }
+	version := func(text string) func(*v1beta1.AKSNodeClass) {
+		return func(c *v1beta1.AKSNodeClass) { c.Status.KubernetesVersion = text }
+	}
+	named := func(c *v1beta1.AKSNodeClass) {
+		c.Status.Images = []v1beta1.NodeImage{{ID: "x", Requirements: []corev1.NodeSelectorRequirement{
+			{Key: corev1.LabelArchStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"arm64"}},
+		}}}
+		condition.For(c, time.Time{}).True(v1beta1.ConditionTypeImagesReady)
+	}
+	for name, test := range map[string]struct {
+		class        *v1beta1.AKSNodeClass
+		amd64, arm64 bool
+	}{
+		"without FIPS":                {class(), true, true},
+		"FIPS":                        {class(fips), true, false},
+		"Azure Linux with FIPS":       {class(fips, azureLinux), true, true},
+		"Azure Linux 2 with FIPS":     {class(fips, azureLinux, version("1.31.2")), true, false},
+		"with images":                 {class(named), false, true},
+		"of a family without a table": {class(func(c *v1beta1.AKSNodeClass) { c.Spec.ImageFamily = new("Windows") }), true, true},
+	} {
+		types := list(t, open(t, "eastus", test.class))
+		if got := types["D4s_v3"] != nil; got != test.amd64 {
+			t.Errorf("%s: D4s_v3 is listed: %t", name, got)
+		}
+		if got := types["D4ps_v5"] != nil; got != test.arm64 {
+			t.Errorf("%s: D4ps_v5 is listed: %t", name, got)
+		}
+	}
+}

@@ -205,3 +205,26 @@ func TestOnDemandFollowsSpot(t *testing.T) {
 	}
 	w.settled()
 }
+
+// TestNothingIsLaunchedWithoutAnImage checks a class with FIPS, for which there are images for amd64 only: a NodeClaim for arm64 is no launch that
+// fails repeatedly, and one for either architecture is launched on amd64.
+func TestNothingIsLaunchedWithoutAnImage(t *testing.T) {
+	for _, mode := range []settings.ProvisionMode{settings.ModeScriptless, settings.ModeAKSMachine} {
+		t.Run(string(mode), func(t *testing.T) {
+			w := newWorldIn(t, mode, unchanged)
+			w.changeClass(func(c *v1beta1.AKSNodeClass) {
+				c.Spec.FIPSMode = new(v1beta1.FIPSModeFIPS)
+				c.Status.Images = slices.DeleteFunc(c.Status.Images, func(i v1beta1.NodeImage) bool { return i.Requirements[0].Values[0] != "amd64" })
+			})
+			w.account.Forget()
+			_, err := w.provider.Create(t.Context(), w.claim("arm", in(corev1.LabelArchStable, "arm64")))
+			if !cloud.IsInsufficientCapacity(err) || w.count("PUT networkInterfaces")+w.count("PUT virtualMachines")+w.count(putMachine) > 0 {
+				t.Errorf("the launch for arm64: %v", err)
+			}
+			if launched := w.created(w.claim("any", in(corev1.LabelArchStable, "arm64", "amd64"))); launched.Labels[corev1.LabelArchStable] != "amd64" {
+				t.Errorf("launched with labels %v", launched.Labels)
+			}
+			w.settled()
+		})
+	}
+}
