@@ -1,5 +1,10 @@
 package v1beta1
 
+import (
+	"regexp"
+	"slices"
+)
+
 // What follows from the settings of a class.
 //
 // Source: Azure provider specification, derived predicates.
@@ -88,3 +93,21 @@ func (c *AKSNodeClass) ResolvedLocalDNS() *LocalDNS {
 
 // isTrue reports whether a setting is present and true.
 func isTrue(b *bool) bool { return b != nil && *b }
+
+// sysctlPattern is what the kubelet accepts: the name of a sysctl, with dots or slashes, whose last part may end with an asterisk.
+//
+// Source: Kubernetes, validation of sysctls.
+var sysctlPattern = regexp.MustCompile(`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9*]$`)
+
+// maxSysctlBytes is the longest sysctl that the kubelet accepts.
+const maxSysctlBytes = 253
+
+// InvalidSysctls returns the allowed unsafe sysctls that the kubelet does not accept: it would not start.
+func (c *AKSNodeClass) InvalidSysctls() []string {
+	if c.Spec.Kubelet == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(c.Spec.Kubelet.AllowedUnsafeSysctls), func(sysctl string) bool {
+		return len(sysctl) <= maxSysctlBytes && sysctlPattern.MatchString(sysctl)
+	})
+}

@@ -2,6 +2,8 @@ package v1beta1_test
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -88,5 +90,18 @@ func TestResolvedLocalDNS(t *testing.T) {
 	}
 	if got := (&v1beta1.AKSNodeClass{}).ResolvedLocalDNS(); got != nil {
 		t.Errorf("without a configuration: %v", got)
+	}
+}
+
+func TestInvalidSysctls(t *testing.T) {
+	valid := []string{"net.core.somaxconn", "kernel.shm*", "net.*", "*", "net/ipv4/ip_forward", "net.ipv4.conf.eth0/100.rp_filter", "a-b_c", strings.Repeat("a", 253)}
+	invalid := []string{"", " ", "kernel.msg max", "kernel.msg* --v=9", "a,b", "Net.core", "net..core", ".net", "net.", "a*b", "**", "$(a)", "a\n", strings.Repeat("a", 254)}
+	class := &v1beta1.AKSNodeClass{}
+	if got := class.InvalidSysctls(); got != nil {
+		t.Errorf("without any: %q", got)
+	}
+	class.Spec.Kubelet = &v1beta1.KubeletConfiguration{AllowedUnsafeSysctls: slices.Concat(valid, invalid)}
+	if got := class.InvalidSysctls(); !slices.Equal(got, invalid) {
+		t.Errorf("invalid are %q, want %q", got, invalid)
 	}
 }

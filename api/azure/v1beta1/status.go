@@ -79,6 +79,8 @@ const (
 	ReasonSubnetUnknownError = "SubnetUnknownError"
 	// ReasonDiskEncryptionSetRBACMissing says that the controller may not read the disk encryption set (ValidationSucceeded).
 	ReasonDiskEncryptionSetRBACMissing = "DiskEncryptionSetRBACMissing"
+	// ReasonSysctlsInvalid says that the kubelet does not accept spec.kubelet.allowedUnsafeSysctls (ValidationSucceeded).
+	ReasonSysctlsInvalid = "SysctlsInvalid"
 	// ReasonCheckingClusterRequirementsFailed says that the requirements of LocalDNS could not be checked (LocalDNSReady).
 	ReasonCheckingClusterRequirementsFailed = "CheckingClusterRequirementsFailed"
 )

@@ -148,10 +148,8 @@ func (in *Input) classFlags(flags map[string]string) error {
 	if k.PodPidsLimit != nil {
 		flags["pod-max-pids"] = number(*k.PodPidsLimit)
 	}
-	for _, sysctl := range k.AllowedUnsafeSysctls {
-		if sysctl == "" || strings.Contains(sysctl, ",") {
-			return fmt.Errorf("--allowed-unsafe-sysctls: %q is not a sysctl", sysctl)
-		}
+	if invalid := in.Class.InvalidSysctls(); len(invalid) > 0 {
+		return fmt.Errorf("--allowed-unsafe-sysctls: %q is not a sysctl", invalid[0])
 	}
 	return nil
 }

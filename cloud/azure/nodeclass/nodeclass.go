@@ -71,7 +71,7 @@ func NewStatus(o Options) *nodeclass.Status[*v1beta1.AKSNodeClass] {
 			{Name: "the kubernetes version", Run: c.kubernetesVersion},
 			{Name: "images", Run: c.images},
 			{Name: "the subnet", Run: c.subnet},
-			{Name: "the disk encryption set", Run: c.diskEncryptionSet},
+			{Name: "what nodes are configured with", Run: c.validate},
 			{Name: "LocalDNS", Run: c.localDNS},
 		},
 	}

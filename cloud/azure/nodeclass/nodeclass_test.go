@@ -350,6 +350,33 @@ func TestSubnets(t *testing.T) {
 	}
 }
 
+// TestSysctlsThatTheKubeletRefuses checks that a class says so, and what to do, before a node is launched that would not join.
+func TestSysctlsThatTheKubeletRefuses(t *testing.T) {
+	w := newWorld(t, func(*nodeclass.Options) {})
+	sysctls := func(list ...string) *v1beta1.AKSNodeClass {
+		w.edit(func(c *v1beta1.AKSNodeClass) {
+			c.Spec.Kubelet = &v1beta1.KubeletConfiguration{AllowedUnsafeSysctls: list}
+		})
+		class, _ := w.settled()
+		return class
+	}
+	long := strings.Repeat("ä", 100_000)
+	for message, list := range map[string][]string{
+		`"kernel.msg* net.core.somaxconn" in spec.kubelet.allowedUnsafeSysctls: name each sysctl as a separate item`: {"net.*", "kernel.msg* net.core.somaxconn"},
+		`"" and 2 more`:                      {"", " ", "a,b"},
+		`"` + strings.Repeat("ä", 50) + `…"`: {long},
+	} {
+		class := sysctls(list...)
+		expect(t, class, v1beta1.ConditionTypeValidationSucceeded, "False SysctlsInvalid")
+		expect(t, class, v1beta1.ConditionTypeReady, "False UnhealthyDependents")
+		at := slices.IndexFunc(class.Status.Conditions, func(c metav1.Condition) bool { return c.Type == v1beta1.ConditionTypeValidationSucceeded })
+		if got := class.Status.Conditions[at].Message; !strings.Contains(got, message) || len(got) > 500 {
+			t.Errorf("the message is %q, want %q", got, message)
+		}
+	}
+	expect(t, sysctls("net.core.somaxconn", "kernel.shm*", "*"), v1beta1.ConditionTypeReady, "True")
+}
+
 func TestDiskEncryptionSets(t *testing.T) {
 	t.Attr("covers", "Z128")
 	const id = "/subscriptions/sub/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/mine"

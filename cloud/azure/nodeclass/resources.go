@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -58,8 +60,15 @@ func (c *Controller) misplaced(id, own subnet.ID) string {
 	return ""
 }
 
-// diskEncryptionSet checks that the disk encryption set of disks can be read. It is a setting of the controller, which all classes share.
-func (c *Controller) diskEncryptionSet(ctx context.Context, _ *v1beta1.AKSNodeClass, set condition.Set) (time.Duration, error) {
+// validate checks what the API server cannot: the sysctls that pods may set, and that the disk encryption set of disks can be read, which is a
+// setting of the controller that all classes share.
+func (c *Controller) validate(ctx context.Context, class *v1beta1.AKSNodeClass, set condition.Set) (time.Duration, error) {
+	if invalid := class.InvalidSysctls(); len(invalid) > 0 {
+		set.False(v1beta1.ConditionTypeValidationSucceeded, v1beta1.ReasonSysctlsInvalid, fmt.Sprintf(
+			"The kubelet does not start with %s in spec.kubelet.allowedUnsafeSysctls: name each sysctl as a separate item, in lowercase letters and without blanks, such as net.core.somaxconn or net.*",
+			quoted(invalid)))
+		return 0, nil
+	}
 	if c.DiskEncryptionSet != "" {
 		err := c.Resources.DiskEncryptionSet(ctx, c.DiskEncryptionSet)
 		if hasStatus(err, http.StatusUnauthorized, http.StatusForbidden) {
@@ -73,6 +82,21 @@ func (c *Controller) diskEncryptionSet(ctx context.Context, _ *v1beta1.AKSNodeCl
 	}
 	set.True(v1beta1.ConditionTypeValidationSucceeded)
 	return encryptionAgain, nil
+}
+
+// maxQuoted is how many bytes of a text are quoted: a list of a class may have any size, a message of a condition may not.
+const maxQuoted = 100
+
+// quoted quotes the first text of a list, and says how many more there are.
+func quoted(list []string) string {
+	first := list[0]
+	if len(first) > maxQuoted {
+		first = strings.ToValidUTF8(first[:maxQuoted], "") + "…"
+	}
+	if len(list) == 1 {
+		return strconv.Quote(first)
+	}
+	return fmt.Sprintf("%q and %d more", first, len(list)-1)
 }
 
 // hasStatus reports whether Azure answered with one of the HTTP status codes.

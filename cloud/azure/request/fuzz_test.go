@@ -126,8 +126,8 @@ func checkRefusal(t *testing.T, l *request.Launch, err error) bool {
 	case err == nil:
 		return true
 	case errors.Is(err, request.ErrNoImage), errors.Is(err, customdata.ErrTooLarge):
-	case strings.Contains(err.Error(), "sysctl") && l.Class.Spec.Kubelet != nil && len(l.Class.Spec.Kubelet.AllowedUnsafeSysctls) > 0:
-		// The schema takes any text, also one that would become another flag.
+	case strings.Contains(err.Error(), "sysctl") && len(l.Class.InvalidSysctls()) > 0:
+		// The schema takes any text, also one that would become another flag. A condition of the class says so.
 	default:
 		text, _ := json.Marshal(l.Class.Spec)
 		t.Errorf("a class that the API server takes is refused at the launch: %v\n%s", err, text)
