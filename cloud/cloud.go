@@ -24,6 +24,8 @@ import (
 const (
 	// DefaultLaunchTimeout is how long a NodeClaim may stay unlaunched before it is deleted.
 	DefaultLaunchTimeout = 5 * time.Minute
+	// DefaultOrphanAge is how old an instance without a NodeClaim is when it is terminated.
+	DefaultOrphanAge = 30 * time.Second
 	// DefaultMaxInstanceTypes is how many instance types a NodeClaim may list.
 	DefaultMaxInstanceTypes = 600
 )
@@ -55,6 +57,8 @@ type Cloud struct {
 	Hooks []RegistrationHook
 	// LaunchTimeout is how long a launch may take; 0 means DefaultLaunchTimeout.
 	LaunchTimeout time.Duration
+	// OrphanAge is how old an instance without a NodeClaim is when it is terminated, as lists of the cloud may lag; 0 means DefaultOrphanAge.
+	OrphanAge time.Duration
 	// DefaultTerminationGracePeriod is used where a NodePool's template has none; nil means no deadline.
 	DefaultTerminationGracePeriod *time.Duration
 	// MaxInstanceTypes is how many instance types a NodeClaim may list; 0 means DefaultMaxInstanceTypes.
@@ -76,6 +80,9 @@ type Cloud struct {
 func (c Cloud) WithDefaults() Cloud {
 	if c.LaunchTimeout == 0 {
 		c.LaunchTimeout = DefaultLaunchTimeout
+	}
+	if c.OrphanAge == 0 {
+		c.OrphanAge = DefaultOrphanAge
 	}
 	if c.MaxInstanceTypes == 0 {
 		c.MaxInstanceTypes = DefaultMaxInstanceTypes

@@ -62,11 +62,11 @@ func TestManagesNode(t *testing.T) {
 }
 
 func TestWithDefaults(t *testing.T) {
-	if got := (cloud.Cloud{}).WithDefaults(); got.LaunchTimeout != 5*time.Minute || got.MaxInstanceTypes != 600 {
-		t.Errorf("defaults are %s and %d", got.LaunchTimeout, got.MaxInstanceTypes)
+	if got := (cloud.Cloud{}).WithDefaults(); got.LaunchTimeout != 5*time.Minute || got.MaxInstanceTypes != 600 || got.OrphanAge != 30*time.Second {
+		t.Errorf("defaults are %s, %d and %s", got.LaunchTimeout, got.MaxInstanceTypes, got.OrphanAge)
 	}
-	got := cloud.Cloud{LaunchTimeout: time.Second, MaxInstanceTypes: 3}.WithDefaults()
-	if got.LaunchTimeout != time.Second || got.MaxInstanceTypes != 3 {
-		t.Errorf("given numbers became %s and %d", got.LaunchTimeout, got.MaxInstanceTypes)
+	got := cloud.Cloud{LaunchTimeout: time.Second, MaxInstanceTypes: 3, OrphanAge: time.Hour}.WithDefaults()
+	if got.LaunchTimeout != time.Second || got.MaxInstanceTypes != 3 || got.OrphanAge != time.Hour {
+		t.Errorf("given numbers became %s, %d and %s", got.LaunchTimeout, got.MaxInstanceTypes, got.OrphanAge)
 	}
 }

@@ -13,6 +13,11 @@ import (
 // Name is the name of the provider in metrics.
 const Name = "azure"
 
+// orphanAge is how old an instance without a NodeClaim is when it is terminated.
+//
+// Source: Azure provider specification, garbage collection.
+const orphanAge = 5 * time.Minute
+
 // Conditions of AKS nodes.
 const (
 	nodeHealthy         corev1.NodeConditionType = "kubernetes.azure.com/NodeHealthy"
@@ -29,7 +34,7 @@ func (p *Provider) Cloud() cloud.Cloud {
 // Describe is the cloud without a provider: its name, kinds, labels and repair policies.
 func Describe() cloud.Cloud {
 	return cloud.Cloud{
-		Name: Name, Labels: label.Rules(), RepairPolicies: repairPolicies(),
+		Name: Name, Labels: label.Rules(), RepairPolicies: repairPolicies(), OrphanAge: orphanAge,
 		NodeClasses: []cloud.NodeClass{{
 			GVK: v1beta1.SchemeGroupVersion.WithKind("AKSNodeClass"), New: func() cloud.NodeClassObject { return &v1beta1.AKSNodeClass{} },
 		}},

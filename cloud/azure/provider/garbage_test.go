@@ -83,10 +83,12 @@ func TestInstancesWithoutANodeClaimAreDeleted(t *testing.T) {
 	t.Attr("covers", "Z147 Z148")
 	w := newWorld(t)
 	want := map[string]bool{"aks-young": true, "aks-untagged": true, "aks-elsewhere": true, "aks-machine": true}
-	w.addVM("aks-young", 29*time.Second, ours())
+	w.addVM("aks-young", 5*time.Minute-time.Second, ours())
 	w.addVM("aks-untagged", time.Hour, map[string]any{})
 	w.addVM("aks-elsewhere", time.Hour, map[string]any{"karpenter.sh_nodepool": "general", "karpenter.azure.com_cluster": "other"})
 	w.addVM("aks-machine", time.Hour, map[string]any{"karpenter.sh_nodepool": "general", "karpenter.azure.com_aksmachine_nodeclaim": "x"})
+	w.addVM("aks-old", 5*time.Minute, ours())
+	want["aks-old"] = false
 	for i := range 30 {
 		orphan, owned := fmt.Sprintf("aks-orphan-%02d", i), fmt.Sprintf("aks-owned-%02d", i)
 		w.addVM(orphan, time.Hour, ours())
@@ -119,7 +121,7 @@ func TestAKSMachinesWithoutANodeClaimAreDeleted(t *testing.T) {
 	if err := w.client.Delete(t.Context(), orphan); err != nil {
 		t.Fatal(err)
 	}
-	w.clock.Step(time.Minute)
+	w.clock.Step(5 * time.Minute)
 	w.collect()
 	if w.account.Exists(machineID("orphan")) || !w.account.Exists(machineID("kept")) {
 		t.Errorf("the orphan exists: %t, the other: %t", w.account.Exists(machineID("orphan")), w.account.Exists(machineID("kept")))
@@ -160,7 +162,7 @@ func TestCrashBeforeTheNodeClaimIsWritten(t *testing.T) {
 			if err := w.client.Delete(t.Context(), &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "general-a"}}); err != nil {
 				t.Fatal(err)
 			}
-			w.clock.Step(time.Minute)
+			w.clock.Step(5 * time.Minute)
 			w.collect()
 			if list, err := w.provider.List(t.Context()); err != nil || len(list) > 0 {
 				t.Errorf("without the NodeClaim: listed %+v, %v", list, err)

@@ -27,8 +27,6 @@ import (
 )
 
 const (
-	// instanceMinAge protects instances whose claim has not been written yet.
-	instanceMinAge = 30 * time.Second
 	// The first passes after a start run often, because a crash may leave instances behind.
 	instanceEarlyPeriod = 10 * time.Second
 	instanceEarlyPasses = 20
@@ -49,6 +47,7 @@ type InstanceGarbage struct {
 
 // NewInstanceGarbage builds the controller. Instances that lifecycle may be launching are kept.
 func NewInstanceGarbage(shared deps.Shared, lifecycle *Lifecycle) *InstanceGarbage {
+	shared.Cloud = shared.Cloud.WithDefaults()
 	return &InstanceGarbage{Shared: shared, launches: &lifecycle.launches, firstSeen: map[string]time.Time{}, launchedBy: map[string]uint64{}}
 }
 
@@ -92,9 +91,9 @@ func (g *InstanceGarbage) Reconcile(ctx context.Context, _ reconcile.Request) (r
 	return requeue.After(garbagePeriod), nil
 }
 
-// oldEnough keeps the running instances that are older than instanceMinAge.
+// oldEnough keeps the running instances that are as old as orphans have to be: the NodeClaim of a younger one may not be written yet.
 func (g *InstanceGarbage) oldEnough(instances []*v1.NodeClaim) []*v1.NodeClaim {
-	now := g.Clock.Now()
+	now, minAge := g.Clock.Now(), g.Cloud.OrphanAge
 	seen := map[string]time.Time{}
 	var out []*v1.NodeClaim
 	for _, instance := range instances {
@@ -106,7 +105,7 @@ func (g *InstanceGarbage) oldEnough(instances []*v1.NodeClaim) []*v1.NodeClaim {
 			}
 			seen[id] = born
 		}
-		if instance.DeletionTimestamp == nil && now.Sub(born) >= instanceMinAge {
+		if instance.DeletionTimestamp == nil && now.Sub(born) >= minAge {
 			out = append(out, instance)
 		}
 	}
