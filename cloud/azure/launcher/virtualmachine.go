@@ -5,7 +5,9 @@ import (
 	"errors"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
+	"github.com/karpenter-anew/karpenter/cloud/azure/naming"
 	"github.com/karpenter-anew/karpenter/cloud/azure/network"
 	"github.com/karpenter-anew/karpenter/cloud/azure/request"
 	"github.com/karpenter-anew/karpenter/cloud/azure/resourcetags"
@@ -50,6 +52,9 @@ func (v *VMs) Get(ctx context.Context, vm string) (*instance.Instance, error) {
 
 // Create implements Path.
 func (v *VMs) Create(ctx context.Context, order request.Launch) (Accepted, error) {
+	if err := naming.CheckVM(order.Claim.Name); err != nil {
+		return Accepted{}, cloud.NewCreateError(err, "NameTooLong", err.Error())
+	}
 	r, created, err := v.prepare(ctx, order)
 	if err != nil {
 		return Accepted{}, err

@@ -22,7 +22,19 @@ const (
 	// NodeClaim is longer.
 	maxAKSMachineName = 34
 	hashLength        = 6
+	// maxVM is the most characters that Azure takes for the name of a virtual machine with Linux.
+	maxVM = 64
 )
+
+// CheckVM returns an error if Azure would refuse the name of the virtual machine of a NodeClaim.
+//
+// Source: Azure provider specification, safer behavior, names of more than 64 characters.
+func CheckVM(nodeClaim string) error {
+	if most := maxVM - len(vmPrefix); len(nodeClaim) > most {
+		return fmt.Errorf("the name %q has %d characters, with which a virtual machine cannot be named: the NodePool needs a shorter name, so that those of its NodeClaims have at most %d", nodeClaim, len(nodeClaim), most)
+	}
+	return nil
+}
 
 // VM returns the name of the virtual machine, the network interface and the disk that the provider creates for a NodeClaim.
 func VM(nodeClaim string) string { return vmPrefix + nodeClaim }

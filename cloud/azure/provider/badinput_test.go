@@ -109,6 +109,20 @@ func TestLaunchesThatCannotSucceed(t *testing.T) {
 	}
 }
 
+// TestNamesThatAzureRefuses checks that a NodeClaim with a longer name than a virtual machine may have is refused with what to do, before anything is
+// created.
+func TestNamesThatAzureRefuses(t *testing.T) {
+	w := newWorld(t)
+	w.created(w.claim(strings.Repeat("a", 54) + "-abcde"))
+	w.settled()
+	w.account.Forget()
+	_, err := w.provider.Create(t.Context(), w.claim(strings.Repeat("a", 55)+"-abcde"))
+	create, ok := cloud.AsCreateError(err)
+	if !ok || create.Reason != "NameTooLong" || !strings.Contains(create.Message, "the NodePool needs a shorter name") || len(w.account.Calls("PUT networkInterfaces")) > 0 {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // TestClassDeletedUnderItsNodeClaims checks that a class which is being deleted launches nothing more, and that its instances stay known.
 func TestClassDeletedUnderItsNodeClaims(t *testing.T) {
 	w := newWorld(t)
