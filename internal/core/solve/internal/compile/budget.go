@@ -47,19 +47,27 @@ func (cs *Classes) Tiers(c *Class) [][]*Level {
 	if !cs.OverPreferenceBudget() {
 		return c.tiers
 	}
+	if c.plainTiers == nil {
+		c.plainTiers = cs.tiersOf(cs.LevelsOf(c))
+	}
 	return c.plainTiers
 }
 
+// tiersOf groups levels, which must not change afterwards.
 func (cs *Classes) tiersOf(levels []*Level) (tiers [][]*Level) {
 	if !cs.options.OpensForPreferences() {
 		return [][]*Level{levels}
 	}
-	for _, lv := range slices.SortedStableFunc(slices.Values(levels), func(a, b *Level) int { return cmp.Compare(a.relaxed, b.relaxed) }) {
-		if last := len(tiers) - 1; last >= 0 && tiers[last][0].relaxed == lv.relaxed {
-			tiers[last] = append(tiers[last], lv)
-			continue
+	order := func(a, b *Level) int { return cmp.Compare(a.relaxed, b.relaxed) }
+	if !slices.IsSortedFunc(levels, order) {
+		levels = slices.SortedStableFunc(slices.Values(levels), order)
+	}
+	tiers = cs.tiers.take(len(levels))[:0]
+	for start, end := 0, 0; start < len(levels); start = end {
+		for end < len(levels) && levels[end].relaxed == levels[start].relaxed {
+			end++
 		}
-		tiers = append(tiers, []*Level{lv})
+		tiers = append(tiers, levels[start:end:end])
 	}
 	return tiers
 }
@@ -69,17 +77,10 @@ func (cs *Classes) LevelsOf(c *Class) []*Level {
 	if !cs.OverPreferenceBudget() {
 		return c.Levels
 	}
-	return c.plainLevels
-}
-
-// groupLevels computes what LevelsOf and Tiers return.
-func (cs *Classes) groupLevels(c *Class) {
-	c.tiers, c.plainLevels = cs.tiersOf(c.Levels), c.Levels
-	c.plainTiers = c.tiers
-	if slices.ContainsFunc(c.Levels, func(lv *Level) bool { return lv.preferring }) {
+	if c.plainLevels == nil {
 		c.plainLevels = slices.DeleteFunc(slices.Clone(c.Levels), func(lv *Level) bool { return lv.preferring })
-		c.plainTiers = cs.tiersOf(c.plainLevels)
 	}
+	return c.plainLevels
 }
 
 // ForgetStates drops the label states that no open node is in, once they take more than stateBudget. No offer may be under way.

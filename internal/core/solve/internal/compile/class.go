@@ -3,7 +3,6 @@ package compile
 import (
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -17,6 +16,8 @@ import (
 // Class is all pods with the same requirements, compiled once.
 type Class struct {
 	Shape *model.Shape
+	// key finds the class of a pod.
+	key classKey
 	// Needs are the resources with a request above zero.
 	Needs []Need
 	// Features are those that nodes have to declare; nil for most classes.
@@ -26,16 +27,17 @@ type Class struct {
 	Alternatives []*Conjunction
 	// Levels are the forms of the requirements in order of trial, from all preferences to none.
 	Levels []*Level
-	// plainLevels are the levels without preferences.
+	// plainLevels are the levels without preferences; nil until they are needed.
 	plainLevels []*Level
-	// tiers and plainTiers are the levels, and those without preferences, in groups, see Classes.Tiers.
+	// tiers are the levels in groups, see Classes.Tiers; plainTiers are those without preferences, nil until they are needed.
 	tiers, plainTiers [][]*Level
 	// Final is the most relaxed form of the last alternative, which diagnosis reports.
 	Final *Level
 	// membership is the groups that count the pods, and those whose anti-affinity repels them.
 	*membership
-	// Owns is the groups of the shape's constraints.
-	Owns *demands
+	// Owns is the groups of the shape's constraints, inverses those of its required anti-affinity.
+	Owns     *demands
+	inverses []*Group
 	// UncountedKeys are the labels by which other pods count those of the class, while the class itself has no constraint
 	// on them.
 	UncountedKeys []int
@@ -142,9 +144,10 @@ type DomainVariant struct {
 type Classes struct {
 	Universe *index.Universe
 	groups   *Groups
-	ByKey    map[classKey]*Class
-	// list is the classes of pods in the order of their first pods.
-	list []*Class
+	// list is the classes of pods in the order of their first pods, byKey the first filed of them.
+	list  []*Class
+	byKey map[classKey]*Class
+	filed int
 	// specifics are those of pods, by identity; most pods have noSpecifics.
 	specifics   map[string]*podSpecifics
 	noSpecifics *podSpecifics
@@ -173,11 +176,13 @@ type Classes struct {
 	Templates int
 	// scratch is memory for one identity, for use within one call.
 	scratch []byte
+	slabs
 }
 
 func newClasses(u *index.Universe, p Problem, templates int) *Classes {
 	return &Classes{
 		Universe:    u,
+		byKey:       map[classKey]*Class{},
 		daemons:     map[daemonKey]*Class{},
 		specifics:   map[string]*podSpecifics{},
 		noSpecifics: &podSpecifics{},
@@ -199,15 +204,51 @@ type classKey struct {
 	specifics  *podSpecifics
 }
 
+// Len is how many classes there are.
+func (cs *Classes) Len() int { return len(cs.list) }
+
+// Retry forgets which bins rejected the classes.
+func (cs *Classes) Retry() {
+	for _, c := range cs.list {
+		c.Retry()
+	}
+}
+
+func (cs *Classes) keyOf(p *model.Pod) classKey {
+	return classKey{p.Shape, cs.groups.membership(p), cs.specificsOf(p)}
+}
+
 // Of is the class of a pod.
 func (cs *Classes) Of(p *model.Pod) *Class {
-	key := classKey{p.Shape, cs.groups.membership(p), cs.specificsOf(p)}
-	if c, ok := cs.ByKey[key]; ok {
+	for _, c := range cs.list[cs.filed:] {
+		cs.byKey[c.key] = c
+	}
+	cs.filed = len(cs.list)
+	key := cs.keyOf(p)
+	if c, ok := cs.byKey[key]; ok {
 		return c
 	}
+	return cs.add(p, key, cs.groups.of(p.Shape))
+}
+
+// ofShape is Of for a pod whose shape owns the groups. Most shapes have one class, which needs no look-up.
+func (cs *Classes) ofShape(p *model.Pod, owns *demands) *Class {
+	if owns.class == nil {
+		owns.class = cs.add(p, cs.keyOf(p), owns)
+		return owns.class
+	}
+	if cs.keyOf(p) == owns.class.key {
+		return owns.class
+	}
+	return cs.Of(p)
+}
+
+// add compiles a class.
+func (cs *Classes) add(p *model.Pod, key classKey, owns *demands) *Class {
 	c := cs.bare(p.Shape)
-	c.podSpecifics, c.membership, c.Owns = key.specifics, key.membership, cs.groups.of(p.Shape)
+	c.key, c.podSpecifics, c.membership, c.Owns = key, key.specifics, key.membership, owns
 	c.bindLate(c.late)
+	c.inverses = c.Owns.Part(partInverse)
 	cs.extend(c)
 	c.Pinned = len(c.Avoid) > 0
 	c.findConcerned()
@@ -226,7 +267,6 @@ func (cs *Classes) Of(p *model.Pod) *Class {
 	}
 	cs.addLevels(c)
 	c.findUncountedKeys()
-	cs.ByKey[key] = c
 	cs.list = append(cs.list, c)
 	return c
 }
@@ -293,7 +333,8 @@ func (c *Class) findUncountedKeys() {
 }
 
 func (cs *Classes) bare(shape *model.Shape) *Class {
-	c := &Class{Shape: shape, Needs: cs.needsOf(shape.Requests), podSpecifics: cs.noSpecifics, membership: cs.groups.none}
+	c := cs.classes.next()
+	*c = Class{Shape: shape, Needs: cs.needsOf(shape.Requests), podSpecifics: cs.noSpecifics, membership: cs.groups.none}
 	if cs.options.DeclaredFeatures {
 		c.Features = shape.NodeFeatures
 	}
@@ -343,16 +384,28 @@ func (cs *Classes) Intern(set requirement.Set) *Conjunction {
 
 // wanted are the resources that some class needs, ascending.
 func (cs *Classes) wanted() []int {
-	seen := map[int]bool{}
-	for _, c := range cs.ByKey {
+	var seen []bool
+	see := func(r int) {
+		if r >= len(seen) {
+			seen = append(seen, make([]bool, r+1-len(seen))...)
+		}
+		seen[r] = true
+	}
+	for _, c := range cs.list {
 		for _, need := range c.Needs {
-			seen[need.Resource] = true
+			see(need.Resource)
 		}
 		for _, r := range c.Extended.resources() {
-			seen[r] = true
+			see(r)
 		}
 	}
-	return slices.Sorted(maps.Keys(seen))
+	var out []int
+	for r, wanted := range seen {
+		if wanted {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 func needs(requests resource.Vector) []Need {
@@ -387,7 +440,7 @@ func (c *Class) Count(capacity, used resource.Vector, limit int) int {
 }
 
 // guards are the groups of the anti-affinity of the class.
-func (c *Class) guards() []*Group { return c.Owns.Part(partInverse) }
+func (c *Class) guards() []*Group { return c.inverses }
 
 // Counts reports whether pods of any class, placed or not, count for a group.
 func (cs *Classes) Counts(g *Group) bool {
@@ -396,6 +449,20 @@ func (cs *Classes) Counts(g *Group) bool {
 
 // Counting are the groups that count the pods of the class, and those of its anti-affinity.
 func (c *Class) Counting() [2][]*Group { return [...][]*Group{c.members, c.guards()} }
+
+// Counted is equal for classes whose pods are counted by the same groups, and have the same required anti-affinity.
+type Counted struct {
+	by       *membership
+	inverses *demands
+}
+
+// Counted is how the pods of the class are counted.
+func (c *Class) Counted() Counted {
+	if len(c.guards()) == 0 {
+		return Counted{by: c.membership}
+	}
+	return Counted{c.membership, c.Owns}
+}
 
 // counted reports whether some group counts the pods of the class.
 func (c *Class) counted() bool { return len(c.members)+len(c.guards()) > 0 }

@@ -142,8 +142,11 @@ func (ct *Counts) EndTrials(first int) {
 func (ct *Counts) possible(b Bin, key int) (domains []int, decided bool) {
 	if b.Target == nil {
 		on := b.Open
-		domains = ct.OpenDomains(on, key)
-		return domains, len(domains) == 1 && on.Template.decided(on.Template.States[on.State], key)
+		if st := on.Template.States[on.State]; on.Template.decided(st, key) {
+			domains = ct.Domains.Possible(key, st.Get(key))
+			return domains, len(domains) == 1
+		}
+		return ct.OpenDomains(on, key), false
 	}
 	have := b.Target.get(key)
 	if have == index.Undefined && b.Target.Node.Launched {
@@ -237,7 +240,7 @@ func (b Bin) taints() []model.Taint {
 // decided reports whether the state leaves one value for the label, whatever columns drop out.
 func (t *Template) decided(st *State, key int) bool {
 	set := st.Get(key)
-	return set != index.Undefined && !t.Universe.Keys[key].Sets[set].Complement() && t.Universe.Keys[key].Sets[set].Len() == 1
+	return set != index.Undefined && t.Universe.Keys[key].Single(set)
 }
 
 // HostCapacity is how many more pods of the class a host may take by the groups that count per host.

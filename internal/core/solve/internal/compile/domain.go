@@ -13,7 +13,7 @@ import (
 type Domains struct {
 	u *index.Universe
 	// byKey[key] are the values of one label; nil for labels that no group uses.
-	byKey map[int]*Values
+	byKey []*Values
 }
 
 // Values numbers the values of one label.
@@ -22,8 +22,8 @@ type Values struct {
 	index map[string]int
 	// within[set] is which of them a requirement allows.
 	within map[index.SetID][]bool
-	// listed[set] are those that a concrete requirement lists.
-	listed map[index.SetID][]int
+	// listed[set] are those that a concrete requirement lists; nil as long as they are not needed.
+	listed [][]int
 	// PricesPerCore[d] is the lowest price of a core in domain d, in dollars per hour.
 	PricesPerCore []float64
 	// lacked is set when some existing or new node may have no such label; lackedKnown once that is known.
@@ -32,16 +32,17 @@ type Values struct {
 	counting []int
 }
 
-func newDomains(u *index.Universe) *Domains { return &Domains{u: u, byKey: map[int]*Values{}} }
+func newDomains(u *index.Universe) *Domains { return &Domains{u: u} }
 
 // Of returns the known values of a label key, by the number of the key.
 func (ds *Domains) Of(key int) *Values {
-	v, ok := ds.byKey[key]
-	if !ok {
-		v = &Values{index: map[string]int{}, within: map[index.SetID][]bool{}, listed: map[index.SetID][]int{}}
-		ds.byKey[key] = v
+	if key >= len(ds.byKey) {
+		ds.byKey = append(ds.byKey, make([]*Values, key+1-len(ds.byKey))...)
 	}
-	return v
+	if ds.byKey[key] == nil {
+		ds.byKey[key] = &Values{index: map[string]int{}, within: map[index.SetID][]bool{}}
+	}
+	return ds.byKey[key]
 }
 
 // number is the number of a value, a new one if the value is new.
@@ -118,15 +119,13 @@ func AnyDomain(int) bool { return true }
 // every known value that another one allows, and none where only absence is left. Callers must not change the list.
 func (ds *Domains) Possible(key int, set index.SetID) []int {
 	v := ds.Of(key)
+	if set != index.Undefined && int(set) < len(v.listed) && v.listed[set] != nil {
+		return v.listed[set]
+	}
 	var r requirement.Requirement
 	if set != index.Undefined {
 		if r = ds.u.Keys[key].Sets[set]; !r.Complement() {
-			known, ok := v.listed[set]
-			if !ok {
-				known = v.numbers(r.Values())
-				v.listed[set] = known
-			}
-			return known
+			return v.list(set, r)
 		}
 	}
 	out := make([]int, 0, len(v.Names))
@@ -136,6 +135,15 @@ func (ds *Domains) Possible(key int, set index.SetID) []int {
 		}
 	}
 	return out
+}
+
+// list remembers the values that a concrete requirement lists.
+func (v *Values) list(set index.SetID, r requirement.Requirement) []int {
+	if more := int(set) + 1 - len(v.listed); more > 0 {
+		v.listed = append(v.listed, make([][]int, more)...)
+	}
+	v.listed[set] = v.numbers(r.Values())
+	return v.listed[set]
 }
 
 func (v *Values) numbers(names []string) []int {

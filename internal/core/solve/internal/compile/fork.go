@@ -48,7 +48,7 @@ func NewBase(p Problem, movable []*model.Pod) *Base {
 	problem := p
 	p.Pods = slices.Concat(p.Pods, movable)
 	r := NewRun(p)
-	r.Problem = problem
+	r.Problem, r.podClasses = problem, nil
 	r.Seed()
 	b := BaseOf(r)
 	b.number = make(map[string]int, len(b.pristine))
@@ -106,9 +106,7 @@ func (b *Base) Restart() *Run {
 		r.Targets, r.Counts = &b.forked.targets, &b.forked.counts
 	}
 	r.Open = nil
-	for _, c := range r.Classes.ByKey { // the order does not matter
-		c.Retry()
-	}
+	r.Classes.Retry()
 	b.empty(r)
 	return r
 }
@@ -127,8 +125,8 @@ func (b *Base) renew(p Problem) *Run {
 	f, from := &b.forked, b.Compiled
 	f.classes = *from.Classes
 	cs := &f.classes
-	cs.ByKey, cs.list, cs.specifics, cs.noSpecifics = map[classKey]*Class{}, nil, map[string]*podSpecifics{}, &podSpecifics{}
-	cs.daemons = nil
+	cs.byKey, cs.list, cs.filed, cs.specifics, cs.noSpecifics = map[classKey]*Class{}, nil, 0, map[string]*podSpecifics{}, &podSpecifics{}
+	cs.daemons, cs.slabs = nil, slabs{}
 	cs.options, cs.Devices, cs.exempt, cs.destinations = p.Options, deviceClaimsOf(p), p.CordonExempt, p.Destinations
 	f.run = Run{
 		Problem: p, Classes: cs, Groups: from.Groups, Targets: &f.targets, Counts: &f.counts,

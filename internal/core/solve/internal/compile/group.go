@@ -66,6 +66,9 @@ type NodeFilter struct {
 // Soft reports whether the constraint is a preference of all pods that have it.
 func (g *Group) Soft() bool { return !g.required }
 
+// Number is the number of the group among those of its problem, from zero.
+func (g *Group) Number() int { return g.number }
+
 // IsAffinity reports whether pods that own the group must be where the counted ones are.
 func (g *Group) IsAffinity() bool { return g.Kind == topology.KindAffinity }
 
@@ -105,6 +108,8 @@ type demands struct {
 	// own few groups.
 	list []*Group
 	ends [partCount]int32
+	// class is the class of the first pod of the shape that was compiled with the problem; nil before that.
+	class *Class
 }
 
 // The parts of demands.
@@ -148,7 +153,7 @@ type Groups struct {
 	preferences bool
 	list        []*Group
 	byIdentity  map[string]*Group
-	ByShape     map[*model.Shape]*demands
+	byShape     map[*model.Shape]*demands
 	// guarding are the groups of the required anti-affinity of running pods.
 	guarding map[*model.Shape][]*Group
 	// byLabel finds groups by namespace and one label that their selector demands, byNamespace those that demand none.
@@ -177,7 +182,7 @@ func newGroups(cs *Classes, p Problem) *Groups {
 		namespaces:  p.Namespaces,
 		preferences: p.Options.Preferences != model.IgnorePreferences,
 		byIdentity:  map[string]*Group{},
-		ByShape:     map[*model.Shape]*demands{},
+		byShape:     map[*model.Shape]*demands{},
 		guarding:    map[*model.Shape][]*Group{},
 		byLabel:     map[string][]*Group{},
 		byNamespace: map[string][]*Group{},
@@ -187,9 +192,12 @@ func newGroups(cs *Classes, p Problem) *Groups {
 	}
 }
 
+// Len is how many groups there are.
+func (gs *Groups) Len() int { return len(gs.list) }
+
 // of returns the demands of a shape.
 func (gs *Groups) of(shape *model.Shape) *demands {
-	if d, ok := gs.ByShape[shape]; ok {
+	if d, ok := gs.byShape[shape]; ok {
 		return d
 	}
 	d := &demands{}
@@ -222,7 +230,7 @@ func (gs *Groups) of(shape *model.Shape) *demands {
 			d.add(partAffinity, gs.affinity(term, false))
 		}
 	}
-	gs.ByShape[shape] = d
+	gs.byShape[shape] = d
 	return d
 }
 

@@ -279,6 +279,11 @@ func (on *OpenNode) Floats(c *Class) bool {
 	return !slices.ContainsFunc(c.UncountedKeys, func(key int) bool { return on.Template.decided(st, key) })
 }
 
+// Decides reports whether the requirements of the open node leave one value of a label, whatever it is launched as.
+func (on *OpenNode) Decides(key int) bool {
+	return on.Template.decided(on.Template.States[on.State], key)
+}
+
 // certainlySatisfies reports whether the node meets c whichever of its instance types and offerings it is launched as.
 func (on *OpenNode) certainlySatisfies(c *Conjunction) bool {
 	t := on.Template

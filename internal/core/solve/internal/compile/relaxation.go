@@ -40,8 +40,11 @@ func (cs *Classes) preferences(c *Class) preferences {
 		return preferences{}
 	}
 	d := c.Owns
-	preferred := slices.Clone(c.Shape.Preferred)
-	slices.SortStableFunc(preferred, func(a, b model.Preference) int { return int(b.Weight) - int(a.Weight) })
+	preferred, order := c.Shape.Preferred, func(a, b model.Preference) int { return int(b.Weight) - int(a.Weight) }
+	if !slices.IsSortedFunc(preferred, order) {
+		preferred = slices.Clone(preferred)
+		slices.SortStableFunc(preferred, order)
+	}
 	return preferences{affinity: d.Part(partAffinity), antiAffinity: d.Part(partAntiAffinity), preferred: preferred, spread: d.Part(partSpread)}
 }
 
@@ -53,6 +56,7 @@ func (cs *Classes) preferences(c *Class) preferences {
 func (cs *Classes) addLevels(c *Class) {
 	last := c.Shape.Alternatives() - 1
 	all := cs.preferences(c)
+	c.Levels = cs.levelLists.take(last + all.count() + 2)[:0]
 	for i := range last {
 		cs.addLevel(c, i, all, false)
 	}
@@ -74,12 +78,13 @@ func (cs *Classes) addLevels(c *Class) {
 			cs.addLevel(c, i, preferences{}, true)
 		}
 	}
-	cs.groupLevels(c)
+	c.tiers = cs.tiersOf(c.Levels)
 }
 
 // addLevel appends a level unless it is the same as the one before.
 func (cs *Classes) addLevel(c *Class, alternative int, w preferences, tolerant bool) {
-	st := &Level{Class: c, Strict: c.Alternatives[alternative], Tolerant: tolerant, preferring: !w.none(), relaxed: -w.count()}
+	st := cs.levels.next()
+	*st = Level{Class: c, Strict: c.Alternatives[alternative], Tolerant: tolerant, preferring: !w.none(), relaxed: -w.count()}
 	if tolerant {
 		st.relaxed++
 	}
@@ -87,11 +92,7 @@ func (cs *Classes) addLevel(c *Class, alternative int, w preferences, tolerant b
 	if len(w.preferred) > 0 {
 		st.Conjunction = cs.Intern(st.Strict.Set.And(w.preferred[0].Terms))
 	}
-	for _, list := range [][]*Group{c.Owns.Part(PartRequired), w.affinity, w.antiAffinity, w.spread} {
-		for _, g := range list {
-			st.Bind(c, g)
-		}
-	}
+	cs.bindAll(c, st, c.Owns.Part(PartRequired), w.affinity, w.antiAffinity, w.spread)
 	if before := c.lastLevel(); before != nil && before.same(st) {
 		before.preferring = st.preferring
 		return
@@ -114,16 +115,16 @@ func (c *Class) lastLevel() *Level {
 func (cs *Classes) enterLevel(c *Class, st *Level) {
 	st.Keys = nil
 	cs.Universe.Bytes += int64(levelSize + ownedSize*(len(st.Owned)+len(st.Hosts)))
-	for _, list := range [][]*Group{c.Avoid, st.ownedGroups()} {
-		for _, g := range list {
-			if !slices.Contains(st.Keys, g.Key) {
-				st.Keys = append(st.Keys, g.Key)
-			}
-		}
+	for _, g := range c.Avoid {
+		st.addKey(g.Key)
+	}
+	for _, o := range st.Owned {
+		st.addKey(o.Key)
 	}
 	slices.Sort(st.Keys)
 	if len(st.Keys) == 0 {
-		st.Variants = []*DomainVariant{cs.Variant(c, st.Conjunction)}
+		st.Variants = cs.variantLists.take(1)
+		st.Variants[0] = cs.Variant(c, st.Conjunction)
 	} else {
 		c.Pinned = true
 	}
@@ -142,12 +143,34 @@ func (lv *Level) Bind(c *Class, g *Group) {
 	lv.HostAffinity = lv.HostAffinity || g.IsAffinity()
 }
 
-func (lv *Level) ownedGroups() []*Group {
-	out := make([]*Group, len(lv.Owned))
-	for i, o := range lv.Owned {
-		out[i] = o.Group
+// addKey adds a label that some group constrains.
+func (lv *Level) addKey(key int) {
+	if !slices.Contains(lv.Keys, key) {
+		lv.Keys = append(lv.Keys, key)
 	}
-	return out
+}
+
+// bindAll makes the groups of some lists those of a new level.
+func (cs *Classes) bindAll(c *Class, lv *Level, lists ...[]*Group) {
+	many, hosts := 0, 0
+	for _, list := range lists {
+		many += len(list)
+		for _, g := range list {
+			if g.Host {
+				hosts++
+			}
+		}
+	}
+	if many == 0 {
+		return
+	}
+	owned := cs.owned.take(many)
+	lv.Owned, lv.Hosts = owned[:0:many-hosts], owned[many-hosts:][:0]
+	for _, list := range lists {
+		for _, g := range list {
+			lv.Bind(c, g)
+		}
+	}
 }
 
 func (lv *Level) same(o *Level) bool {
@@ -158,7 +181,8 @@ func (lv *Level) same(o *Level) bool {
 // Variant is a level's requirements in the domains that want adds to them.
 func (cs *Classes) Variant(c *Class, want *Conjunction) *DomainVariant {
 	cs.Universe.Bytes += int64(variantSize + cursorSize*cs.Templates)
-	dv := &DomainVariant{Want: want, cursors: make([]TemplateCursor, cs.Templates)}
+	dv := cs.variants.next()
+	*dv = DomainVariant{Want: want, cursors: cs.cursors.take(cs.Templates)}
 	for _, reach := range c.Shape.VolumeTopology {
 		dv.Forms = append(dv.Forms, cs.Intern(want.Set.And(reach)))
 	}

@@ -31,6 +31,8 @@ type Run struct {
 	leaving []*model.Node
 	// mutual is set when pods of some classes need a domain because they and others count each other.
 	mutual bool
+	// podClasses are the classes of the problem's pods; nil until they are needed.
+	podClasses []*Class
 }
 
 // NewRun compiles everything that does not depend on where pods are. Seed counts the pods.
@@ -53,7 +55,7 @@ func NewRun(p Problem) *Run {
 		daemons = append(daemons, expectedDaemon{cs.daemon(d), d})
 	}
 	// All groups have to be known before those that select a pod can be found.
-	pods := r.compileGroups(simpleFirst(p.Pods))
+	pods, owned := r.compileGroups(simpleFirst(p.Pods))
 	cs.groups.shareLateVolumes(pods, p.Nodes)
 	for _, n := range slices.Concat(p.Nodes, p.ExcludedNodes) {
 		for _, pod := range n.AntiAffinityPods {
@@ -65,8 +67,7 @@ func NewRun(p Problem) *Run {
 	}
 	cs.fileDaemons()
 	cs.startTallies()
-	cs.ByKey = make(map[classKey]*Class, len(cs.groups.ByShape))
-	r.compileClasses(pods)
+	r.compileClasses(pods, owned)
 	r.decideMutual()
 	r.compileTemplates(pools, daemons)
 	newReservations(p, r.Templates)
@@ -98,28 +99,57 @@ func simpleFirst(pods []*model.Pod) []*model.Pod {
 // podsPerStop is how many pods are compiled between two questions whether to stop.
 const podsPerStop = 64
 
-// compileGroups compiles the constraints of pods on each other, and returns the pods. Once the run is stopped, the other pods are
-// undecided.
-func (r *Run) compileGroups(pods []*model.Pod) []*model.Pod {
+// compileGroups compiles the constraints of pods on each other, and returns the pods, with the groups of each. Once the run is stopped, the
+// other pods are undecided.
+func (r *Run) compileGroups(pods []*model.Pod) ([]*model.Pod, []*demands) {
+	owned := make([]*demands, len(pods))
 	for i, pod := range pods {
 		if i%podsPerStop == podsPerStop-1 && r.stopped() {
 			r.leaveUndecided(pods[i:])
-			return pods[:i]
+			return pods[:i], owned[:i]
 		}
-		r.Groups.of(pod.Shape)
+		if i > 0 && pod.Shape == pods[i-1].Shape {
+			owned[i] = owned[i-1]
+			continue
+		}
+		owned[i] = r.Groups.of(pod.Shape)
 	}
-	return pods
+	return pods, owned
 }
 
-// compileClasses compiles the classes of pods. Once the run is stopped, the other pods are undecided.
-func (r *Run) compileClasses(pods []*model.Pod) {
+// compileClasses compiles the classes of pods that own the groups. Once the run is stopped, the other pods are undecided.
+func (r *Run) compileClasses(pods []*model.Pod, owned []*demands) {
+	classes := make([]*Class, len(pods))
 	for i, pod := range pods {
 		if i%podsPerStop == podsPerStop-1 && r.stopped() {
 			r.leaveUndecided(pods[i:])
 			return
 		}
-		r.Classes.Of(pod)
+		if i > 0 && r.Classes.SameClass(pod, pods[i-1]) {
+			classes[i] = classes[i-1]
+			continue
+		}
+		classes[i] = r.Classes.ofShape(pod, owned[i])
 	}
+	if len(pods) > 0 && len(r.Problem.Pods) == len(pods) && &pods[0] == &r.Problem.Pods[0] {
+		r.podClasses = classes
+	}
+}
+
+// PodClasses are the classes of the pods of the problem, in the same order.
+func (r *Run) PodClasses() []*Class {
+	if r.podClasses == nil {
+		pods := r.Problem.Pods
+		r.podClasses = make([]*Class, len(pods))
+		for i, pod := range pods {
+			if i > 0 && r.Classes.SameClass(pod, pods[i-1]) {
+				r.podClasses[i] = r.podClasses[i-1]
+				continue
+			}
+			r.podClasses[i] = r.Classes.Of(pod)
+		}
+	}
+	return r.podClasses
 }
 
 // leaveUndecided removes pods from the run.

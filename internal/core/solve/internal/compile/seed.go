@@ -177,6 +177,9 @@ const noDomain = -2
 func (ct *Counts) domainsOf(n *model.Node) []int {
 	at := slices.Repeat([]int{noDomain}, len(ct.u.Keys))
 	for key, v := range ct.Domains.byKey {
+		if v == nil {
+			continue
+		}
 		r := n.Requirements.Get(ct.u.Keys[key].Name)
 		if r.Operator() == requirement.In && r.Len() == 1 {
 			at[key] = v.number(r.Values()[0])

@@ -55,7 +55,10 @@ func (x *CapacityIndex) start(i int) bitset.Set { return x.starts[i*x.words : (i
 
 // Narrow removes the columns that cannot hold amount from candidates, and reports whether any are left.
 func (x *CapacityIndex) Narrow(candidates bitset.Set, amount int64) bool {
-	n := sort.Search(len(x.amounts), func(i int) bool { return x.amounts[i] < amount })
+	n := x.holding(amount)
+	if n == len(x.amounts) {
+		return !candidates.Empty()
+	}
 	have := x.start(n / stride)
 	if n%stride != 0 {
 		have = x.scratch.CopyFrom(have)
@@ -67,6 +70,22 @@ func (x *CapacityIndex) Narrow(candidates bitset.Set, amount int64) bool {
 		some |= candidates[i]
 	}
 	return some != 0
+}
+
+// holding is how many columns can hold an amount.
+func (x *CapacityIndex) holding(amount int64) int {
+	low, high := 0, len(x.amounts)
+	if high > 0 && x.amounts[high-1] >= amount {
+		return high
+	}
+	for low < high {
+		if middle := int(uint(low+high) >> 1); x.amounts[middle] >= amount {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low
 }
 
 // Largest is the highest capacity among the columns in mask; a large negative number if there are none.

@@ -14,6 +14,8 @@ type KeySpace struct {
 	// Counted is set when some topology group counts by the label.
 	Counted bool
 	Sets    []requirement.Requirement
+	// single is set for those of Sets that allow exactly one value.
+	single  []bool
 	ids     map[string]SetID
 	pairs   map[[2]SetID]Pair
 	covered map[[2]SetID]bool
@@ -97,11 +99,14 @@ func (k *KeySpace) Intern(r requirement.Requirement) SetID {
 		return id
 	}
 	id := SetID(len(k.Sets))
-	k.Sets = append(k.Sets, r)
+	k.Sets, k.single = append(k.Sets, r), append(k.single, !r.Complement() && r.Len() == 1)
 	k.ids[string(k.scratch)] = id
 	*k.bytes += int64(setSize + 2*len(k.scratch))
 	return id
 }
+
+// Single reports whether a requirement lists exactly one value.
+func (k *KeySpace) Single(set SetID) bool { return k.single[set] }
 
 // Identity is a string that equal requirements share and different ones do not.
 func Identity(r requirement.Requirement) string { return string(r.AppendIdentity(nil)) }

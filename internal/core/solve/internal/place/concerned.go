@@ -31,8 +31,8 @@ func SplitConcerned(s *Placer, queue []PodRun) (others, concerned []PodRun) {
 // Mixes reports whether it matters that a strategy mixes pods: pods of DaemonSets concern some of the pods, and others not.
 func Mixes(r *compile.Run) bool {
 	concerned := 0
-	for _, pod := range r.Problem.Pods {
-		if r.Classes.Of(pod).Concerned() {
+	for _, c := range r.PodClasses() {
+		if c.Concerned() {
 			concerned++
 		}
 	}
@@ -80,7 +80,5 @@ func reopen(s *Placer) {
 		on.UpdateSlack()
 		on.Template.Open.Add(i, on.Slack)
 	}
-	for _, c := range s.Classes.ByKey { // the order does not matter
-		c.Retry()
-	}
+	s.Classes.Retry()
 }

@@ -1,41 +1,27 @@
 package place
 
-import (
-	"slices"
-
-	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
-)
+import "slices"
 
 // Queue is the pods in order of trial, cut into runs of one class.
-func (s *Placer) Queue() []PodRun { return permute(s, s.runs(s.Problem.Pods)) }
+func (s *Placer) Queue() []PodRun { return permute(s, cheapFirst(s.runs())) }
 
 // runs cuts the queue.
-func (s *Placer) runs(pods []*model.Pod) []PodRun {
+func (s *Placer) runs() []PodRun {
+	pods, classes := s.Problem.Pods, s.PodClasses()
 	cuts := 0
-	for i, p := range pods {
-		if i > 0 && !s.Classes.SameClass(p, pods[i-1]) {
+	for i, c := range classes {
+		if i > 0 && c != classes[i-1] {
 			cuts++
 		}
 	}
 	runs := make([]PodRun, 0, cuts+1)
-	var last *compile.Class
-	start := 0
-	for i, p := range pods {
-		if i > 0 && s.Classes.SameClass(p, pods[i-1]) {
-			continue
+	for start, end := 0, 0; start < len(pods); start = end {
+		for end < len(pods) && classes[end] == classes[start] {
+			end++
 		}
-		if c := s.Classes.Of(p); c != last {
-			if last != nil {
-				runs = append(runs, PodRun{last, pods[start:i:i]})
-			}
-			last, start = c, i
-		}
+		runs = append(runs, PodRun{classes[start], pods[start:end:end]})
 	}
-	if last != nil {
-		runs = append(runs, PodRun{last, pods[start:]})
-	}
-	return cheapFirst(runs)
+	return runs
 }
 
 // cheapFirst moves the runs of expensive classes behind the others, so that no other pod waits for them.

@@ -31,11 +31,12 @@ type ZoneCount struct {
 func (s *Placer) Zones() []ZoneCount {
 	var out []ZoneCount
 	numbers := map[string]int32{}
-	for _, p := range s.Problem.Pods {
+	classes := s.PodClasses()
+	for i, p := range s.Problem.Pods {
 		if p.Node != "" || p.Virtual {
 			continue
 		}
-		c := s.Classes.Of(p)
+		c := classes[i]
 		if c.Zone == 0 {
 			name := s.zoneOf(c)
 			if numbers[name] == 0 {
@@ -82,6 +83,9 @@ func reachable(alternatives []requirement.Set) (requirement.Requirement, bool) {
 
 // leftByTopology is the part of zone that every required group on the zone label leaves, and all anti-affinity of others.
 func (s *Placer) leftByTopology(c *compile.Class, key int, zone requirement.Requirement) requirement.Requirement {
+	if len(c.Owns.Part(compile.PartRequired))+len(c.Avoid) == 0 {
+		return zone
+	}
 	st := &s.scratch.level
 	*st = compile.Level{Strict: c.Alternatives[0], Owned: st.Owned[:0], Hosts: st.Hosts[:0]}
 	for _, g := range c.Owns.Part(compile.PartRequired) {

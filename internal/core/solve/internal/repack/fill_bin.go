@@ -6,7 +6,6 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/lp"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
 
 const (
@@ -143,12 +142,6 @@ func (rp *repacker) maxValue() float64 {
 	return max(b.lead.value, headroom*sum/rp.separateBins())
 }
 
-// exclusion is what keeps pods on separate hosts: a constraint, or a host port.
-type exclusion struct {
-	group *compile.Group
-	port  model.HostPort
-}
-
 // separateBins is how many bins the pods that exclude each other need at least, of those that may join the lead. Where these are in many segments,
 // it is counted again only when capacity is priced.
 func (rp *repacker) separateBins() float64 {
@@ -157,11 +150,8 @@ func (rp *repacker) separateBins() float64 {
 		return most
 	}
 	empty, most, segments := rp.nextHost, 1.0, 0
-	bins := map[exclusion]float64{}
-	add := func(e exclusion, n float64) {
-		bins[e] += n
-		most = max(most, bins[e])
-	}
+	byGroup, byPort := rp.separateByGroup, map[model.HostPort]float64{}
+	clear(byGroup)
 	for _, p := range rp.itemTypes {
 		if !p.selfExclusive || p.pods == 0 || !rp.compatible(p.group) {
 			continue
@@ -172,11 +162,14 @@ func (rp *repacker) separateBins() float64 {
 			pods := float64(len(st.pods))
 			for _, o := range st.Hosts {
 				if o.Self {
-					add(exclusion{group: o.Group}, pods/float64(max(o.AllowedOnHost(empty, o.HostFloor, true), 1)))
+					n := &byGroup[o.Number()]
+					*n += pods / float64(max(o.AllowedOnHost(empty, o.HostFloor, true), 1))
+					most = max(most, *n)
 				}
 			}
 			for _, port := range st.Class.Shape.HostPorts {
-				add(exclusion{port: port}, pods)
+				byPort[port] += pods
+				most = max(most, byPort[port])
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package repack
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/lp"
@@ -14,7 +15,7 @@ const maxMerges = 64
 // applyAllowance is the pods with their preferred anti-affinity to pods of the same class, as long as the repacker allows
 // any; without it after that.
 func (rp *repacker) applyAllowance(f compile.Batch) compile.Batch {
-	if !f.Class().PrefersAntiAffinity(f.Level) {
+	if rp.s.Problem.Options.OpensForPreferences() && rp.allowance == math.MaxInt || !f.Class().PrefersAntiAffinity(f.Level) {
 		return f
 	}
 	relaxed, ok := f.Relaxed(func(st *compile.Level) bool { return !f.Class().PrefersAntiAffinity(st) })

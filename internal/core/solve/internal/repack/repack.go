@@ -222,8 +222,8 @@ func (rp *repacker) collect() (mine, others []*compile.OpenNode) {
 			fills += len(on.Batches)
 		}
 	}
-	itemTypes := min(fills, len(rp.s.Classes.ByKey))
-	rp.known, rp.same, rp.itemTypes = make(map[batchKey]*itemType, itemTypes), make(map[itemTypeKey]*itemType, itemTypes/2), make([]*itemType, 0, itemTypes/2)
+	itemTypes := min(fills, rp.s.Classes.Len()) / 2
+	rp.same, rp.itemTypes = make(map[itemTypeKey]*itemType, itemTypes), make([]*itemType, 0, itemTypes)
 	for _, on := range rp.s.Open {
 		if on.Template == rp.t && rp.add(on) {
 			mine = append(mine, on)

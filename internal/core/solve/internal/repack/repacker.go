@@ -39,9 +39,11 @@ type repacker struct {
 	priceLists []*priceList
 	// nodeOverhead is the cost of every node in addition to its price, the same for all packings that are compared.
 	nodeOverhead float64
-	// known finds the item type of a batch, same those that request the same.
-	known map[batchKey]*itemType
-	same  map[itemTypeKey]*itemType
+	// decided finds the compatibility group of pods that are counted in one domain of each label, known the item type of other batches, same
+	// item types that request the same.
+	decided map[decidedKey]*compatibilityGroup
+	known   map[batchKey]*itemType
+	same    map[itemTypeKey]*itemType
 	// cheapestLevel is the cheapest alternative of each class that has several, podCounts how many pods these have.
 	cheapestLevel map[*compile.Class]*compile.Level
 	podCounts     map[*compile.Class]int
@@ -58,6 +60,8 @@ type repacker struct {
 	bin                openBin
 	// separate is how many bins pods that exclude each other need at least, by the groups that a bin is opened for.
 	separate map[[2]*compatibilityGroup]float64
+	// separateByGroup is memory for counting these bins, by the number of a topology group.
+	separateByGroup []float64
 	// added are the item types and batches of the open node that is added.
 	added struct {
 		itemTypes []*itemType
@@ -109,6 +113,13 @@ type batchKey struct {
 	state compile.StateID
 }
 
+// decidedKey is what the compatibility group depends on where the state of the node decides the domains.
+type decidedKey struct {
+	form    *compile.Conjunction
+	state   compile.StateID
+	counted compile.Counted
+}
+
 type itemTypeKey struct {
 	group *compatibilityGroup
 	// needs is the first of what the pods need: equal requests share their needs.
@@ -121,8 +132,8 @@ type itemTypeKey struct {
 func newRepacker(s *place.Placer, t *compile.Template, next, allowance int) *repacker {
 	return &repacker{
 		s: s, t: t, scratch: bitset.New(t.Columns.Len()),
-		groupByKey: map[string]*compatibilityGroup{}, known: map[batchKey]*itemType{}, same: map[itemTypeKey]*itemType{}, cheapestLevel: map[*compile.Class]*compile.Level{},
-		nextHost: next, allowance: allowance, allowedByClass: map[*compile.Class]int{}, separate: map[[2]*compatibilityGroup]float64{},
+		groupByKey: map[string]*compatibilityGroup{}, decided: map[decidedKey]*compatibilityGroup{}, known: map[batchKey]*itemType{}, same: map[itemTypeKey]*itemType{}, cheapestLevel: map[*compile.Class]*compile.Level{},
+		nextHost: next, allowance: allowance, allowedByClass: map[*compile.Class]int{}, separate: map[[2]*compatibilityGroup]float64{}, separateByGroup: make([]float64, s.Groups.Len()),
 	}
 }
 
@@ -157,21 +168,29 @@ func (rp *repacker) add(on *compile.OpenNode) bool {
 	return true
 }
 
-// knownItemType is itemTypeOf, remembered.
+// knownItemType is the item type of pods of an open node; nil if they could be launched from a reservation when they are
+// alone, or require another domain than that of the node.
 func (rp *repacker) knownItemType(on *compile.OpenNode, f compile.Batch) *itemType {
+	in := decidedKey{f.Form, on.State, f.Class().Counted()}
+	if k, ok := rp.decided[in]; ok {
+		return rp.itemTypeOf(k, f)
+	}
 	key := batchKey{f.Level, f.Form, on.State}
-	p, ok := rp.known[key]
-	if !ok {
-		p = rp.itemTypeOf(on, f)
+	if p, ok := rp.known[key]; ok {
+		return p
+	}
+	k, decided := rp.groupOf(on, f)
+	p := rp.itemTypeOf(k, f)
+	if decided {
+		rp.decided[in] = k
+	} else {
 		rp.known[key] = p
 	}
 	return p
 }
 
-// itemTypeOf is the item type of pods of an open node; nil if they could be launched from a reservation when they are
-// alone, or require another domain than that of the node.
-func (rp *repacker) itemTypeOf(on *compile.OpenNode, f compile.Batch) *itemType {
-	k := rp.groupOf(on, f)
+// itemTypeOf is the item type of pods in a compatibility group; nil if there is no group.
+func (rp *repacker) itemTypeOf(k *compatibilityGroup, f compile.Batch) *itemType {
 	if k == nil {
 		return nil
 	}
@@ -196,8 +215,10 @@ func (rp *repacker) itemTypeOf(on *compile.OpenNode, f compile.Batch) *itemType 
 	return p
 }
 
-// groupOf is the compatibility group of pods of an open node.
-func (rp *repacker) groupOf(on *compile.OpenNode, f compile.Batch) *compatibilityGroup {
+// groupOf is the compatibility group of pods of an open node; nil if there is none. decided is set where the state of the node decides
+// all domains in which they are counted.
+func (rp *repacker) groupOf(on *compile.OpenNode, f compile.Batch) (k *compatibilityGroup, decided bool) {
+	decided = true
 	var counts []domainPin
 	key := binary.AppendVarint(nil, int64(f.Form.Number))
 	for _, list := range f.Class().Counting() {
@@ -205,6 +226,7 @@ func (rp *repacker) groupOf(on *compile.OpenNode, f compile.Batch) *compatibilit
 			if g.Host || slices.ContainsFunc(counts, func(c domainPin) bool { return c.key == g.Key }) {
 				continue
 			}
+			decided = decided && on.Decides(g.Key)
 			c := domainPin{g.Key, rp.s.Counts.OpenDomains(on, g.Key)}
 			counts = append(counts, c)
 			key = binary.AppendVarint(binary.AppendVarint(key, int64(c.key)), int64(len(c.domains)))
@@ -218,7 +240,7 @@ func (rp *repacker) groupOf(on *compile.OpenNode, f compile.Batch) *compatibilit
 		k = rp.newGroup(f.Form, counts)
 		rp.groupByKey[string(key)] = k
 	}
-	return k
+	return k, decided
 }
 
 // domainPin is the domains of a label in which pods are counted.
