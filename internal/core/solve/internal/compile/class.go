@@ -231,16 +231,26 @@ func (cs *Classes) Of(p *model.Pod) *Class {
 	return cs.add(p, key, cs.groups.of(p.Shape))
 }
 
-// ofShape is Of for a pod whose shape owns the groups. Most shapes have one class, which needs no look-up.
+// ofShape is Of for a pod whose shape owns the groups, for classes that are compiled with the problem. Most shapes have one class, which needs
+// no look-up.
 func (cs *Classes) ofShape(p *model.Pod, owns *demands) *Class {
-	if owns.class == nil {
-		owns.class = cs.add(p, cs.keyOf(p), owns)
+	key := cs.keyOf(p)
+	switch {
+	case owns.class == nil:
+		owns.class = cs.add(p, key, owns)
+		return owns.class
+	case owns.class.key == key:
 		return owns.class
 	}
-	if cs.keyOf(p) == owns.class.key {
-		return owns.class
+	c, ok := owns.others[key]
+	if !ok {
+		if owns.others == nil {
+			owns.others = map[classKey]*Class{}
+		}
+		c = cs.add(p, key, owns)
+		owns.others[key] = c
 	}
-	return cs.Of(p)
+	return c
 }
 
 // add compiles a class.

@@ -108,8 +108,9 @@ type demands struct {
 	// own few groups.
 	list []*Group
 	ends [partCount]int32
-	// class is the class of the first pod of the shape that was compiled with the problem; nil before that.
-	class *Class
+	// class is the first class of the shape that was compiled with the problem, nil before that; others are the further ones.
+	class  *Class
+	others map[classKey]*Class
 }
 
 // The parts of demands.
