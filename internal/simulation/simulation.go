@@ -102,6 +102,8 @@ type Result struct {
 	// Buffers are the CapacityBuffers whose virtual pods are placed, UnresolvedBuffers those without any; each by name.
 	Buffers           []ResolvedBuffer
 	UnresolvedBuffers []UnresolvedBuffer
+	// WaitingGroups are the gangs that kube-scheduler has not placed although existing nodes have capacity for them.
+	WaitingGroups []WaitingGroup
 	// NodeClaims is how many the pools have. Nothing is simulated that disrupts them; Drifted are the pools whose NodeClaims would be replaced.
 	NodeClaims int
 	Drifted    []DriftedPool
@@ -143,6 +145,7 @@ func (w *clusterObjects) run(ctx context.Context, opts Options) (Result, error) 
 		owners:            w.owners(),
 		templates:         map[string]map[string]string{},
 	}
+	r.WaitingGroups = w.waitingGroups(r)
 	r.NodeClaims, r.Drifted = w.drifted()
 	for _, b := range kept {
 		for _, pod := range b.Pods {

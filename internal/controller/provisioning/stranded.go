@@ -11,11 +11,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
-
-// strandedAfter is how long the pods of a group may be pending although existing nodes have places for them. kube-scheduler retries a group
-// within seconds after a change that may help it.
-const strandedAfter = 2 * time.Minute
 
 // strandedGroups are the groups that plans place on existing nodes, by ID.
 //
@@ -62,11 +59,11 @@ func (s strandedGroups) keep(in solve.Problem) {
 
 // observe takes a plan into account. It returns the groups that have been pending for too long: the nodes of the problem are closed for these.
 func (s strandedGroups) observe(plan solve.Plan, in solve.Problem, now time.Time) (stranded []string) {
-	onNodes, starting := placedGroups(plan, in)
+	onNodes, starting := problem.PlacedGroups(plan, in)
 	for id := range onNodes {
 		g := s[id]
 		if g == nil {
-			g = &strandedGroup{wait: strandedAfter}
+			g = &strandedGroup{wait: problem.StrandedAfter}
 			s[id] = g
 		}
 		switch {
@@ -120,34 +117,11 @@ func (g *strandedGroup) elsewhere(shape *model.Shape) *model.Shape {
 	return &out
 }
 
-// placedGroups are the groups of which a plan places pods on nodes that have started, and those of which it places some elsewhere.
-func placedGroups(plan solve.Plan, in solve.Problem) (onNodes, starting map[string]bool) {
-	onNodes, starting = map[string]bool{}, map[string]bool{}
-	put := func(into map[string]bool, pods []*model.Pod) {
-		for _, pod := range pods {
-			if group := in.GroupOf(pod); group != "" && pod.Node == "" {
-				into[group] = true
-			}
-		}
-	}
-	for _, placed := range plan.Placements {
-		if placed.Node.Initialized || placed.Node.ClaimName == "" {
-			put(onNodes, placed.Pods)
-		} else {
-			put(starting, placed.Pods)
-		}
-	}
-	for _, claim := range plan.NodeClaims {
-		put(starting, claim.Pods)
-	}
-	return onNodes, starting
-}
-
 // hostnames are those of the nodes that have started.
 func hostnames(nodes []*model.Node) []string {
 	var out []string
 	for _, n := range nodes {
-		if name := n.Labels[corev1.LabelHostname]; name != "" && (n.Initialized || n.ClaimName == "") {
+		if name := n.Labels[corev1.LabelHostname]; name != "" && problem.HasStarted(n) {
 			out = append(out, name)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
 // foreignNode shows a node that no NodePool has.
@@ -63,12 +64,12 @@ func TestAGangDoesNotWaitForeverForExistingNodes(t *testing.T) {
 	w.foreignNode("a-small", "1")
 	w.foreignNode("b-large", "4")
 	w.see(gangMember("driver", "500m", 0), gangMember("worker", "3750m", 60))
-	w.decideFor(strandedAfter)
+	w.decideFor(problem.StrandedAfter)
 	if n := len(w.claims()); n != 0 {
 		t.Fatalf("%d NodeClaims although existing nodes have capacity", n)
 	}
 	w.decide()
-	w.decideFor(2 * strandedAfter)
+	w.decideFor(2 * problem.StrandedAfter)
 	claims := w.claims()
 	if n := len(claims); n != 2 {
 		t.Fatalf("%d NodeClaims for the gang while it is pending and they start, want one for each pod", n)
@@ -76,7 +77,7 @@ func TestAGangDoesNotWaitForeverForExistingNodes(t *testing.T) {
 	for i := range claims {
 		w.started(&claims[i])
 	}
-	w.decideFor(2 * strandedAfter)
+	w.decideFor(2 * problem.StrandedAfter)
 	if n := len(w.claims()); n != 2 {
 		t.Errorf("%d NodeClaims soon after their nodes have started, want 2", n)
 	}
@@ -94,7 +95,7 @@ func TestAGangThatIsPlacedIsForgotten(t *testing.T) {
 	for round := range 3 {
 		driver, worker := gangMember(fmt.Sprint("driver", round), "500m", 0), gangMember(fmt.Sprint("worker", round), "3750m", 60)
 		w.see(driver, worker)
-		w.decideFor(strandedAfter - 10*time.Second)
+		w.decideFor(problem.StrandedAfter - 10*time.Second)
 		w.store.DeletePod(string(driver.UID))
 		w.store.DeletePod(string(worker.UID))
 		w.decide()

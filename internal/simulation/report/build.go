@@ -231,6 +231,9 @@ func (b reporter) notes(r Report, extras Extras) []string {
 		out = append(out, fmt.Sprintf("%s to be placed by the scheduler %q: nodes are launched for them, but kube-scheduler leaves them alone, so this scheduler has to run",
 			plural(other.Pods, "pod"), other.Scheduler))
 	}
+	for _, g := range b.WaitingGroups {
+		out = append(out, waitingGroup(g))
+	}
 	if !extras.DisruptionForecast {
 		out = append(out, b.disruption()...)
 	}

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
@@ -35,6 +38,8 @@ type Fate struct {
 	Message string `json:"message,omitempty"`
 	// Placement is the node of a pod that is Placed, with all pods that it takes.
 	Placement *Placement `json:"placement,omitempty"`
+	// Waits is why a pod that is Placed is still pending: kube-scheduler has not placed its PodGroup.
+	Waits string `json:"waits,omitempty"`
 	// Launch is the node that would be launched, with all pods that it is for.
 	Launch *Launch `json:"launch,omitempty"`
 	// Reasons are why a pod that is Refused does not fit each NodePool.
@@ -59,7 +64,11 @@ func FateOf(result simulation.Result, id string) Fate {
 	for _, p := range b.Plan.Placements {
 		if among(p.Pods) {
 			at := b.placement(p)
-			return Fate{Outcome: Placed, Placement: &at}
+			f := Fate{Outcome: Placed, Placement: &at}
+			if g, waits := b.Waits(id); waits {
+				f.Waits = waitingGroup(g)
+			}
+			return f
 		}
 	}
 	for _, u := range b.Plan.Unschedulable {
@@ -104,6 +113,9 @@ func (f Fate) Text(before string) string {
 		}
 	case f.Placement != nil:
 		fmt.Fprintf(&b, "%sit fits on %s\n", before, placeName(f.Placement.Node, f.Placement.NodeClaim))
+		if f.Waits != "" {
+			b.WriteString(before + "it waits: " + f.Waits + "\n")
+		}
 	case f.Outcome == Refused:
 		b.WriteString(before + "it fits no node:\n" + Reasons(before+indent, f.Reasons))
 		for _, p := range f.UnusedPools {
@@ -125,4 +137,11 @@ func placeName(node, claim string) string {
 		return fmt.Sprintf("NodeClaim %q, whose node has not registered", claim)
 	}
 	return fmt.Sprintf("node %q", node)
+}
+
+// waitingGroup says why the pods of a gang are pending although they fit on existing nodes.
+func waitingGroup(g simulation.WaitingGroup) string {
+	return fmt.Sprintf("kube-scheduler has not placed PodGroup %s, unschedulable since %s, although existing nodes have capacity for it. "+
+		"It places the pods of a group in one attempt, or none, and may give the node that a larger pod needs to a smaller one in each attempt. "+
+		"Karpenter launches new nodes for all pods of the group once that lasts for %s", g.ID, g.Since.Format(time.RFC3339), duration.HumanDuration(g.NewNodesAfter))
 }
