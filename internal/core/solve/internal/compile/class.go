@@ -466,8 +466,8 @@ type Counted struct {
 	inverses *demands
 }
 
-// Counted is how the pods of the class are counted.
-func (c *Class) Counted() Counted {
+// CountedOf is how the pods of a class are counted.
+func CountedOf(c *Class) Counted {
 	if len(c.guards()) == 0 {
 		return Counted{by: c.membership}
 	}

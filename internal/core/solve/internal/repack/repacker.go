@@ -171,7 +171,7 @@ func (rp *repacker) add(on *compile.OpenNode) bool {
 // knownItemType is the item type of pods of an open node; nil if they could be launched from a reservation when they are
 // alone, or require another domain than that of the node.
 func (rp *repacker) knownItemType(on *compile.OpenNode, f compile.Batch) *itemType {
-	in := decidedKey{f.Form, on.State, f.Class().Counted()}
+	in := decidedKey{f.Form, on.State, compile.CountedOf(f.Class())}
 	if k, ok := rp.decided[in]; ok {
 		return rp.itemTypeOf(k, f)
 	}
