@@ -13,8 +13,8 @@ import (
 // Pods translates pods as Pod does, concurrently.
 //
 // Problem: thousands of pods share a few dozen specs, and most of the time is spent on finding that out. Approach: the list is
-// split into chunks; a goroutine per chunk computes the keys, numbers the distinct ones, and translates those that are not cached; then a
-// single goroutine shares the results. Invariant: only that goroutine changes the caches, in the order in which keys first occur, so
+// split into chunks; a goroutine per chunk computes the keys and numbers the distinct ones; then a single goroutine translates
+// each distinct key. Invariant: only that goroutine uses the translator's shared state, in the order in which keys first occur, so
 // the result is that of translating one pod after the other, whatever the number of chunks. Cost: one pass over the pods; the
 // sequential part is one look-up per distinct spec and chunk.
 func (t *Translator) Pods(pods []*corev1.Pod) []*model.Pod {
@@ -50,14 +50,6 @@ type chunk struct {
 	out  []*model.Pod
 	// specs and labels and labels are the keys of the pods' specs, followed by a flag for pending pods, and of their labels.
 	specs, labels keyIndex
-	// made are the translations of specs that are not cached, by the number of the key.
-	made []madeShape
-}
-
-// madeShape is a translated spec that is not shared yet, and the preferences that it ignores; no shape for a spec that is cached.
-type madeShape struct {
-	shape   *model.Shape
-	ignored notes
 }
 
 // read translates the fields that pods do not share, and collects the keys of the rest.
@@ -69,13 +61,6 @@ func (s *chunk) read(t *Translator) {
 		s.specs.add(i, appendFlags(t.specs.appendKey(space[:0], pod), podrules.Unplaced(pod)))
 		s.labels.add(i, appendPodLabels(space[:0], pod))
 	}
-	s.made = make([]madeShape, len(s.specs.first))
-	for n, i := range s.specs.first {
-		key := s.specs.keys[n]
-		if cached, _ := t.specs.cache.find(shortKey([]byte(key[:len(key)-1]))); cached.shape == nil {
-			s.made[n].shape, s.made[n].ignored = t.specs.shape(s.pods[i])
-		}
-	}
 }
 
 // resolve adds the shared values.
@@ -84,7 +69,7 @@ func (s *chunk) resolve(t *Translator) {
 	for n, i := range s.specs.first {
 		said := s.specs.keys[n]
 		key, waits := said[:len(said)-1], said[len(said)-1] == 1
-		answers[n] = t.specs.withKey([]byte(key), s.pods[i], waits, s.made[n])
+		answers[n] = t.specs.withKey([]byte(key), s.pods[i], waits)
 	}
 	labels := make([]*model.Labels, len(s.labels.first))
 	for n, i := range s.labels.first {

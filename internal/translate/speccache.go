@@ -54,11 +54,11 @@ type podSpec struct {
 // of returns the translated spec of a pod.
 func (x *podSpecs) of(pod *corev1.Pod, waits bool) podSpec {
 	var space [keySpace]byte
-	return x.withKey(x.appendKey(space[:0], pod), pod, waits, madeShape{})
+	return x.withKey(x.appendKey(space[:0], pod), pod, waits)
 }
 
-// withKey returns the translated spec of a pod with the given key, from the cache if it is there; made is the one to use if it is not, if any.
-func (x *podSpecs) withKey(key []byte, pod *corev1.Pod, waits bool, made madeShape) podSpec {
+// withKey returns the translated spec of a pod with the given key, from the cache if it is there.
+func (x *podSpecs) withKey(key []byte, pod *corev1.Pod, waits bool) podSpec {
 	size := len(key)
 	key = shortKey(key)
 	a, judged := x.cache.find(key)
@@ -70,10 +70,8 @@ func (x *podSpecs) withKey(key []byte, pod *corev1.Pod, waits bool, made madeSha
 	}
 	switch {
 	case a.shape == nil:
-		if made.shape == nil {
-			made.shape, made.ignored = x.shape(pod)
-		}
-		a = podSpec{shape: x.shapes.shared(made.shape), ignored: made.ignored.String()}
+		shape, ignored := x.shape(pod)
+		a = podSpec{shape: x.shapes.shared(shape), ignored: ignored.String()}
 	case !waits:
 		return podSpec{shape: a.shape}
 	case judged:
