@@ -34,6 +34,7 @@ api/azure/v1alpha2 < api/azure/v1beta1
 api/azure/label < api/v1, api/azure/v1beta1
 api/v1alpha1 < api/v1, api/condition
 api/autoscaling/v1beta1 <
+api/ops/v1alpha1 < api/condition
 api/legacy/v1alpha5, api/legacy/v1alpha1 < api/v1, api/condition
 api <
 api/crds <

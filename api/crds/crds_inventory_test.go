@@ -52,6 +52,16 @@ func kinds() map[string]crdtest.Kind {
 				`Weight integer .spec.weight 1`,
 			},
 		},
+		"operationspolicies.ops.karpenter.sh": {
+			Group: "ops.karpenter.sh", Version: "v1alpha1", Plural: "operationspolicies", Singular: "operationspolicy", Kind: "OperationsPolicy", ListKind: "OperationsPolicyList",
+			ShortNames: []string{"opspolicy"}, Categories: []string{"karpenter"}, Scope: "Cluster", Subresources: "status",
+			Required: []string{"spec"},
+			Columns: []string{
+				`Ready string .status.conditions[?(@.type=="Ready")].status 0`,
+				`Frozen-Until string .spec.freeze.until 0`,
+				`Age date .metadata.creationTimestamp 0`,
+			},
+		},
 		"capacitybuffers.autoscaling.x-k8s.io": {
 			Group: "autoscaling.x-k8s.io", Version: "v1beta1", Plural: "capacitybuffers", Singular: "capacitybuffer", Kind: "CapacityBuffer", ListKind: "CapacityBufferList",
 			ShortNames: []string{"cb"}, Categories: []string{"autoscaling"}, Scope: "Namespaced", Subresources: "status",

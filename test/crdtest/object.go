@@ -17,10 +17,11 @@ func Valid(t *testing.T, kind string) *unstructured.Unstructured {
 	t.Helper()
 	const node = "{nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}, requirements: []}"
 	return Object(t, kind, map[string]string{
-		"NodePool":       "{apiVersion: karpenter.sh/v1, spec: {template: {spec: " + node + "}}}",
-		"NodeClaim":      "{apiVersion: karpenter.sh/v1, spec: " + node + "}",
-		"NodeOverlay":    "{apiVersion: karpenter.sh/v1alpha1, spec: {requirements: []}}",
-		"CapacityBuffer": "{apiVersion: autoscaling.x-k8s.io/v1beta1, metadata: {namespace: default}, spec: {}}",
+		"NodePool":         "{apiVersion: karpenter.sh/v1, spec: {template: {spec: " + node + "}}}",
+		"NodeClaim":        "{apiVersion: karpenter.sh/v1, spec: " + node + "}",
+		"NodeOverlay":      "{apiVersion: karpenter.sh/v1alpha1, spec: {requirements: []}}",
+		"OperationsPolicy": "{apiVersion: ops.karpenter.sh/v1alpha1, spec: {}}",
+		"CapacityBuffer":   "{apiVersion: autoscaling.x-k8s.io/v1beta1, metadata: {namespace: default}, spec: {}}",
 	}[kind])
 }
 

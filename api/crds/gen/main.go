@@ -24,7 +24,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	core, err := g.Load("./api/v1", "./api/v1alpha1", "./api/autoscaling/...")
+	core, err := g.Load("./api/v1", "./api/v1alpha1", "./api/autoscaling/...", "./api/ops/...")
 	if err != nil {
 		return err
 	}
