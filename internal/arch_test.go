@@ -50,6 +50,7 @@ examples <
 
 # layer 1: the engine, standard library only
 internal/core/resource, internal/core/requirement, internal/core/bitset, internal/core/lp, internal/core/spelling, internal/core/repair <
+internal/core/policy < internal/core/resource
 internal/core/topology, internal/core/volume < internal/core/requirement
 internal/core/device < internal/core/requirement, internal/core/resource
 internal/core/catalog < internal/core/device, internal/core/volume, internal/core/requirement, internal/core/resource
