@@ -18,6 +18,8 @@ type Pool struct {
 	NodeFeatures, LackedDrivers []string
 	// Limits by resource; a resource not listed is not limited.
 	Limits map[int]int64
+	// Used are amounts that count against Limits beside the capacity of nodes.
+	Used map[int]int64
 	// Catalog is the instance types that the pool may launch. Empty if the provider failed to list them.
 	Catalog catalog.Catalog
 }

@@ -30,6 +30,8 @@ const (
 	// LimitsExceeded means that every instance type, or every one that the pod would fit on, would exceed the pool's remaining
 	// limits.
 	LimitsExceeded Code = "LimitsExceeded"
+	// CostCapExceeded means that the same is the case for caps on cost of operations policies alone.
+	CostCapExceeded Code = "CostCapExceeded"
 	// TaintNotTolerated means that the pod does not tolerate a taint of the pool.
 	TaintNotTolerated Code = "TaintNotTolerated"
 	// FeatureMissing means that nodes of the pool do not declare a feature that the pod needs.
@@ -86,6 +88,7 @@ func Rules() []Rule {
 		{PoolEmpty, "A pool's own requirements must leave at least one available instance type.", "Relax the pool's requirements; compare them with the labels of the provider's instance types."},
 		{NodesExhausted, "A pool launches no node beyond its limit on nodes.", "Raise limits.nodes of the pool or remove a node."},
 		{LimitsExceeded, "A node is launched only if its full capacity, together with that of the pool's existing and planned nodes, stays within the pool's limits.", "Raise the pool's limits or free capacity in it."},
+		{CostCapExceeded, "A node is launched only if the most that it may cost, together with what the nodes of the pool or of the cluster cost, launches in flight included, stays within the caps of the OperationsPolicies.", "Raise the cap, let the NodePool use cheaper instance types, or wait until other nodes are gone. While the price of a node is not known, nothing is launched under a cap that it counts against."},
 		{TaintNotTolerated, "A pod must tolerate every taint of the pool's template; startup taints do not count.", "Add the toleration to the pod, or create a pool without the taint."},
 		{FeatureMissing, "The nodes of a pool must declare the features that a pod needs. What the newest nodes of the pool declared is expected of new ones.", "Use a node image whose kubelet and container runtime have the feature, or do not use the feature in the pod."},
 		{DriverMissing, "A CSI driver that keeps pods off nodes without it must be installed on the nodes of a pool. It is expected to be, unless the newest node of the pool was without it five minutes after its start.", "Let the DaemonSet of the driver run on the nodes of the pool, or unset preventPodSchedulingIfMissing in the CSIDriver."},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
 // Reason is why a pod was not placed on nodes of a pool. Code determines which of the other fields are set.
@@ -58,6 +59,16 @@ type Reason struct {
 	UnknownValues []UnknownValue
 	// HugeCPU is set when the pod requests a million cores or more.
 	HugeCPU bool
+}
+
+// OverLimits is the reason that limits of a pool are exceeded, or caps on cost alone. narrowed is set when they leave instance types, but none that
+// the pod fits on.
+func OverLimits(limits []Limit, narrowed bool) Reason {
+	r := Reason{Code: LimitsExceeded, Narrowed: narrowed, Limits: limits}
+	if len(limits) > 0 && !slices.ContainsFunc(limits, func(l Limit) bool { return !resource.IsCost(l.Resource) }) {
+		r.Code = CostCapExceeded
+	}
+	return r
 }
 
 // Criteria records which tests at least one instance type passed: each on its own, and in pairs.
@@ -112,6 +123,11 @@ func (r Reason) Headline() string {
 			return fmt.Sprintf("all available instance types that the pod fits on exceed limits for nodepool (NodePool=%s)", r.Pool)
 		}
 		return fmt.Sprintf("all available instance types exceed limits for nodepool (NodePool=%s)", r.Pool)
+	case CostCapExceeded:
+		if r.Narrowed {
+			return fmt.Sprintf("all available instance types that the pod fits on exceed a cost cap for nodepool (NodePool=%s)", r.Pool)
+		}
+		return fmt.Sprintf("all available instance types exceed a cost cap for nodepool (NodePool=%s)", r.Pool)
 	case TaintNotTolerated:
 		return fmt.Sprintf("did not tolerate taint (taint=%s)", r.Taint)
 	case FeatureMissing:

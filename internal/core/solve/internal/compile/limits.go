@@ -23,7 +23,7 @@ type Limit struct {
 func newLimits(pool *model.Pool, nodes []*model.Node) *Limits {
 	l := &Limits{}
 	for r, total := range pool.Limits {
-		remaining := total
+		remaining := resource.SubSaturated(total, pool.Used[r])
 		for _, n := range nodes {
 			if n.Pool == pool.Name {
 				remaining = resource.SubSaturated(remaining, AmountOf(n.Capacity, r))

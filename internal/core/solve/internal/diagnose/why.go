@@ -169,7 +169,7 @@ func (s *poolFilter) whyClosed(st *compile.Level) (unschedulable.Reason, bool) {
 		next := t.States[to]
 		s.runTests(next)
 		would := next.Mask.And(s.portFree).And(s.attaching).And(s.fits)
-		r := unschedulable.Reason{Code: unschedulable.LimitsExceeded, Limits: s.limits(would, next)}
+		r := unschedulable.OverLimits(s.limits(would, next), false)
 		if t.Limits.Exhausted() {
 			r.Code = unschedulable.NodesExhausted
 		}

@@ -25,7 +25,7 @@ func (s diagnosis) whyDevices(v *poolFilter, st *compile.Level) (unschedulable.R
 		s.FitOpen(&got, compile.Bin{Host: compile.Uncounted, Number: len(s.Open), Open: on}, c, o.Forms, make([]*model.Pod, 1))
 		t.Free([]*compile.OpenNode{on})
 		if got.Pods > 0 {
-			return unschedulable.Reason{Code: unschedulable.LimitsExceeded, Narrowed: true, Limits: v.limits(got.Mask, t.States[got.State])}, true
+			return unschedulable.OverLimits(v.limits(got.Mask, t.States[got.State]), true), true
 		}
 	}
 	return r, ok

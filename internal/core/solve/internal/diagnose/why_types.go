@@ -80,7 +80,7 @@ func (s *poolFilter) why(next *compile.State) unschedulable.Reason {
 		return r
 	}
 	if !limited.Empty() {
-		return unschedulable.Reason{Code: unschedulable.LimitsExceeded, Narrowed: true, Limits: s.limits(limited, next)}
+		return unschedulable.OverLimits(s.limits(limited, next), true)
 	}
 	rest := next.Mask.And(s.admitted)
 	for column := range rest.And(s.attaching).And(s.fits).All() {
@@ -152,7 +152,7 @@ func (s *poolFilter) limits(would bitset.Set, next *compile.State) []unschedulab
 		l := s.limit(b)
 		switch {
 		case enough && most[i] > b.Remaining:
-			l.Needed = resource.Format(b.Resource, resource.AddSaturated(resource.SubSaturated(b.Total, b.Remaining), most[i]))
+			l.Needed = resource.FormatNamed(l.Resource, b.Resource, resource.AddSaturated(resource.SubSaturated(b.Total, b.Remaining), most[i]))
 		case enough || alone && !s.keepsOut(b):
 			continue
 		}
@@ -162,10 +162,11 @@ func (s *poolFilter) limits(would bitset.Set, next *compile.State) []unschedulab
 }
 
 func (s *poolFilter) limit(b compile.Limit) unschedulable.Limit {
+	name := s.resources[b.Resource]
 	return unschedulable.Limit{
-		Resource: s.resources[b.Resource],
-		Limit:    resource.Format(b.Resource, b.Total),
-		Used:     resource.Format(b.Resource, resource.SubSaturated(b.Total, b.Remaining)),
+		Resource: name,
+		Limit:    resource.FormatNamed(name, b.Resource, b.Total),
+		Used:     resource.FormatNamed(name, b.Resource, resource.SubSaturated(b.Total, b.Remaining)),
 	}
 }
 
