@@ -62,7 +62,7 @@ internal/core/solve/internal/place < internal/core/bitset, internal/core/device,
 internal/core/solve/internal/repack < internal/core/bitset, internal/core/lp, internal/core/device, internal/core/requirement, internal/core/resource, internal/core/model, internal/core/solve/internal/index, internal/core/solve/internal/compile, internal/core/solve/internal/place
 internal/core/solve/internal/diagnose < internal/core/bitset, internal/core/model, internal/core/unschedulable, internal/core/requirement, internal/core/resource, internal/core/solve/internal/index, internal/core/solve/internal/compile, internal/core/solve/internal/place
 internal/core/solve < internal/core/bitset, internal/core/device, internal/core/topology, internal/core/volume, internal/core/model, internal/core/catalog, internal/core/unschedulable, internal/core/requirement, internal/core/resource, internal/core/solve/internal/index, internal/core/solve/internal/compile, internal/core/solve/internal/place, internal/core/solve/internal/repack, internal/core/solve/internal/diagnose
-internal/core/disrupt < internal/core/repair, internal/core/topology, internal/core/model, internal/core/catalog, internal/core/unschedulable, internal/core/requirement, internal/core/resource, internal/core/solve
+internal/core/disrupt < internal/core/policy, internal/core/repair, internal/core/topology, internal/core/model, internal/core/catalog, internal/core/unschedulable, internal/core/requirement, internal/core/resource, internal/core/solve
 internal/core/bound < internal/core/lp, internal/core/topology, internal/core/model, internal/core/catalog, internal/core/requirement, internal/core/resource, internal/core/solve
 CORE = internal/core/...
 

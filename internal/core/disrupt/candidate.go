@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/policy"
 	"github.com/karpenter-anew/karpenter/internal/core/repair"
 )
 
@@ -38,6 +39,10 @@ type Pool struct {
 	InBackoff bool
 	// NoInstanceTypes is set while the instance types of the pool are not known.
 	NoInstanceTypes bool
+	// Closed are the reasons for which operations policies do not allow disruption now, SoftExpiry when they let nodes expire softly; nil for
+	// never.
+	Closed     map[Reason]policy.Closure
+	SoftExpiry *policy.SoftExpiry
 }
 
 // The consolidation policies.
@@ -84,6 +89,8 @@ type Candidate struct {
 	// InBackoff is set while the node is left alone because a command for it failed recently, InGroupBackoff while it is
 	// considered only by itself because a command for it and others was rejected.
 	InBackoff, InGroupBackoff bool
+	// SoftExpired is when the node expired softly, in nanoseconds since the epoch; 0 if it has not.
+	SoftExpired int64
 	// Repair is what repair policies want for the node; nil except for the unhealthy ones of QualifyInput.Unhealthy. RepairCost orders those that
 	// are equally urgent.
 	Repair     *repair.Decision
@@ -114,9 +121,11 @@ func Qualify(w QualifyInput) ([]Candidate, []Obstacle) {
 		}
 		c := newCandidate(n, w.Pools[n.Pool])
 		c.InBackoff, c.InGroupBackoff = w.Backoff[n.ClaimName], w.GroupBackoff[n.ClaimName]
+		c.SoftExpired = w.softExpired(n)
 		if c.unit = joined[n.ID]; c.unit != nil {
 			c.SplitsGroup = true
 			c.unit.drifted = c.unit.drifted || n.Disruption.Drifted && !c.Pool.Static
+			c.unit.expired = c.unit.expired || c.SoftExpired != 0 && !c.Pool.Static
 		}
 		candidates = append(candidates, c)
 	}

@@ -19,8 +19,26 @@ import (
 func drift() Method {
 	return Method{
 		Name: "drift", Reason: Drifted, Class: Eventual, Simulates: ForReplacement, Search: InOrder, Timeout: searchTimeout,
-		ReportsEvaluation: true, movesUnits: true, Filter: filterDrift, Decide: decideDrift,
+		ReportsEvaluation: true, movesUnits: true, Filter: filterDrift, Decide: drifting().replaceEach,
 	}
+}
+
+// cause is why nodes are replaced one by one.
+type cause struct {
+	reason Reason
+	// noPlace is the obstacle that some pod would not be placed.
+	noPlace Code
+	// since is when the cause came up, in nanoseconds since the epoch; 0 for nodes without it.
+	since func(Candidate) int64
+}
+
+func drifting() cause {
+	return cause{reason: Drifted, noPlace: NoPlaceToDrift, since: func(c Candidate) int64 {
+		if !c.Node.Disruption.Drifted {
+			return 0
+		}
+		return max(c.Node.Disruption.DriftedSince, 1)
+	}}
 }
 
 func filterDrift(c Candidate) Code {
@@ -35,28 +53,29 @@ func filterDrift(c Candidate) Code {
 	return ""
 }
 
-// byDrift orders candidates: those without pods to move first, then the oldest drift, then those that are drained sooner.
-func byDrift(list []Candidate) []Candidate {
+// oldestFirst orders candidates: those without pods to move first, then those with the oldest cause, then those that are drained sooner.
+func (why cause) oldestFirst(list []Candidate) []Candidate {
 	out := slices.Clone(list)
 	full := func(c Candidate) int { return min(len(c.PodsToMove), 1) }
 	slices.SortFunc(out, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(full(a), full(b)), cmp.Compare(a.Node.Disruption.DriftedSince, b.Node.Disruption.DriftedSince),
+		return cmp.Or(cmp.Compare(full(a), full(b)), cmp.Compare(why.since(a), why.since(b)),
 			cmp.Compare(max(a.DrainRounds, 1), max(b.DrainRounds, 1)), strings.Compare(a.Node.Name, b.Node.Name), strings.Compare(a.Node.ID, b.Node.ID))
 	})
 	return out
 }
 
-func decideDrift(s Session, fit []Candidate) Decision {
+// replaceEach replaces the nodes, and units, that have the cause.
+func (why cause) replaceEach(s Session, fit []Candidate) Decision {
 	var d Decision
 	sim, kept, to := s.Simulators[0], true, s.destinations()
 	members, done := map[*unit][]Candidate{}, map[*unit]bool{}
 	for _, c := range fit {
 		members[c.unit] = append(members[c.unit], c)
 	}
-	for _, c := range byDrift(fit) {
+	for _, c := range why.oldestFirst(fit) {
 		set := []Candidate{c}
 		if c.unit != nil {
-			if done[c.unit] || !c.Node.Disruption.Drifted {
+			if done[c.unit] || why.since(c) == 0 {
 				continue
 			}
 			set, done[c.unit] = members[c.unit], true
@@ -72,12 +91,12 @@ func decideDrift(s Session, fit []Candidate) Decision {
 		}
 		t := sim.Simulate(set)
 		if len(t.Failed) > 0 {
-			if command, ok := s.terminatesFirst(Drifted, c, d.Commands); ok {
+			if command, ok := s.terminatesFirst(why.reason, c, d.Commands); ok {
 				s.take(&d, command, to)
 				kept = false // the simulation without the node would count on places that exist only once it is gone
 				continue
 			}
-			d.skipSet(Obstacle{Code: NoPlaceToDrift, Detail: s.describeNoPlace(set, t.Failed)}, set)
+			d.skipSet(Obstacle{Code: why.noPlace, Detail: s.describeNoPlace(set, t.Failed)}, set)
 			continue
 		}
 		if o := sim.poolInBackoff(t.Plan.NodeClaims); o != nil {
@@ -85,7 +104,7 @@ func decideDrift(s Session, fit []Candidate) Decision {
 			continue
 		}
 		s.take(&d, Command{
-			Reason: Drifted, Candidates: set, Whole: c.unit != nil, Replacements: sim.replacements(t), Placements: sim.placements(t),
+			Reason: why.reason, Candidates: set, Whole: c.unit != nil, Replacements: sim.replacements(t), Placements: sim.placements(t),
 		}, to)
 		kept = sim.Keep()
 	}
@@ -100,31 +119,35 @@ func decideDrift(s Session, fit []Candidate) Decision {
 func staticDrift() Method {
 	return Method{
 		Name: "static drift", Reason: Drifted, Class: Eventual, Search: ByBudget, ReportsEvaluation: true,
-		Filter: func(c Candidate) Code {
-			switch {
-			case !c.Pool.Static:
-				return NotStatic
-			case !c.Node.Disruption.Drifted:
-				return NotDrifted
-			case c.InBackoff:
-				return NodeInBackoff
-			case c.Pool.Surplus:
-				return Surplus
-			case c.Pool.InBackoff:
-				return PoolInBackoff
-			case c.SplitsGroup:
-				return splitsPodGroup
-			}
-			return ""
-		},
-		Decide: decideStaticDrift,
+		Filter: func(c Candidate) Code { return drifting().filterStatic(c, NotDrifted) },
+		Decide: drifting().replaceStatic,
 	}
 }
 
-func decideStaticDrift(s Session, fit []Candidate) Decision {
+// filterStatic is why a candidate is not replaced one for one; without is the obstacle that it does not have the cause.
+func (why cause) filterStatic(c Candidate, without Code) Code {
+	switch {
+	case !c.Pool.Static:
+		return NotStatic
+	case why.since(c) == 0:
+		return without
+	case c.InBackoff:
+		return NodeInBackoff
+	case c.Pool.Surplus:
+		return Surplus
+	case c.Pool.InBackoff:
+		return PoolInBackoff
+	case c.SplitsGroup:
+		return splitsPodGroup
+	}
+	return ""
+}
+
+// replaceStatic replaces the nodes of static pools that have the cause.
+func (why cause) replaceStatic(s Session, fit []Candidate) Decision {
 	byPool := map[string][]Candidate{}
 	var pools []string
-	for _, c := range byDrift(fit) {
+	for _, c := range why.oldestFirst(fit) {
 		if byPool[c.Node.Pool] == nil {
 			pools = append(pools, c.Node.Pool)
 		}
@@ -133,13 +156,13 @@ func decideStaticDrift(s Session, fit []Candidate) Decision {
 	slices.Sort(pools)
 	var d Decision
 	for _, pool := range pools {
-		s.driftStaticPool(&d, pool, byPool[pool])
+		s.replaceInStaticPool(&d, why.reason, pool, byPool[pool])
 	}
 	return d
 }
 
-// driftStaticPool replaces as many drifted nodes of one pool as its budget, its reservations and its limit allow.
-func (s Session) driftStaticPool(d *Decision, pool string, list []Candidate) {
+// replaceInStaticPool replaces as many nodes of one pool as its budget, its reservations and its limit allow.
+func (s Session) replaceInStaticPool(d *Decision, reason Reason, pool string, list []Candidate) {
 	wanted := max(min(s.Budgets[pool], len(list)), 0)
 	var st staging
 	if wanted > 0 {
@@ -165,13 +188,13 @@ func (s Session) driftStaticPool(d *Decision, pool string, list []Candidate) {
 	for i, c := range chosen {
 		switch {
 		case st.full && c.Pool.Usable && st.holds(c.Node):
-			take(Command{Reason: Drifted, Candidates: []Candidate{c}, TerminateFirst: noReservedCapacity})
+			take(Command{Reason: reason, Candidates: []Candidate{c}, TerminateFirst: noReservedCapacity})
 		case st.full:
 			d.skip(reservationsFull, c)
 		case i < granted:
-			take(Command{Reason: Drifted, Candidates: []Candidate{c}, Static: true})
+			take(Command{Reason: reason, Candidates: []Candidate{c}, Static: true})
 		case granted == 0 && s.terminatesAtLimit(c.Pool):
-			take(Command{Reason: Drifted, Candidates: []Candidate{c}, TerminateFirst: staticAtLimit})
+			take(Command{Reason: reason, Candidates: []Candidate{c}, TerminateFirst: staticAtLimit})
 		default:
 			d.skip(NodeLimit, c)
 		}

@@ -10,7 +10,10 @@
 // Source: disruption specification, voluntary disruption.
 package disrupt
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Reason is why nodes are disrupted, as budgets and conditions name it.
 type Reason string
@@ -25,6 +28,8 @@ const (
 	Underutilized Reason = "Underutilized"
 	// Unhealthy nodes have a condition that repair policies do not tolerate any longer.
 	Unhealthy Reason = "Unhealthy"
+	// Expired nodes are near the end of their lives, by the soft expiry of an operations policy.
+	Expired Reason = "Expired"
 )
 
 // Reasons are the reasons of Methods, in the order in which these are tried.
@@ -111,6 +116,12 @@ func Methods() []Method {
 	return []Method{emptiness(), dispensable(), staticDrift(), drift(), multiNode(), singleNode()}
 }
 
+// WithExpiry adds the methods of soft expiry to others, after those of drift. Without operations policies these do not exist.
+func WithExpiry(methods []Method) []Method {
+	at := slices.IndexFunc(methods, func(m Method) bool { return m.Reason == Underutilized && m.Search == CandidateSets })
+	return slices.Insert(slices.Clone(methods), at, staticExpiry(), expiry())
+}
+
 // MethodFor is the method that decides about a candidate by itself for a reason: the first one that takes it, or else the
 // first one that is meant for pools of its kind.
 func MethodFor(reason Reason, c Candidate) Method {
@@ -136,8 +147,11 @@ func (m Method) Repairs() bool { return m.Class == repairing }
 // FilterNodes keeps the candidates that the method takes, and returns the obstacles of the others.
 func (m Method) FilterNodes(candidates []Candidate) ([]Candidate, []Obstacle) {
 	return m.wholeUnits(partition(candidates, func(c Candidate) (Obstacle, bool) {
-		code := m.Filter(c)
-		return Obstacle{Code: code, Node: c.Node, Pool: c.Node.Pool}, code == ""
+		if code := m.Filter(c); code != "" {
+			return Obstacle{Code: code, Node: c.Node, Pool: c.Node.Pool}, false
+		}
+		o, closed := c.closed(m.Reason)
+		return o, !closed
 	}))
 }
 

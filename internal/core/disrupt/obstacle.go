@@ -131,6 +131,20 @@ const (
 	OtherResult Code = "OtherResult"
 )
 
+// The obstacles of operations policies.
+const (
+	// outsideWindow means that no maintenance window is open.
+	outsideWindow Code = "OutsideMaintenanceWindow"
+	// frozen means that disruption is stopped until a point in time.
+	frozen Code = "Frozen"
+	// invalidPolicy means that a policy for the node's pool cannot be evaluated.
+	invalidPolicy Code = "OperationsPolicyInvalid"
+	// notExpired means that the node has not expired softly.
+	notExpired Code = "NotExpired"
+	// noPlaceToExpire means that some pod of a node that expired softly would not be placed.
+	noPlaceToExpire Code = "NoPlaceToExpire"
+)
+
 // The obstacles of methods that consider one node after the other.
 const (
 	// NotTogether means that the move does not work together with better ones.
@@ -243,7 +257,7 @@ func Rules() []Rule {
 		{SpotToSpotInflexible, Unconsolidatable, false, "A single spot node is replaced only if 15 instance types are cheaper.", "Let the NodePool use more instance types."},
 		{ScoreTooLow, NoEvent, false, "A command must save at least half as large a share of the cost of a Balanced pool as the share of its pods that it disrupts.", "Set consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized, or wait until fewer pods run on the node."},
 		{OtherResult, NoEvent, false, "A command must still be right when it is validated.", "Nothing: the next pass decides again."},
-	}, repairRules(), []Rule{
+	}, repairRules(), policyRules(), []Rule{
 		{Gone, NoEvent, false, "Only nodes that exist are disrupted.", "Nothing: the node is gone."},
 	})
 }
@@ -258,6 +272,17 @@ func repairRules() []Rule {
 		{noGracePeriodForRepair, DisruptionBlocked, false, "Pods that may not be evicted must not keep a node that is being repaired without end.", "Set terminationGracePeriod of the NodePool for future nodes, or remove what protects the pods."},
 		{tooManyUnhealthy, DisruptionBlocked, false, "While more than 20% of the nodes of a pool are unhealthy, the cause is more likely elsewhere.", "Look for what the nodes have in common, such as the network."},
 		{noPlaceToRepair, DisruptionBlocked, false, "Every pod of an unhealthy node needs a place before the node goes.", "Add capacity for the pods that are named, or loosen their scheduling constraints."},
+	}
+}
+
+// policyRules are the rules of the codes of operations policies.
+func policyRules() []Rule {
+	return []Rule{
+		{outsideWindow, NoEvent, false, "Nodes are disrupted only while a maintenance window of the OperationsPolicies for their pool is open.", "Wait until the window that is named opens, or change the OperationsPolicy."},
+		{frozen, NoEvent, false, "While an OperationsPolicy freezes a pool, its nodes are not disrupted.", "Wait until the freeze ends, or change the OperationsPolicy."},
+		{invalidPolicy, NoEvent, false, "It is not known what an invalid OperationsPolicy would allow, so that nothing is.", "Correct the OperationsPolicy: see its condition ValidationSucceeded."},
+		{notExpired, NoEvent, false, "A node expires softly some time before expireAfter, as an OperationsPolicy says.", "Nothing: the node is young enough."},
+		{noPlaceToExpire, DisruptionBlocked, false, "Every pod of a node that expired softly needs a place before the node goes. At expireAfter the node is deleted nevertheless.", "Add capacity for the pods that are named, or loosen their scheduling constraints."},
 	}
 }
 
@@ -356,7 +381,7 @@ func (o Obstacle) String() string {
 	case Gone:
 		return "node is gone"
 	}
-	return cmp.Or(o.repair(), o.simulated())
+	return cmp.Or(o.repair(), o.ofPolicy(), o.simulated())
 }
 
 // repair renders the obstacles of repair; empty for others.
@@ -374,6 +399,17 @@ func (o Obstacle) repair() string {
 		return "repair requires a termination grace period to bypass blocking pods"
 	case tooManyUnhealthy:
 		return fmt.Sprintf("more than 20%% of nodes in nodepool %q are unhealthy", o.Node.Pool)
+	}
+	return ""
+}
+
+// ofPolicy renders the obstacles of operations policies; empty for others.
+func (o Obstacle) ofPolicy() string {
+	switch o.Code {
+	case outsideWindow, frozen, invalidPolicy, noPlaceToExpire:
+		return o.Detail
+	case notExpired:
+		return "node has not expired softly"
 	}
 	return ""
 }

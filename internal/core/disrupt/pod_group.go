@@ -23,6 +23,8 @@ type unit struct {
 	groups []string
 	// drifted is set when a candidate of the unit has drifted; those of static pools do not count.
 	drifted bool
+	// expired is the same for soft expiry.
+	expired bool
 	// excluded are the obstacles of nodes that are no candidates, by node ID.
 	excluded map[string]Obstacle
 }

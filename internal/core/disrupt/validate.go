@@ -31,7 +31,7 @@ type Validation struct {
 // Failure is the class of an obstacle to a command that waited.
 func (o Obstacle) Failure() Failure {
 	switch o.Code {
-	case NodePoolBudgetExhausted:
+	case NodePoolBudgetExhausted, outsideWindow, frozen, invalidPolicy:
 		return OverBudget
 	case NoOtherPlace, OtherResult:
 		return Scheduling
