@@ -182,6 +182,7 @@ internal/ledger/segment <
 internal/translate < API, CORE, cloud, internal/served
 internal/manifest < API, internal/prediction
 internal/buffer < API, CORE, internal/translate
+internal/operations < API, internal/core/policy
 internal/overlay, internal/drift < API, cloud, internal/core/requirement
 internal/snapshot < API, cloud/plugin, internal/manifest
 internal/convert < API, internal/manifest
