@@ -187,7 +187,7 @@ func filterConsolidation(c Candidate) Code {
 	case labels[capacityTypeKey] == "":
 		return NoCapacityType
 	case labels[zoneKey] == "":
-		return NoZone
+		return noZone
 	case c.Pool.ConsolidationDisabled:
 		return ConsolidationOff
 	case len(c.PodsToMove) == 0:

@@ -318,7 +318,7 @@ func TestConsolidationCandidates(t *testing.T) {
 		},
 		{
 			"no zone", func(_ *fleet, n *model.Node, _ *Pool) { delete(n.Labels, zoneKey) },
-			NoZone, `Node does not have label "topology.kubernetes.io/zone"`,
+			noZone, `Node does not have label "topology.kubernetes.io/zone"`,
 		},
 		{
 			"consolidateAfter Never", func(_ *fleet, _ *model.Node, p *Pool) { p.ConsolidationDisabled = true },

@@ -105,8 +105,8 @@ const (
 	NoTypes Code = "NoTypes"
 	// NoCapacityType means that the node lacks the label of its capacity type.
 	NoCapacityType Code = "NoCapacityType"
-	// NoZone means that the node lacks the label of its zone.
-	NoZone Code = "NoZone"
+	// noZone means that the node lacks the label of its zone.
+	noZone Code = "NoZone"
 	// AlreadyEmpty means that no pod would have to move: emptiness decides.
 	AlreadyEmpty Code = "AlreadyEmpty"
 	// EmptyOnly means that the pool's policy lets empty nodes be removed only.
@@ -245,7 +245,7 @@ func Rules() []Rule {
 		{UnknownType, Unconsolidatable, false, "What a node costs is known by its instance type.", "Let the cloud list the instance type of the node."},
 		{NoTypes, Unconsolidatable, false, "What a node costs is known by the instance types of its pool.", "Look in the log for why they cannot be listed."},
 		{NoCapacityType, Unconsolidatable, false, "What a node costs depends on its capacity type.", "Restore the label karpenter.sh/capacity-type of the node."},
-		{NoZone, Unconsolidatable, false, "What a node costs depends on its zone.", "Restore the label topology.kubernetes.io/zone of the node."},
+		{noZone, Unconsolidatable, false, "What a node costs depends on its zone.", "Restore the label topology.kubernetes.io/zone of the node."},
 		{AlreadyEmpty, NoEvent, false, "Nodes without pods to move are left to emptiness and its budgets.", "Nothing: the node is removed as empty."},
 		{EmptyOnly, Unconsolidatable, false, "The policy WhenEmpty leaves nodes with pods alone.", "Set consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized or Balanced."},
 		{NoPlaceToDrift, DisruptionBlocked, false, "Every pod of a drifted node needs a place before the node goes.", "Add capacity for the pods that are named, or loosen their scheduling constraints."},
@@ -406,8 +406,8 @@ func (o Obstacle) repair() string {
 // ofPolicy renders the obstacles of operations policies; empty for others.
 func (o Obstacle) ofPolicy() string {
 	switch o.Code {
-	case outsideWindow, frozen, invalidPolicy, noPlaceToExpire:
-		return o.Detail
+	case outsideWindow, frozen, invalidPolicy:
+		return cmp.Or(o.Detail, "operations policies allow no disruption")
 	case notExpired:
 		return "node has not expired softly"
 	}
@@ -449,13 +449,13 @@ func (o Obstacle) simulated() string {
 		return fmt.Sprintf("Instance Type %q not found", o.Node.Labels[instanceTypeKey])
 	case NoCapacityType:
 		return fmt.Sprintf("Node does not have label %q", capacityTypeKey)
-	case NoZone:
+	case noZone:
 		return fmt.Sprintf("Node does not have label %q", zoneKey)
 	case AlreadyEmpty:
 		return "node is empty"
 	case EmptyOnly:
 		return fmt.Sprintf("NodePool %q has consolidation policy WhenEmpty, but node is not empty", o.Node.Pool)
-	case NoPlaceToDrift, NoOtherPlace, noPlaceToRepair:
+	case NoPlaceToDrift, NoOtherPlace, noPlaceToRepair, noPlaceToExpire:
 		return o.Detail
 	case SeveralReplacements:
 		return fmt.Sprintf("can't remove without creating %d candidates", o.Count)

@@ -73,6 +73,12 @@ type Cap struct {
 	Limit        Dollars
 }
 
+// UsedCap is a cap, and what nodes and launches in flight use of it.
+type UsedCap struct {
+	Cap
+	Used Dollars
+}
+
 // PoolCap is the lowest cap of a pool; false if there is none.
 func (s Set) PoolCap(pool string, labels map[string]string) (lowest Cap, capped bool) {
 	for _, p := range s {

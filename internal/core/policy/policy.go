@@ -9,6 +9,7 @@
 package policy
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -38,6 +39,20 @@ type Closure struct {
 	Until time.Time
 	// Why is the text of the freeze, or what is wrong with the policy.
 	Why string
+}
+
+// Text renders why nodes of a pool are not disrupted for a reason, as events and logs show it.
+func (c Closure) Text(pool, reason string) string {
+	text := fmt.Sprintf("OperationsPolicy %q allows no disruption of NodePool %q for %s", c.Policy, pool, reason)
+	switch {
+	case c.Kind == Frozen:
+		return text + ": frozen until " + c.Until.UTC().Format(time.RFC3339) + ", " + c.Why
+	case c.Kind == Invalid:
+		return text + ": the policy cannot be evaluated, " + c.Why
+	case c.Until.IsZero():
+		return text + ": no maintenance window is open, and none will open"
+	}
+	return text + ": no maintenance window is open, the next one opens at " + c.Until.UTC().Format(time.RFC3339)
 }
 
 // lasts reports whether c ends after other does. One without an end lasts longest.
