@@ -189,7 +189,7 @@ internal/convert < API, internal/manifest
 
 # layer 4: what is
 internal/cluster < API, CORE, cloud, internal/served, internal/translate, internal/observe, internal/cost, internal/observe/logfield
-internal/problem < API, CORE, cloud, internal/options, internal/translate, internal/cost, internal/prediction
+internal/problem < API, CORE, cloud, internal/operations, internal/options, internal/translate, internal/cost, internal/prediction
 internal/simulation < API, CORE, cloud, internal/served, internal/drift, internal/translate, internal/manifest, internal/overlay, internal/cluster, internal/buffer, internal/problem, internal/prediction
 internal/simulation/report < API, CORE, internal/document, internal/simulation
 internal/forecast < API, CORE, cloud, internal/drift, internal/problem, internal/simulation
@@ -204,7 +204,7 @@ internal/controller/parallel < internal/controller/recovery
 internal/controller/writegate, internal/controller/readyourwrites < internal/ttlcache
 internal/controller/managed < API, cloud
 internal/controller/passlog < internal/observe/logfield
-internal/controller/create < API, internal/ttlcache
+internal/controller/create < API, internal/core/policy, internal/ttlcache
 internal/controller/bookkeeper < API, cloud, internal/core/model, internal/cost, internal/ledger, internal/observe, internal/observe/logfield, internal/controller/managed
 internal/controller/deps < API, cloud, internal/observe, internal/controller/bookkeeper, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/create
 internal/controller/nodelookup < API, cloud
@@ -224,6 +224,8 @@ internal/controller/autoscaler < CONTROLLERBASE, internal/prediction
 internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/prediction, internal/problem, internal/controller/passlog
 internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/translate
 internal/controller/deletioncost < CONTROLLERBASE, CORE, internal/cluster, internal/problem
+internal/controller/costcap < API, internal/core/policy, cloud, internal/controller/managed, internal/core/requirement, internal/cost, internal/operations
+internal/controller/operationspolicy < CONTROLLERBASE, internal/operations, internal/controller/costcap
 internal/controller/metering < CONTROLLERBASE, internal/podlatency, internal/translate
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer
 internal/controller/legacy < CONTROLLERBASE, internal/convert, internal/manifest

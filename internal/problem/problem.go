@@ -48,6 +48,8 @@ type Builder struct {
 	Translator *translate.Translator
 	Catalogs   *translate.Catalogs
 	Policy     Policy
+	// Caps are the caps on cost; nil for none.
+	Caps CostCaps
 	// Predictions are what autoscalers will make the pods of workloads request; nil for nothing.
 	Predictions *prediction.Store
 }
@@ -116,6 +118,9 @@ func (b Builder) WithoutPools(ctx context.Context, snapshot *model.Snapshot, now
 func (b Builder) AddPools(ctx context.Context, snapshot *model.Snapshot, in *Input) error {
 	var err error
 	if in.Pools, err = b.pools(ctx, snapshot.Learned); err != nil {
+		return err
+	}
+	if err := b.capCosts(ctx, snapshot.Resources, in.Pools); err != nil {
 		return err
 	}
 	in.Problem.Pools = in.Pools.Usable

@@ -21,6 +21,7 @@ import (
 	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	legacyv1alpha1 "github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 )
@@ -29,7 +30,7 @@ import (
 var Scheme = sync.OnceValue(func() *runtime.Scheme { //nolint:gochecknoglobals // a constant, but for its type
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		scheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme, awsv1.AddToScheme, azurev1beta1.AddToScheme,
+		scheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, opsv1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme, awsv1.AddToScheme, azurev1beta1.AddToScheme,
 		v1alpha5.AddToScheme, legacyv1alpha1.AddToScheme,
 	} {
 		utilruntime.Must(add(s))

@@ -21,6 +21,9 @@ const keptFor = 15 * time.Minute
 //
 // It is safe for concurrent use. A nil Creations logs nothing.
 type Creations struct {
+	// Admission is asked before each creation; nil for none. It is set before the first creation.
+	Admission Admission
+
 	mu sync.Mutex
 	// pending has the log lines of NodeClaims that may not exist yet, by name.
 	pending *ttlcache.Cache[string, func(name string)]
@@ -29,6 +32,14 @@ type Creations struct {
 // New returns Creations without any NodeClaims.
 func New(c clock.PassiveClock) *Creations {
 	return &Creations{pending: ttlcache.New[string, func(name string)](c, keptFor)}
+}
+
+// Caps are what Admission holds NodeClaims to; nil for nothing.
+func (c *Creations) Caps() Admission {
+	if c == nil {
+		return nil
+	}
+	return c.Admission
 }
 
 // begin keeps the log line of a NodeClaim that is about to be created.

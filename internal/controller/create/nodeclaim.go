@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/policy"
 )
 
 const (
@@ -23,6 +24,15 @@ const (
 	// suffixLength and maxPrefix are those of the API server for generateName.
 	suffixLength, maxPrefix = 5, 58
 )
+
+// Admission decides which NodeClaims may be created.
+type Admission interface {
+	// Reserve reserves what a NodeClaim would use, or returns why it may not be created. settle is called once: with the name of the
+	// NodeClaim that exists, or may exist, or without a name if it does not.
+	Reserve(ctx context.Context, claim *v1.NodeClaim) (settle func(name string), err error)
+	// Of are the caps on the cost of a NodePool, and what is used of them.
+	Of(ctx context.Context, pool *v1.NodePool) ([]policy.UsedCap, error)
+}
 
 // errOutcomeUnknown means that the object may or may not have been written.
 var errOutcomeUnknown = errors.New("it may have been written")
@@ -35,7 +45,25 @@ func OutcomeUnknown(err error) bool { return errors.Is(err, errOutcomeUnknown) }
 // exists, the write succeeded. Without any clear response the error is OutcomeUnknown and claim has the name under which it may exist.
 //
 // logCreated logs the creation. It is called once for a NodeClaim that exists, here or by Exists, and not for others.
-func (c *Creations) NodeClaim(ctx context.Context, api client.Client, claim *v1.NodeClaim, logCreated func(name string)) error {
+func (c *Creations) NodeClaim(ctx context.Context, api client.Client, claim *v1.NodeClaim, logCreated func(name string)) (err error) {
+	if c != nil && c.Admission != nil {
+		settle, refused := c.Admission.Reserve(ctx, claim)
+		if refused != nil {
+			return refused
+		}
+		defer func() {
+			if err == nil || OutcomeUnknown(err) {
+				settle(claim.Name)
+			} else {
+				settle("")
+			}
+		}()
+	}
+	return c.nodeClaim(ctx, api, claim, logCreated)
+}
+
+// nodeClaim is NodeClaim without Admission.
+func (c *Creations) nodeClaim(ctx context.Context, api client.Client, claim *v1.NodeClaim, logCreated func(name string)) error {
 	// No instance may be launched without the finalizer. Setting it here saves a second write.
 	controllerutil.AddFinalizer(claim, v1.TerminationFinalizer)
 	var unknown error

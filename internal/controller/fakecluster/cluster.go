@@ -27,6 +27,7 @@ import (
 	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	legacyv1alpha1 "github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -65,7 +66,7 @@ func New(t testing.TB, objects ...client.Object) *Cluster {
 		registry: prometheus.NewRegistry(), frozen: map[string]client.Object{},
 	}
 	b := apiserver.New().WithObjects(objects...).
-		WithStatusSubresource(&v1.NodePool{}, &v1.NodeClaim{}, &v1alpha1.NodeOverlay{}, &kwok.KWOKNodeClass{}, &corev1.Node{}, &v1beta1.CapacityBuffer{}, &v1alpha5.Provisioner{}, &legacyv1alpha1.AWSNodeTemplate{}).
+		WithStatusSubresource(&v1.NodePool{}, &v1.NodeClaim{}, &v1alpha1.NodeOverlay{}, &opsv1alpha1.OperationsPolicy{}, &kwok.KWOKNodeClass{}, &corev1.Node{}, &v1beta1.CapacityBuffer{}, &v1alpha5.Provisioner{}, &legacyv1alpha1.AWSNodeTemplate{}).
 		WithInterceptorFuncs(w.intercept())
 	for _, index := range nodelookup.Indexes() {
 		b = b.WithIndex(index.Object, index.Field, index.Values)

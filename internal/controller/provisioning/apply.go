@@ -69,6 +69,7 @@ func (p *Provisioner) carryOut(ctx context.Context, in input, plan solve.Plan) (
 			}
 		case isRefused(err):
 			refused = append(refused, refusal{claim, err})
+		case reportCapped(ctx, p, claim, err):
 		case err != nil:
 			failed = append(failed, fmt.Errorf("creating node claim, %w", err))
 		}

@@ -71,7 +71,7 @@ func (p *Provisioner) builder() problem.Builder {
 	rules.DeviceTimeout = problem.DeviceTimeout(p.Clock.Now)
 	return problem.Builder{
 		Reader: problem.ClientReader{Client: p.Client}, Pods: p.Store, Cloud: p.Cloud, Translator: p.Translator, Catalogs: p.catalogs,
-		Policy: rules,
+		Policy: rules, Caps: p.Creations.Caps(),
 	}
 }
 

@@ -1,0 +1,97 @@
+package costcap
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/core/policy"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/cost"
+)
+
+// prices are those of the instance types of every pool.
+type prices struct {
+	types map[string][]pricedType
+	exact map[string]cost.Prices
+	rules v1.LabelRules
+}
+
+// pricedType is an instance type with its offerings that may be launched.
+type pricedType struct {
+	name         string
+	requirements requirement.Set
+	offerings    []pricedOffering
+}
+
+type pricedOffering struct {
+	zone, capacityType string
+	price              policy.Dollars
+}
+
+// add adds the instance types of a pool.
+func (p *prices) add(pool string, types []*cloud.InstanceType) {
+	if p.exact == nil {
+		p.exact = map[string]cost.Prices{}
+	}
+	p.exact[pool] = cost.PricesOf(types)
+	list := make([]pricedType, len(types))
+	for i, t := range types {
+		list[i] = pricedType{name: t.Name, requirements: cloud.Requirements(t.Requirements, p.rules)}
+		for j := range t.Offerings {
+			o := &t.Offerings[j]
+			price := policy.PriceOf(o.Price)
+			if !o.PriceKnown() {
+				if !o.Available {
+					continue // not launched without a price
+				}
+				price = policy.MostDollars
+			}
+			list[i].offerings = append(list[i].offerings, pricedOffering{zone: o.Zone(), capacityType: o.CapacityType(), price: price})
+		}
+	}
+	p.types[pool] = list
+}
+
+// of is the price of a NodeClaim: that of its offering once it is launched, and before the most that it may cost. It is MostDollars if it is
+// not known.
+func (p *prices) of(claim *v1.NodeClaim) (price policy.Dollars, launched bool) {
+	offering := cost.OfferingOf(claim.Labels)
+	if !offering.Complete() {
+		return p.most(claim), false
+	}
+	own := claim.Labels[v1.NodePoolLabelKey]
+	for _, pool := range append([]string{own}, slices.Sorted(maps.Keys(p.exact))...) {
+		if dollars, known := p.exact[pool].Of(offering); known {
+			return policy.PriceOf(dollars), true
+		}
+	}
+	return policy.MostDollars, true
+}
+
+// most is the price of the most expensive offering that a NodeClaim permits; MostDollars if it is not known. Offerings that are unavailable now
+// count: they may become available before the launch.
+func (p *prices) most(claim *v1.NodeClaim) policy.Dollars {
+	want := cloud.Requirements(claim.Spec.Requirements, p.rules).And(cloud.LabelRequirements(claim.Labels, p.rules))
+	names, zones, capacityTypes := want.Get(corev1.LabelInstanceTypeStable), want.Get(corev1.LabelTopologyZone), want.Get(v1.CapacityTypeLabelKey)
+	// Zones and capacity types of a type are those that are available now.
+	ofType := want.Without(corev1.LabelTopologyZone, v1.CapacityTypeLabelKey)
+	most, found := policy.Dollars(0), false
+	for _, t := range p.types[claim.Labels[v1.NodePoolLabelKey]] {
+		if !names.Has(t.name) || !ofType.Intersects(t.requirements) {
+			continue
+		}
+		for _, o := range t.offerings {
+			if zones.Has(o.zone) && capacityTypes.Has(o.capacityType) {
+				most, found = max(most, o.price), true
+			}
+		}
+	}
+	if !found {
+		return policy.MostDollars
+	}
+	return most
+}
