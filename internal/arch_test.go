@@ -230,7 +230,7 @@ internal/controller/metering < CONTROLLERBASE, internal/podlatency, internal/tra
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer
 internal/controller/legacy < CONTROLLERBASE, internal/convert, internal/manifest
 CONTROLLERS = internal/controller/...
-internal/controller < API, cloud, internal/observe, internal/options, internal/served, internal/translate, internal/overlay, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS, internal/core/repair
+internal/controller < API, cloud, internal/observe, internal/options, internal/served, internal/translate, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS, internal/core/repair
 
 embedded/scheduler < API, cloud, internal/simulation, embedded/view
 embedded/controlplane < embedded/apiserver/front, embedded/apiserver/registry, embedded/kubelet, embedded/scheduler, embedded/view, embedded/workloads

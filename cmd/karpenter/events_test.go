@@ -53,7 +53,8 @@ func everyEvent() []observe.Event {
 	var out []observe.Event
 	out = append(out, observe.Nominated(pod, claim.Name, node.Name), observe.FailedScheduling(pod, errors.New("<why>")), observe.NoCompatibleInstanceTypes(pool, true))
 	out = append(out, observe.DisruptionBlocked(node, claim, "NotInitialized", "node isn't initialized")...)
-	out = append(out, observe.NodePoolDisruptionBlocked(pool, "Empty"), observe.DisruptionLaunching(claim, "Underutilized"), observe.DisruptionWaitingReadiness(claim))
+	out = append(out, observe.NodePoolDisruptionBlocked(pool, "Empty"), observe.NodePoolDisruptionClosed(pool, "Empty", "<policy, and until when>"),
+		observe.DisruptionLaunching(claim, "Underutilized"), observe.DisruptionWaitingReadiness(claim))
 	out = append(out, observe.DisruptionTerminating(node, claim, "Empty")...)
 	out = append(out, observe.Unconsolidatable(node, claim, "can't replace with a cheaper node")...)
 	out = append(out, observe.ConsolidationCandidate(node, claim, "<command>", 1.5)...)

@@ -15,7 +15,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/disruption"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodeoverlay"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodepool"
+	"github.com/karpenter-anew/karpenter/internal/controller/operationspolicy"
 	"github.com/karpenter-anew/karpenter/internal/controller/provisioning"
 	"github.com/karpenter-anew/karpenter/internal/controller/reboot"
 	"github.com/karpenter-anew/karpenter/internal/controller/static"
@@ -68,7 +70,7 @@ func All(p Parts) ([]Controller, error) {
 	shared.Live, shared.CPUMillis = p.Manager.GetAPIReader(), p.Options.Process.CPURequests
 	var gated []Controller
 	if p.Options.FeatureGates.NodeOverlay {
-		corrected, judge := withOverlays(shared)
+		corrected, judge := nodeoverlay.Decorate(shared)
 		p.Cloud, shared.Cloud = corrected, corrected
 		gated = append(gated, judge)
 	}
@@ -94,6 +96,9 @@ func All(p Parts) ([]Controller, error) {
 	feed := cluster.NewWatcher(store)
 	if p.Options.FeatureGates.StaticCapacity {
 		gated = append(gated, staticControllers(static.Deps{Shared: shared, Store: store, Translator: translator, Ready: feed.Ready})...)
+	}
+	if p.Options.FeatureGates.OperationsPolicy {
+		gated = append(gated, operationspolicy.Apply(shared))
 	}
 	provisioner, planners := newProvisioner(p, shared, provisioning.Deps{
 		Shared: shared, Store: store, Feed: feed, Translator: translator, Log: p.Log,

@@ -22,6 +22,7 @@ import (
 	kwokv1alpha1 "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	legacyv1alpha1 "github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
@@ -54,7 +55,7 @@ var kinds = sync.OnceValue(func() (out struct {
 	}
 	out.scheme = runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, awsv1.AddToScheme, azurev1alpha2.AddToScheme, azurev1beta1.AddToScheme, kwokv1alpha1.AddToScheme, v1alpha5.AddToScheme, legacyv1alpha1.AddToScheme,
+		v1.AddToScheme, v1alpha1.AddToScheme, opsv1alpha1.AddToScheme, v1beta1.AddToScheme, awsv1.AddToScheme, azurev1alpha2.AddToScheme, azurev1beta1.AddToScheme, kwokv1alpha1.AddToScheme, v1alpha5.AddToScheme, legacyv1alpha1.AddToScheme,
 	} {
 		if err := add(out.scheme); err != nil {
 			panic(err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/internal/prediction"
@@ -27,7 +28,7 @@ import (
 func addKinds(s *runtime.Scheme) error {
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, storagev1.AddToScheme, policyv1.AddToScheme,
-		schedulingv1.AddToScheme, schedulingv1beta1.AddToScheme, nodev1.AddToScheme, resourcev1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme,
+		schedulingv1.AddToScheme, schedulingv1beta1.AddToScheme, nodev1.AddToScheme, resourcev1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, opsv1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			return err

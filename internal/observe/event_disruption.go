@@ -73,6 +73,11 @@ func NodePoolDisruptionBlocked(pool *v1.NodePool, reason string) Event {
 	return NormalEvent(pool, "DisruptionBlocked", message, string(pool.UID), reason).within(time.Minute)
 }
 
+// NodePoolDisruptionClosed reports that an operations policy allows no disruption of a pool for a reason.
+func NodePoolDisruptionClosed(pool *v1.NodePool, reason, why string) Event {
+	return NormalEvent(pool, "DisruptionBlocked", why, string(pool.UID), reason).within(time.Minute)
+}
+
 // DisruptionLaunching reports that a disruption waits for its replacement.
 func DisruptionLaunching(replacement *v1.NodeClaim, reason string) Event {
 	return NormalEvent(replacement, "DisruptionLaunching", "Launching NodeClaim: "+capitalize(reason), string(replacement.UID), reason)

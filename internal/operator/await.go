@@ -20,6 +20,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -50,6 +51,9 @@ func kindsOf(c cloud.Cloud, gates options.FeatureGates) []schema.GroupVersionKin
 	}
 	if gates.CapacityBuffer {
 		out = append(out, v1beta1.SchemeGroupVersion.WithKind("CapacityBuffer"))
+	}
+	if gates.OperationsPolicy {
+		out = append(out, opsv1alpha1.SchemeGroupVersion.WithKind("OperationsPolicy"))
 	}
 	if gates.LegacyProvisioner {
 		out = append(out, v1alpha5.SchemeGroupVersion.WithKind("Provisioner"))

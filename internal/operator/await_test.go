@@ -133,6 +133,10 @@ func TestKindsOfIncludesNodeClasses(t *testing.T) {
 	if !slices.Contains(kindsOf(place, options.FeatureGates{NodeOverlay: true}), overlay) {
 		t.Error("NodeOverlays are not waited for although they are asked for")
 	}
+	policy := schema.GroupVersionKind{Group: "ops.karpenter.sh", Version: "v1alpha1", Kind: "OperationsPolicy"}
+	if !slices.Contains(kindsOf(place, options.FeatureGates{OperationsPolicy: true}), policy) {
+		t.Error("OperationsPolicies are not waited for although they are asked for")
+	}
 	buffer := schema.GroupVersionKind{Group: "autoscaling.x-k8s.io", Version: "v1beta1", Kind: "CapacityBuffer"}
 	if !slices.Contains(kindsOf(place, options.FeatureGates{CapacityBuffer: true}), buffer) {
 		t.Error("CapacityBuffers are not waited for although they are asked for")

@@ -26,6 +26,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -257,7 +258,7 @@ func classLabels(place cloud.Cloud) []string {
 // newScheme returns a scheme with the types of Kubernetes, of Karpenter and of the cloud provider.
 func newScheme(p plugin.Provider) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	add := []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, v1alpha5.AddToScheme}
+	add := []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, opsv1alpha1.AddToScheme, v1beta1.AddToScheme, v1alpha5.AddToScheme}
 	if p.AddToScheme != nil {
 		add = append(add, p.AddToScheme)
 	}

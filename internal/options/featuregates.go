@@ -34,6 +34,8 @@ type FeatureGates struct {
 	LegacyProvisioner bool
 	// TaintTolerationComparisonOperators lets tolerations compare the values of taints.
 	TaintTolerationComparisonOperators bool
+	// OperationsPolicy applies OperationsPolicy objects: windows, freezes, caps on cost, soft expiry.
+	OperationsPolicy bool
 }
 
 // DefaultFeatureGates returns the gates of a start without any setting.
@@ -63,6 +65,7 @@ func (g *FeatureGates) gates() []gate {
 		{name: "PodDeletionCostManagement", field: &g.PodDeletionCostManagement, about: "Pods are ranked by their nodes, so that ReplicaSets that shrink empty nodes."},
 		{name: "LegacyProvisioner", field: &g.LegacyProvisioner, about: "Provisioners (`karpenter.sh/v1alpha5`) and the node templates they refer to are served: a NodePool and a node class are maintained for them."},
 		{name: "TaintTolerationComparisonOperators", field: &g.TaintTolerationComparisonOperators, about: "Tolerations with the operators `Lt` and `Gt` tolerate taints. Set it if kube-scheduler has the feature gate of this name."},
+		{name: "OperationsPolicy", field: &g.OperationsPolicy, about: "OperationsPolicies are applied: maintenance windows, freezes, caps on the cost per hour, and soft expiry."},
 	}
 }
 
@@ -86,7 +89,7 @@ func (g FeatureGates) List() []Gate {
 
 // String renders all gates in the form that ParseFeatureGates reads.
 func (g FeatureGates) String() string {
-	parts := make([]string, 0, 11)
+	parts := make([]string, 0, 12)
 	for _, e := range g.gates() {
 		parts = append(parts, e.name+"="+strconv.FormatBool(*e.field))
 	}

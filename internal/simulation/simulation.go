@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
@@ -91,7 +92,7 @@ type Result struct {
 	Warning error
 	// Skipped are pools from which no node may be launched.
 	Skipped []SkippedPool
-	// PoolWarnings are what is allowed in the pools, but has no effect or is probably mistyped.
+	// PoolWarnings are what is allowed in the pools, but has no effect or is probably mistyped, and policies for pools that are not considered.
 	PoolWarnings []string
 	// Idle are pods without a node for which no node is launched.
 	Idle []IdlePod
@@ -180,6 +181,8 @@ type clusterObjects struct {
 	deployments map[types.UID]bool
 	budgets     []policyv1.PodDisruptionBudget
 	overlays    []*v1alpha1.NodeOverlay
+	// policies are the names of OperationsPolicies, which are not considered.
+	policies    []string
 	buffers     []*v1beta1.CapacityBuffer
 	autoscalers []prediction.Autoscaler
 	// unreadable lists the objects that cannot be read and are not considered.
@@ -266,6 +269,8 @@ func (w *clusterObjects) add(o client.Object) {
 		w.pools[o.Name] = o.DeepCopy()
 	case *v1alpha1.NodeOverlay:
 		w.overlays = append(w.overlays, o)
+	case *opsv1alpha1.OperationsPolicy:
+		w.policies = append(w.policies, o.Name)
 	case *v1beta1.CapacityBuffer:
 		w.buffers = append(w.buffers, o)
 	case *unstructured.Unstructured:

@@ -3,7 +3,9 @@ package simulation
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -12,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
@@ -118,5 +121,15 @@ func TestUnreadableBudgetsAreIgnored(t *testing.T) {
 	// A protective budget that cannot be read matters before its nodes are deleted, too.
 	if result, err = Run(t.Context(), []client.Object{unreadable}, vendor, Options{}); err != nil || result.Warning == nil {
 		t.Errorf("warning %v, error %v; want a warning", result.Warning, err)
+	}
+}
+
+// TestOperationsPoliciesAreNotConsidered: the result says so.
+func TestOperationsPoliciesAreNotConsidered(t *testing.T) {
+	w := &clusterObjects{}
+	w.add(&opsv1alpha1.OperationsPolicy{ObjectMeta: metav1.ObjectMeta{Name: "nights"}})
+	want := []string{`OperationsPolicy "nights" is not considered: its windows, freezes and caps do not restrict what follows`}
+	if got := w.poolWarnings(time.Now()); !slices.Equal(got, want) {
+		t.Errorf("notes %q, want %q", got, want)
 	}
 }

@@ -138,6 +138,21 @@ func TestPodsArePatchedOnlyForTheirDeletionCosts(t *testing.T) {
 	}
 }
 
+// TestOperationsPoliciesAreReadOnlyWithTheirFeatureGate checks the permissions that it needs.
+func TestOperationsPoliciesAreReadOnlyWithTheirFeatureGate(t *testing.T) {
+	for _, provider := range []string{"aws", "azure", "kwok"} {
+		for gate, want := range map[string]bool{"false": false, "true": true} {
+			objects := onAKS("settings.cloudProvider="+provider, "settings.featureGates.operationsPolicy="+gate).objects(t)
+			for _, c := range []call{{verb: "watch", resource: "operationspolicies"}, {verb: "patch", resource: "operationspolicies/status"}} {
+				c.group = "ops.karpenter.sh"
+				if got := slices.ContainsFunc(grants(objects), func(g grant) bool { return g.covers(c) }); got != want {
+					t.Errorf("%s, OperationsPolicy %s: %s of %s is granted: %v", provider, gate, c.verb, c.resource, got)
+				}
+			}
+		}
+	}
+}
+
 // TestOptionalFeaturesMayReadWhatTheyNeed checks the permissions that flags and feature gates need: default topology spread, vertical pod
 // autoscalers, and buffers of Deployments.
 func TestOptionalFeaturesMayReadWhatTheyNeed(t *testing.T) {

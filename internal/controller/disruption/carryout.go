@@ -229,10 +229,10 @@ func (e *executor) deleteClaim(ctx context.Context, cmd command, candidate disru
 	return nil
 }
 
-// policies are the consolidation policies of the command's pools, as metrics spell them; none for drift and repair.
+// policies are the consolidation policies of the command's pools, as metrics spell them; none for drift, expiry and repair.
 func (e *executor) policies(ctx context.Context, cmd command) map[string]string {
 	out := map[string]string{}
-	if cmd.method.Reason == disrupt.Drifted || cmd.method.Reason == disrupt.Unhealthy {
+	if r := cmd.method.Reason; r == disrupt.Drifted || r == disrupt.Expired || r == disrupt.Unhealthy {
 		return out
 	}
 	for _, name := range cmd.plan.Pools() {

@@ -122,7 +122,7 @@ func New(deps Deps) *Controller {
 		Deps: deps, passes: passes, wake: wake, queue: waiting, executor: exec, Obstacles: obstacles,
 		planner: &planner{
 			Deps: deps, reads: reads, queue: waiting, exec: exec, marks: marks, reports: reports, obstacles: obstacles,
-			nothingFound: map[string]string{}, aside: recovery.NewQuarantine(), methods: methods(deps.Repair),
+			nothingFound: map[string]string{}, aside: recovery.NewQuarantine(), methods: methods(deps.Repair, deps.Gates.OperationsPolicy),
 			told: told{decided: map[string][]disrupt.Obstacle{}},
 		},
 		validator: &validator{
@@ -132,11 +132,15 @@ func New(deps Deps) *Controller {
 }
 
 // methods are the disruption methods in their order.
-func methods(repair bool) []disrupt.Method {
-	if !repair {
-		return disrupt.Methods()
+func methods(repair, expire bool) []disrupt.Method {
+	out := disrupt.Methods()
+	if expire {
+		out = disrupt.WithExpiry(out)
 	}
-	return append([]disrupt.Method{disrupt.Repair()}, disrupt.Methods()...)
+	if repair {
+		out = append([]disrupt.Method{disrupt.Repair()}, out...)
+	}
+	return out
 }
 
 // Register adds the loop to m.

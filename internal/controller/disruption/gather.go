@@ -10,11 +10,13 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/policy"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/translate"
@@ -52,6 +54,8 @@ type view struct {
 	poolBackoff map[string]bool
 	// surplus are static pools with more nodes than replicas.
 	surplus map[string]bool
+	// operations is what OperationsPolicies say about pools.
+	operations problem.Operations
 	// limits are the node limits of static pools that have one.
 	limits map[string]int64
 }
@@ -92,6 +96,9 @@ func (g *gatherer) gather(ctx context.Context) (view, error) {
 			delete(v.pools, name)
 		}
 	}
+	if err := g.readPolicies(ctx, &v); err != nil {
+		return view{}, err
+	}
 	g.countStatic(v)
 	v.pdbLimits = problem.NewPDBLimits(budgets.Items)
 	var err error
@@ -99,6 +106,19 @@ func (g *gatherer) gather(ctx context.Context) (view, error) {
 		g.Log.Error("some pod disruption budgets cannot be read and are not considered", logfield.Error(err))
 	}
 	return v, nil
+}
+
+// readPolicies reads the OperationsPolicies, if the feature gate for them is on.
+func (g *gatherer) readPolicies(ctx context.Context, v *view) error {
+	if !g.Gates.OperationsPolicy {
+		return nil
+	}
+	var list opsv1alpha1.OperationsPolicyList
+	if err := g.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing operations policies: %w", err)
+	}
+	v.operations = problem.NewOperations(list.Items, v.pools, v.now)
+	return nil
 }
 
 func byName[T any](items []T, name func(*T) string) map[string]*T {
@@ -112,6 +132,7 @@ func byName[T any](items []T, name func(*T) string) map[string]*T {
 // qualifyInput is the input of disrupt.Qualify; busy are the nodes to exclude because of other commands.
 func (v view) qualifyInput(busy map[string]bool) disrupt.QualifyInput {
 	in := problem.Qualification(v.snapshot, v.now, v.pools, v.surplus, v.poolBackoff)
+	v.operations.Apply(in.Pools)
 	in.InCommand, in.Backoff, in.GroupBackoff = busy, v.nodeBackoff, v.groupBackoff
 	return in
 }
@@ -135,7 +156,11 @@ func (v view) budgetsFor(reason disrupt.Reason, pledged map[string]bool) map[str
 	for name, pool := range v.pools {
 		usage := usages[name]
 		allowed, err := pool.AllowedDisruptions(v.now, usage.Nodes, v1.DisruptionReason(reason))
-		out[name] = allowance{usage: usage, allowed: allowed, err: err}
+		a := allowance{usage: usage, allowed: allowed, err: err}
+		if a.closure, a.closed = v.operations.Closed(name, reason); a.closed {
+			a.allowed = 0
+		}
+		out[name] = a
 	}
 	return out
 }
@@ -145,6 +170,9 @@ type allowance struct {
 	usage   disrupt.Usage
 	allowed int
 	err     error
+	// closure is why operations policies allow nothing, if closed is set.
+	closure policy.Closure
+	closed  bool
 }
 
 // remaining returns the numbers of allowed disruptions.

@@ -110,7 +110,7 @@ func (pl *planner) pass(ctx context.Context, tried *[]disrupt.Candidate) (acted 
 	pl.nominationEnds = firstNominationEnd(obstacles)
 	pl.obstacles.put("", obstacles)
 	pl.leave(&p, "", obstacles, nil, false)
-	pl.reports.budgets(&p, pl.Deps.Repair)
+	pl.reports.budgets(&p, pl.Deps.Repair, pl.Gates.OperationsPolicy)
 	for _, m := range pl.methods {
 		if pl.propose(ctx, &p, m) {
 			return true, err
@@ -208,7 +208,7 @@ func (pl *planner) fit(ctx context.Context, p *pass, m disrupt.Method) ([]disrup
 
 // decide lets a method simulate. known reports that nothing has changed since it last found no command.
 func (pl *planner) decide(ctx context.Context, p *pass, m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) (d disrupt.Decision, known bool) {
-	about := fmt.Sprintf("%d %x %s %v", p.stateRevision, digest(fit), pl.reads.prices.digest(), slices.Sorted(maps.Keys(p.poolBackoff)))
+	about := fmt.Sprintf("%d %x %s %v %s", p.stateRevision, digest(fit), pl.reads.prices.digest(), slices.Sorted(maps.Keys(p.poolBackoff)), p.operations.Digest)
 	if m.Memoized && pl.nothingFound[m.Name] == about {
 		return disrupt.Decision{}, true
 	}

@@ -82,9 +82,12 @@ func (r *reporter) obstacle(p *pass, o disrupt.Obstacle) {
 }
 
 // budgets exports what the budgets of every pool allow; those for repair only if nodes are repaired, and with an event only for pools
-// with unhealthy nodes.
-func (r *reporter) budgets(p *pass, repairs bool) {
+// with unhealthy nodes. Those for expiry only if nodes expire softly.
+func (r *reporter) budgets(p *pass, repairs, expires bool) {
 	reasons, unhealthy := disrupt.Reasons(), map[string]bool{}
+	if expires {
+		reasons = append(reasons, disrupt.Expired)
+	}
 	if repairs {
 		reasons = append(reasons, disrupt.Unhealthy)
 	}
@@ -98,7 +101,11 @@ func (r *reporter) budgets(p *pass, repairs bool) {
 				{Gauge: r.metrics.NodePools.AllowedDisruptions, Labels: []string{name, label(reason)}, Value: float64(a.allowed)},
 				{Gauge: r.metrics.NodePools.NodesConsumingBudgets, Labels: []string{name, label(reason)}, Value: float64(a.usage.Disrupting)},
 			}
-			if a.usage.Nodes > 0 && a.allowed == 0 && (reason != disrupt.Unhealthy || unhealthy[name]) {
+			switch {
+			case a.usage.Nodes == 0 || a.allowed > 0 || reason == disrupt.Unhealthy && !unhealthy[name]:
+			case a.closed:
+				r.recorder.Publish(observe.NodePoolDisruptionClosed(p.pools[name], string(reason), a.closure.Text(name, string(reason))))
+			default:
 				r.recorder.Publish(observe.NodePoolDisruptionBlocked(p.pools[name], string(reason)))
 			}
 		}

@@ -32,7 +32,7 @@ func (g *gatherer) builder() problem.Builder {
 	rules.DeviceTimeout = problem.DeviceTimeout(g.Clock.Now)
 	return problem.Builder{
 		Reader: problem.ClientReader{Client: g.Client}, Pods: g.Store, Cloud: g.Cloud, Translator: g.Translator, Catalogs: g.catalogs,
-		Policy: rules, Predictions: g.Predictions,
+		Policy: rules, Caps: g.Creations.Caps(), Predictions: g.Predictions,
 	}
 }
 

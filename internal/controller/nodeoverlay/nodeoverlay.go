@@ -25,6 +25,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
@@ -50,6 +51,18 @@ type Controller struct {
 
 // New builds the controller. The cloud of shared lists instance types without NodeOverlays; the result goes to store.
 func New(shared deps.Shared, store *overlay.Store) *Controller { return &Controller{shared, store} }
+
+// Decorate returns the cloud of shared with NodeOverlays applied, for use by all other controllers, and the controller that
+// validates them against the cloud without overlays.
+func Decorate(shared deps.Shared) (cloud.Cloud, *Controller) {
+	corrections := &overlay.Store{}
+	corrected := shared.Cloud
+	corrected.Provider = overlay.Decorate(shared.Cloud.Provider, corrections)
+	if corrected.UseCorrection != nil {
+		corrected.UseCorrection(corrections.Correct)
+	}
+	return corrected, New(shared, corrections)
+}
 
 // Register adds the controller to the manager. Every change but those of status evaluates all NodeOverlays.
 func (c *Controller) Register(m manager.Manager) error {
