@@ -18,19 +18,36 @@ type analysis struct {
 	// assessed are the nodes that may be disrupted, excluded the obstacles of the others by node ID.
 	assessed simulation.Assessment
 	excluded map[string]disrupt.Obstacle
+	// candidates are the indices of assessed.Candidates by node ID.
+	candidates map[string]int
+	// ofPool are the nodes by NodePool.
+	ofPool map[string][]*model.Node
+	// usages are how much of the budgets of each NodePool is used, by reason; computed when first needed.
+	usages map[disrupt.Reason]map[string]disrupt.Usage
+	// together is the command for several nodes at once; nil until it was searched for.
+	together *disrupt.Decision
 }
 
+// NewAnalysis evaluates the objects of a question. Errors are those of the provider that lists instance types.
 func newAnalysis(ctx context.Context, q Question) (*analysis, error) {
 	fleet, err := simulation.ViewForDisruption(ctx, q.Objects, q.Cloud, q.Options)
 	if err != nil {
 		return nil, err
 	}
-	s := &analysis{Question: q, view: fleet, excluded: map[string]disrupt.Obstacle{}}
+	s := &analysis{Question: q, view: fleet, excluded: map[string]disrupt.Obstacle{}, candidates: map[string]int{}, ofPool: map[string][]*model.Node{}, usages: map[disrupt.Reason]map[string]disrupt.Usage{}}
 	if s.assessed, err = fleet.Assess(ctx, q.Options.Now, nil, nil); err != nil {
 		return nil, err
 	}
 	for _, o := range s.assessed.Excluded {
 		s.excluded[o.Node.ID] = o
+	}
+	for i, c := range s.assessed.Candidates {
+		s.candidates[c.Node.ID] = i
+	}
+	for _, n := range fleet.Snapshot.Nodes.Sorted() {
+		if n.Managed {
+			s.ofPool[n.Pool] = append(s.ofPool[n.Pool], n)
+		}
 	}
 	return s, nil
 }
@@ -93,29 +110,36 @@ func obstacleAt(n *model.Node, list []disrupt.Obstacle) (disrupt.Obstacle, bool)
 
 // consolidatedTogether is the command for several nodes at once, within the budgets; false for none.
 func (s *analysis) consolidatedTogether() (disrupt.Command, bool) {
-	for _, m := range disrupt.Methods() {
-		if m.Search == disrupt.CandidateSets {
-			return s.decideSet(m)
+	if s.together == nil {
+		s.together = &disrupt.Decision{}
+		for _, m := range disrupt.Methods() {
+			if m.Search == disrupt.CandidateSets {
+				*s.together = s.decideSet(m)
+			}
 		}
 	}
-	return disrupt.Command{}, false
+	if len(s.together.Commands) == 0 {
+		return disrupt.Command{}, false
+	}
+	return s.together.Commands[0], true
 }
 
-func (s *analysis) decideSet(m disrupt.Method) (disrupt.Command, bool) {
+func (s *analysis) decideSet(m disrupt.Method) disrupt.Decision {
 	wanted, _ := m.FilterNodes(s.assessed.Candidates)
 	fit, _ := m.FilterPods(wanted, s.assessed.PodObstacles)
 	if len(fit) < 2 {
-		return disrupt.Command{}, false
+		return disrupt.Decision{}
 	}
-	budgets := disrupt.Budgets{}
+	return s.assessed.Decide(m, fit, s.budgetsFor(m.Reason))
+}
+
+// budgetsFor is how many more nodes of each pool may be disrupted for a reason.
+func (s *analysis) budgetsFor(reason disrupt.Reason) disrupt.Budgets {
+	out := disrupt.Budgets{}
 	for name := range s.view.Pools {
-		budgets[name] = s.allowance(name, m.Reason).Remaining
+		out[name] = s.allowance(name, reason).Remaining
 	}
-	d := s.assessed.Decide(m, fit, budgets)
-	if len(d.Commands) == 0 {
-		return disrupt.Command{}, false
-	}
-	return d.Commands[0], true
+	return out
 }
 
 // Allowance is what the budgets of a NodePool allow for one reason.
@@ -131,7 +155,10 @@ type Allowance struct {
 }
 
 func (s *analysis) allowance(pool string, reason disrupt.Reason) Allowance {
-	usage := disrupt.Usages(s.view.Snapshot, nil, reason)[pool]
+	if s.usages[reason] == nil {
+		s.usages[reason] = disrupt.Usages(s.view.Snapshot, nil, reason)
+	}
+	usage := s.usages[reason][pool]
 	allowed, err := s.view.Pools[pool].AllowedDisruptions(s.Options.Now, usage.Nodes, v1.DisruptionReason(reason))
 	a := Allowance{Reason: string(reason), Disrupting: usage.Disrupting, Remaining: min(usage.Remaining(allowed), usage.Nodes)}
 	if err != nil {
@@ -145,8 +172,8 @@ func (s *analysis) allowance(pool string, reason disrupt.Reason) Allowance {
 
 // candidate is the one with a node ID.
 func (s *analysis) candidate(id string) (disrupt.Candidate, bool) {
-	i := slices.IndexFunc(s.assessed.Candidates, func(c disrupt.Candidate) bool { return c.Node.ID == id })
-	if i < 0 {
+	i, ok := s.candidates[id]
+	if !ok {
 		return disrupt.Candidate{}, false
 	}
 	return s.assessed.Candidates[i], true

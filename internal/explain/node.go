@@ -67,9 +67,13 @@ func AboutNode(ctx context.Context, q Question, name string) (Node, error) {
 	if err != nil {
 		return Node{}, err
 	}
+	return s.aboutNode(ctx, name)
+}
+
+func (s *analysis) aboutNode(ctx context.Context, name string) (Node, error) {
 	n := s.node(name)
 	if n == nil {
-		return Node{}, noNode(q.Objects, name)
+		return Node{}, noNode(s.Objects, name)
 	}
 	return s.explainNode(ctx, n)
 }

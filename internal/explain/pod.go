@@ -62,11 +62,12 @@ func AboutPod(ctx context.Context, q Question, namespace, name string) (Pod, err
 		at := placeOf(q.Objects, pod.Spec.NodeName)
 		a.Bound = &at
 	}
-	a.State = stateOf(pod, a.Fate.Outcome)
+	a.State = StateOf(pod, a.Fate.Outcome)
 	return a, nil
 }
 
-func stateOf(pod *corev1.Pod, outcome report.Outcome) State {
+// StateOf is the state of a pod with an outcome of the simulation.
+func StateOf(pod *corev1.Pod, outcome report.Outcome) State {
 	switch {
 	case podrules.Terminal(pod):
 		return Finished

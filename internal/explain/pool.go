@@ -97,13 +97,37 @@ type Tally struct {
 
 // AboutNodePool explains a NodePool.
 func AboutNodePool(ctx context.Context, q Question, name string) (NodePool, error) {
-	pool, ok := find[*v1.NodePool](q.Objects, "", name)
-	if !ok {
+	if _, ok := find[*v1.NodePool](q.Objects, "", name); !ok {
 		return NodePool{}, noObject[*v1.NodePool](q.Objects, "nodepool", name)
 	}
 	s, err := newAnalysis(ctx, q)
 	if err != nil {
 		return NodePool{}, err
+	}
+	return s.aboutNodePool(ctx, name)
+}
+
+func (s *analysis) aboutNodePool(ctx context.Context, name string) (NodePool, error) {
+	a, err := s.standing(name)
+	if err != nil || s.view.Pools[name] == nil {
+		return a, err
+	}
+	for i, r := range s.reasons() {
+		outlook, err := s.outlook(ctx, name, r)
+		if err != nil {
+			return NodePool{}, err
+		}
+		outlook.Now = min(outlook.Possible, a.Allowances[i].Remaining)
+		a.Disruption = append(a.Disruption, outlook)
+	}
+	return a, nil
+}
+
+// standing explains a NodePool without Disruption, which takes a simulation for each node.
+func (s *analysis) standing(name string) (NodePool, error) {
+	pool, ok := find[*v1.NodePool](s.Objects, "", name)
+	if !ok {
+		return NodePool{}, noObject[*v1.NodePool](s.Objects, "nodepool", name)
 	}
 	a := NodePool{
 		Version: Version, Kind: "NodePool", Name: name, Replicas: pool.Spec.Replicas, Launches: true,
@@ -116,14 +140,6 @@ func AboutNodePool(ctx context.Context, q Question, name string) (NodePool, erro
 	s.possessions(&a, pool)
 	s.rights(&a, pool)
 	s.exclusions(&a)
-	for i, r := range s.reasons() {
-		outlook, err := s.outlook(ctx, name, r)
-		if err != nil {
-			return NodePool{}, err
-		}
-		outlook.Now = min(outlook.Possible, a.Allowances[i].Remaining)
-		a.Disruption = append(a.Disruption, outlook)
-	}
 	return a, nil
 }
 
@@ -144,15 +160,7 @@ func (s *analysis) readiness(a *NodePool) {
 }
 
 // nodes are the nodes of a pool.
-func (s *analysis) nodes(pool string) []*model.Node {
-	var out []*model.Node
-	for _, n := range s.view.Snapshot.Nodes.Sorted() {
-		if n.Managed && n.Pool == pool {
-			out = append(out, n)
-		}
-	}
-	return out
-}
+func (s *analysis) nodes(pool string) []*model.Node { return s.ofPool[pool] }
 
 func (s *analysis) possessions(a *NodePool, pool *v1.NodePool) {
 	var sum resource.Vector

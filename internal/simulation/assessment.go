@@ -66,10 +66,16 @@ func (v DisruptionView) Assess(ctx context.Context, now time.Time, underway []di
 
 // Decide runs a method for candidates without obstacles.
 func (a Assessment) Decide(m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) disrupt.Decision {
+	return a.DecideUntil(m, fit, budgets, func() bool { return false })
+}
+
+// DecideUntil is Decide that ends early once expired reports true; the decision is not reproducible then.
+func (a Assessment) DecideUntil(m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets, expired func() bool) disrupt.Decision {
 	session := a.Input.Serial(a.Simulator(m.Simulates), budgets, a.view.Grant)
 	// What is left in capacity reservations is not known here, only how many nodes a static pool has.
 	session.TerminateFirstStatic = a.view.terminateFirstDrift && m.Reason == disrupt.Drifted
 	session.TerminateFirst = session.TerminateFirstStatic
+	session.Expired = expired
 	return m.Decide(session, fit)
 }
 

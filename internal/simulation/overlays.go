@@ -7,6 +7,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/overlay"
 )
@@ -58,4 +60,29 @@ func (w *clusterObjects) provider(ctx context.Context, opts Options) (cloud.Prov
 	store := &overlay.Store{}
 	store.Swap(corrections)
 	return overlay.Decorate(plain, store), out
+}
+
+// InstanceTypes are those that the cloud lists for each NodePool among objects, with NodeOverlays, by name. Pools whose instance types cannot be
+// listed are left out. It costs little beside a simulation: only pools, node classes and overlays are read.
+func InstanceTypes(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Options) map[string][]*cloud.InstanceType {
+	var few []client.Object
+	for _, o := range objects {
+		switch o.(type) {
+		case *v1.NodeClaim: // it has conditions, as node classes
+		case *v1.NodePool, *v1alpha1.NodeOverlay, cloud.NodeClassObject:
+			few = append(few, o)
+		}
+	}
+	w := gather(few, c, opts)
+	provider, _ := w.provider(ctx, opts)
+	out := map[string][]*cloud.InstanceType{}
+	for name, pool := range w.pools {
+		if !c.Manages(pool.Spec.Template.Spec.NodeClassRef) {
+			continue
+		}
+		if types, err := provider.InstanceTypes(ctx, pool); err == nil {
+			out[name] = types
+		}
+	}
+	return out
 }
