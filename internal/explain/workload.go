@@ -56,7 +56,7 @@ func AboutWorkload(ctx context.Context, q Question, kind, namespace, name string
 	at := map[string]int{} // index of the group by its answer
 	for _, pod := range pods {
 		fate := report.FateOf(result, namespace+"/"+pod.Name)
-		state := stateOf(pod, fate.Outcome)
+		state := StateOf(pod, fate.Outcome)
 		key := groupKey(state, fate)
 		if _, ok := at[key]; !ok {
 			at[key] = len(a.Groups)

@@ -16,6 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/command/source"
 	"github.com/karpenter-anew/karpenter/internal/forecast"
+	"github.com/karpenter-anew/karpenter/internal/forecast/edit"
 	forecastreport "github.com/karpenter-anew/karpenter/internal/forecast/report"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
@@ -171,6 +172,6 @@ func (c *Command) read(k *kong.Context, s command.Streams) (input, error) {
 		extras.Settings = origin.Line(opened.Source)
 		opened.Notes = append(opened.Notes, source.UnlistedNodes(context.Background(), opened)...)
 	}
-	extras.Notes, extras.PlanNotes = slices.Concat(opened.Notes, c.Settings.UnpredictedDevices(opened), source.Uncounted(m.Objects)), opened.PlanNotes
+	extras.Notes, extras.PlanNotes = slices.Concat(opened.Notes, c.Settings.UnpredictedDevices(opened), edit.Uncounted(m.Objects)), opened.PlanNotes
 	return input{opened.Objects, opened.Cloud, extras}, nil
 }

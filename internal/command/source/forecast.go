@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/forecast"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
@@ -46,15 +43,4 @@ func (f Forecast) Start(now time.Time) time.Time {
 // Options are those of a forecast with the policies.
 func (f Forecast) Options(policies simulation.Options) forecast.Options {
 	return forecast.Options{Options: policies, Horizon: f.Horizon, Launch: f.Launch, DriftedNodeClasses: f.Drifted}
-}
-
-// Uncounted notes the workloads that run pods at certain times only.
-func Uncounted(objects []client.Object) []string {
-	var out []string
-	for _, o := range objects {
-		if job, ok := o.(*batchv1.CronJob); ok {
-			out = append(out, fmt.Sprintf("CronJob %q starts Jobs at its times, and no pod of it is counted: describe a Job to see what one needs", job.Name))
-		}
-	}
-	return out
 }
