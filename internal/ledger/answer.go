@@ -40,12 +40,17 @@ func (l *Ledger) Answer(q Query) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	return q.Answer(records, cover), nil
+}
+
+// Answer is the answer from the records that the filter of the query selects.
+func (q Query) Answer(records []json.RawMessage, cover Coverage) Answer {
 	out := Answer{Coverage: cover, Records: records}
 	if q.Limit > 0 && len(records) > q.Limit {
 		out.Omitted = len(records) - q.Limit
 		out.Records = records[out.Omitted:]
 	}
-	return out, nil
+	return out
 }
 
 // Values is the query as parameters of a URL.

@@ -115,3 +115,10 @@ func FleetParts(claims []NodeClaimState) []Fleet {
 	}
 	return out
 }
+
+// Visit calls do for every NodeClaim that exists, in no particular order.
+func (h *History) Visit(do func(NodeClaimState)) {
+	for _, s := range h.claims {
+		do(s)
+	}
+}

@@ -24,6 +24,9 @@ const Version = "v1"
 // ErrNotFound means that there is no such object, or not at that moment.
 var ErrNotFound = errors.New("not found")
 
+// ErrInvalid means that a question cannot be answered as it is asked.
+var ErrInvalid = errors.New("invalid question")
+
 // Source computes views. A zero time means now; at any other time it is the view at that moment, as far as the ledger covers it, or an error
 // that says which period it covers.
 type Source interface {
