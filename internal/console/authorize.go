@@ -61,13 +61,13 @@ func (a *authorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		http.Error(w, "a bearer token is required", http.StatusUnauthorized)
+		fail(w, http.StatusUnauthorized, "a bearer token is required")
 		return
 	}
 	wanted := admission{sha256.Sum256([]byte(token)), strings.ToLower(r.Method), r.URL.Path}
 	if _, admitted := a.admitted.Get(wanted); !admitted {
 		if code, why := a.review(r.Context(), token, wanted); code != http.StatusOK {
-			http.Error(w, why, code)
+			fail(w, code, why)
 			return
 		}
 		a.admitted.Set(wanted, true)

@@ -16,6 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/console"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
+	"github.com/karpenter-anew/karpenter/internal/view"
 )
 
 // serveConsole serves the console, if an address is set. On the loopback interface it needs no authentication: who can connect there can
@@ -27,8 +28,12 @@ func (a assembly) serveConsole(d *decisions) (*endpoints, error) {
 	if address == "" {
 		return e, nil
 	}
+	var records view.Records
+	if kept := d.inMemory(); kept != nil {
+		records = view.MemoryRecords{Ledger: kept}
+	}
 	handler := console.Handler(console.Sources{
-		Ledger: d.inMemory(), Leading: a.leading,
+		Prefix: console.Prefix, Records: records, Leading: a.leading,
 		Failed: func(err error) { a.process.Log.Error("answering a request to the console failed", logfield.Error(err)) },
 	})
 	listener, err := net.Listen("tcp", address)
