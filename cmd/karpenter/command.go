@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/karpenter-anew/karpenter/internal/command"
+	"github.com/karpenter-anew/karpenter/internal/command/console"
 	"github.com/karpenter-anew/karpenter/internal/command/convert"
 	"github.com/karpenter-anew/karpenter/internal/command/diff"
 	"github.com/karpenter-anew/karpenter/internal/command/explain"
@@ -25,6 +26,7 @@ type commandLine struct {
 	Snapshot   snapshot.Command  `cmd:"" help:"Capture a snapshot of a cluster, for simulations elsewhere."`
 	Explain    explain.Command   `cmd:"" help:"Explain the state of pods, nodes or NodePools, and what would change it. Read-only."`
 	Diff       diff.Command      `cmd:"" help:"Forecast what an edit of objects does to the nodes of a cluster, before it is applied. Read-only."`
+	Console    console.Command   `cmd:"" help:"Serve a web page that shows the nodes of a cluster or of a snapshot, and why they are as they are. Read-only."`
 	Shadow     shadow.Command    `cmd:"" help:"Compare this controller with the one that runs in a cluster, in a mirror of the cluster in memory. Read-only."`
 	Ledger     ledger.Command    `cmd:"" help:"Print what the controller has decided, and why: its passes, the life of nodes, savings. Read-only."`
 	Convert    convert.Command   `cmd:"" help:"Convert objects of earlier APIs (v1alpha5, v1beta1) to the current ones. Needs no cluster."`
@@ -45,6 +47,7 @@ func newCommandLine(b command.Binary) *commandLine {
 		Simulate:   simulate.New(b),
 		Explain:    explain.New(b),
 		Diff:       diff.New(b),
+		Console:    console.New(b),
 		Shadow:     shadow.New(b, shadow.Simulation{Controller: parseController, Encode: encodeTypes}),
 	}
 }

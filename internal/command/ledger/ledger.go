@@ -161,7 +161,7 @@ func (c *Command) ask(ctx context.Context, b command.Binary, query ledger.Query,
 			return nil, err
 		}
 	}
-	answer, err := c.request(ctx, query)
+	answer, err := c.Request(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -213,8 +213,8 @@ func (c *Command) connect(ctx context.Context, b command.Binary, note func(strin
 	return nil
 }
 
-// request sends a query to the controller.
-func (c *Command) request(ctx context.Context, query ledger.Query) (ledger.Answer, error) {
+// Request sends a query to the controller.
+func (c *Command) Request(ctx context.Context, query ledger.Query) (ledger.Answer, error) {
 	target := strings.TrimSuffix(c.Address, "/") + ledger.Path + "?" + query.Values().Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {

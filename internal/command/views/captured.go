@@ -1,0 +1,158 @@
+// Package views reads what people look at in a console or a terminal: a snapshot, or a live cluster that is captured again while they look, and the
+// decision ledger.
+package views
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/clock"
+
+	"github.com/karpenter-anew/karpenter/cloud/plugin"
+	"github.com/karpenter-anew/karpenter/internal/command"
+	"github.com/karpenter-anew/karpenter/internal/command/source"
+	"github.com/karpenter-anew/karpenter/internal/forecast"
+	"github.com/karpenter-anew/karpenter/internal/forecast/edit"
+	"github.com/karpenter-anew/karpenter/internal/forecast/report"
+	"github.com/karpenter-anew/karpenter/internal/view"
+)
+
+// From is where the state of a cluster is from.
+type From struct {
+	// Name is what the subcommand is called.
+	Name    string
+	Cluster *source.Cluster
+	// Refresh is how old the state of a live cluster may become.
+	Refresh time.Duration
+	Clock   clock.PassiveClock
+}
+
+// Capture reads a cluster. Later captures of a live one end with ctx.
+func Capture(ctx context.Context, k *kong.Context, s command.Streams, from From) (*Captured, error) {
+	c := &Captured{from: from, kong: k, streams: s, background: ctx}
+	if _, err := c.State(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Tell says on standard error which settings are used, and what was left out.
+func (c *Captured) Tell() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held.Tell(c.streams.Err, c.opened)
+}
+
+// Captured is a snapshot, or a live cluster that is captured again when its state is old and a client asks. It implements view.Cluster.
+type Captured struct {
+	from    From
+	kong    *kong.Context
+	streams command.Streams
+	// background is the context of captures that no request waits for.
+	background context.Context
+
+	mu        sync.Mutex
+	held      *source.State
+	opened    plugin.Opened
+	state     view.ClusterState
+	capturing bool
+	// failure is why the last capture failed.
+	failure error
+}
+
+// State implements view.Cluster.
+func (c *Captured) State(ctx context.Context) (view.ClusterState, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held == nil {
+		if err := c.replace(c.capture(ctx)); err != nil {
+			return view.ClusterState{}, err
+		}
+		return c.state, nil
+	}
+	live := c.from.Cluster.Snapshot == ""
+	if live && !c.capturing && c.from.Clock.Since(c.state.Options.Now) > c.from.Refresh {
+		c.capturing = true
+		go c.recapture()
+	}
+	out := c.state
+	if c.failure != nil {
+		out.Unknown = append(out.Unknown[:len(out.Unknown):len(out.Unknown)], "what has changed since then: "+c.failure.Error())
+	}
+	return out, nil
+}
+
+func (c *Captured) recapture() {
+	taken, err := c.capture(c.background)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.capturing = false
+	c.failure = c.replace(taken, err)
+}
+
+// captured is what a capture returns.
+type captured struct {
+	held   *source.State
+	opened plugin.Opened
+}
+
+func (c *Captured) capture(ctx context.Context) (captured, error) {
+	held, err := c.from.Cluster.Read(ctx, c.kong, c.streams, c.from.Name)
+	if err != nil {
+		return captured{}, err
+	}
+	opened, err := held.Open(ctx, held.Objects)
+	return captured{held, opened}, err
+}
+
+// maxAge is how long a state is the same while its objects are: the answers of the engine depend on the time, too.
+const maxAge = time.Minute
+
+// replace makes a capture the present state. The lock is held.
+func (c *Captured) replace(taken captured, err error) error {
+	if err != nil {
+		return err
+	}
+	options := taken.held.Policies()
+	same := c.held != nil && options.Now.Sub(c.state.Options.Now) < maxAge && equality.Semantic.DeepEqual(c.held.Objects, taken.held.Objects)
+	c.held, c.opened = taken.held, taken.opened
+	if same {
+		c.state.Options.Now = options.Now
+		return nil
+	}
+	c.state = view.ClusterState{
+		Objects: taken.opened.Objects, Version: c.state.Version + 1, Cloud: taken.opened.Cloud, Options: options, Origin: c.origin(),
+		Unknown: append([]string{
+			"what only the memory of the controller has: commands that wait or are under way, backoff after failed commands, and offerings that are unavailable",
+		}, taken.opened.Notes...),
+	}
+	return nil
+}
+
+// origin is a name for the cluster.
+func (c *Captured) origin() string {
+	if file := c.from.Cluster.Snapshot; file != "" {
+		return file
+	}
+	config, err := c.from.Cluster.Access.RESTConfig()
+	if err != nil {
+		return "cluster"
+	}
+	return config.Host
+}
+
+// Compare implements view.Cluster.
+func (c *Captured) Compare(ctx context.Context, s view.ClusterState, manifests []byte) (report.Diff, error) {
+	c.mu.Lock()
+	held := c.held
+	c.mu.Unlock()
+	edited, err := readEdit(held.Reader, manifests)
+	if err != nil {
+		return report.Diff{}, err
+	}
+	d, _, err := edit.Compare(ctx, edit.Input{Objects: held.Objects, Edited: edited, Open: held.Open, Options: forecast.Options{Options: s.Options}})
+	return d, err
+}
