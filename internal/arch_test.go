@@ -195,8 +195,9 @@ internal/simulation/report < API, CORE, internal/document, internal/simulation
 internal/forecast < API, CORE, cloud, internal/drift, internal/problem, internal/simulation
 internal/forecast/report < internal/document, internal/forecast, internal/simulation
 internal/shadow < API, cloud, internal/cost
+internal/forecast/edit < API, cloud, cloud/plugin, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation
 internal/explain < API, CORE, cloud, internal/document, internal/translate, internal/simulation, internal/simulation/report, internal/problem
-internal/view < API, CORE, cloud, internal/explain, internal/forecast, internal/forecast/report, internal/ledger, internal/simulation, internal/simulation/report
+internal/view < API, CORE, cloud, internal/cost, internal/explain, internal/forecast, internal/forecast/report, internal/ledger, internal/simulation, internal/simulation/report
 
 # layer 5: what happens
 internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/recovery <
@@ -237,8 +238,8 @@ embedded/controlplane < embedded/apiserver/front, embedded/apiserver/registry, e
 internal/demo < API
 
 # layer 6: wiring
-internal/console < internal/ledger, internal/ttlcache
-internal/operator < internal/console, internal/restconfig, API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/ledger, internal/ledger/segment, internal/observe/logfield
+internal/console < internal/ledger, internal/ttlcache, internal/view
+internal/operator < internal/console, internal/restconfig, API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/ledger, internal/ledger/segment, internal/observe/logfield, internal/view
 internal/command < cloud/plugin, internal/options
 internal/command/source < API, cloud, cloud/plugin, internal/command, internal/forecast, internal/manifest, internal/observe, internal/options, internal/restconfig, internal/simulation, internal/snapshot
 internal/command/explain < internal/command, internal/command/source, internal/core/spelling, internal/document, internal/explain, internal/options
@@ -250,7 +251,7 @@ internal/command/ledger < internal/command, internal/command/source, internal/le
 internal/command/convert < API, internal/command, internal/command/source, internal/convert, internal/manifest, internal/options
 
 # layer 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/aws, cloud/azure, cloud/kwok, internal/command, internal/command/convert, internal/command/diff, internal/command/explain, internal/command/ledger, internal/command/simulate, internal/command/snapshot, internal/completion, internal/demo, internal/observe, internal/observe/logfield, internal/operator, internal/options, embedded/controlplane, examples, internal/command/shadow
+cmd/karpenter < API, cloud, cloud/aws, cloud/azure, cloud/kwok, internal/command, internal/command/convert, internal/command/diff, internal/command/explain, internal/command/ledger, internal/command/simulate, internal/command/snapshot, internal/completion, internal/demo, internal/observe, internal/observe/logfield, internal/operator, internal/options, embedded/controlplane, examples, internal/command/shadow, internal/console, internal/view, cloud/plugin, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/forecast, internal/forecast/edit, internal/forecast/report, internal/convert, internal/ledger, internal/ledger/segment
 
 # scenarios and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/translate, internal/manifest, internal/options, internal/simulation, test/scenario/...
