@@ -194,8 +194,8 @@ func TestChangesAreSent(t *testing.T) {
 	})
 }
 
-// story is a ledger of a fleet of two nodes, the second of which is removed. Its moments are minutes after noon.
-func story() view.MemoryRecords {
+// removal is a ledger of a fleet of two nodes, the second of which is removed. Its moments are minutes after noon.
+func removal() view.MemoryRecords {
 	now := noon()
 	l := ledger.New(func() time.Time { return now }, 1<<20, nil)
 	l.Begin(ledger.Start{Run: "r"}, nil, 1)
@@ -234,7 +234,7 @@ func story() view.MemoryRecords {
 }
 
 func TestPast(t *testing.T) {
-	v := view.New(shop(t), story(), clock.RealClock{})
+	v := view.New(shop(t), removal(), clock.RealClock{})
 	for _, tt := range []struct {
 		minute int
 		states string
@@ -278,7 +278,7 @@ func TestPast(t *testing.T) {
 }
 
 func TestPastOfNodeCostAndPending(t *testing.T) {
-	v := view.New(shop(t), story(), clock.RealClock{})
+	v := view.New(shop(t), removal(), clock.RealClock{})
 	n, err := v.Node(t.Context(), "node-b", noon().Add(3*time.Minute))
 	if err != nil {
 		t.Fatal(err)
