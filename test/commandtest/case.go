@@ -12,7 +12,7 @@ import (
 )
 
 // Update is set if the files that tests compare with are rewritten.
-var Update = flag.Bool("update", false, "rewrite what the cases in testdata expect")
+var Update = flag.Bool("update", false, "rewrite what the cases in testdata expect") //nolint:gochecknoglobals // flags of tests are global
 
 // The files of a case that are not input.
 const (

@@ -1,7 +1,9 @@
 package explain
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -12,35 +14,22 @@ const (
 	yellow = "33"
 )
 
-// colored are the words of answers that have a color: states, and what blocks. The first that matches in a place wins.
-var colored = []struct {
-	color string
-	words []string
-}{
-	{red, []string{"pending and unschedulable", "blocked", "Refused", "Blocked", "NoLaunches"}},
-	{green, []string{"pending and fits a node", "pending and fit a node", "Bound", "Nominated", "Launches", "Stays"}},
-	{yellow, []string{"pending", "would be deleted", "would be replaced", "would be terminated", "would be rebooted", "Pending", "Disruptable"}},
-}
-
-var colorWords = func() *regexp.Regexp {
-	var all []string
-	for _, c := range colored {
-		all = append(all, c.words...)
+// colored are the words of answers that have a color: states, and what blocks.
+func colored() map[string]string {
+	return map[string]string{
+		"pending and unschedulable": red, "blocked": red, "Refused": red, "Blocked": red, "NoLaunches": red,
+		"pending and fits a node": green, "pending and fit a node": green, "Bound": green, "Nominated": green, "Launches": green, "Stays": green,
+		"pending": yellow, "would be deleted": yellow, "would be replaced": yellow, "would be terminated": yellow, "would be rebooted": yellow,
+		"Pending": yellow, "Disruptable": yellow,
 	}
-	return regexp.MustCompile(`\b(` + strings.Join(all, "|") + `)\b`)
-}()
+}
 
 // painted colors states and what blocks, for a terminal.
 func painted(text string) string {
-	return colorWords.ReplaceAllStringFunc(text, func(word string) string {
-		for _, c := range colored {
-			for _, w := range c.words {
-				if w == word {
-					return "\x1b[" + c.color + "m" + word + "\x1b[0m"
-				}
-			}
-		}
-		return word
+	colors := colored()
+	words := slices.SortedFunc(maps.Keys(colors), func(a, b string) int { return len(b) - len(a) }) // the longest match wins
+	return regexp.MustCompile(`\b(`+strings.Join(words, "|")+`)\b`).ReplaceAllStringFunc(text, func(word string) string {
+		return "\x1b[" + colors[word] + "m" + word + "\x1b[0m"
 	})
 }
 

@@ -24,19 +24,31 @@ const (
 	kindNodePool  objectKind = "nodepool"
 )
 
-// kinds are all of them, with their short names. Workloads have the Kind of their objects.
-var kinds = []struct {
+// kinds are all of them.
+func kinds() []knownKind {
+	return []knownKind{
+		{kindPod, "po", ""},
+		{kindNode, "no", ""},
+		{kindNodeClaim, "nc", ""},
+		{kindNodePool, "np", ""},
+		{"deployment", "deploy", "Deployment"},
+		{"statefulset", "sts", "StatefulSet"},
+		{"daemonset", "ds", "DaemonSet"},
+		{"replicaset", "rs", "ReplicaSet"},
+		{"replicationcontroller", "rc", "ReplicationController"},
+		{"job", "", "Job"},
+	}
+}
+
+// knownKind is a kind with its short name and, of a workload, the Kind of its objects.
+type knownKind struct {
 	kind            objectKind
 	short, workload string
-}{
-	{kindPod, "po", ""}, {kindNode, "no", ""}, {kindNodeClaim, "nc", ""}, {kindNodePool, "np", ""},
-	{"deployment", "deploy", "Deployment"}, {"statefulset", "sts", "StatefulSet"}, {"daemonset", "ds", "DaemonSet"},
-	{"replicaset", "rs", "ReplicaSet"}, {"replicationcontroller", "rc", "ReplicationController"}, {"job", "", "Job"},
 }
 
 // workload is the Kind of the objects of a workload; empty for other kinds.
 func (k objectKind) workload() string {
-	for _, known := range kinds {
+	for _, known := range kinds() {
 		if known.kind == k {
 			return known.workload
 		}
@@ -62,7 +74,7 @@ type namedObject struct {
 func kindNamed(word string) (objectKind, error) {
 	word, _, _ = strings.Cut(strings.ToLower(word), ".")
 	var known []string
-	for _, k := range kinds {
+	for _, k := range kinds() {
 		if word == string(k.kind) || word == string(k.kind)+"s" || k.short != "" && word == k.short {
 			return k.kind, nil
 		}

@@ -183,28 +183,30 @@ func TestLedgerFindsTheLeader(t *testing.T) {
 		if want := `asking the leader, pod "` + pod + `" in namespace "infra"`; !strings.Contains(got.Stderr, want) {
 			t.Errorf("%s: %s, want %q", holder, got.Stderr, want)
 		}
+		api.mu.Lock()
 		if len(api.forwarded) != 1 || api.forwarded[0] != pod {
 			t.Errorf("%s: ports of %v are forwarded", holder, api.forwarded)
 		}
+		api.mu.Unlock()
 	}
 }
 
 func TestLedgerWithoutALeader(t *testing.T) {
 	for name, c := range map[string]struct {
-		api  apiServer
+		api  *apiServer
 		args []string
 		want string
 	}{
-		"no lease":                   {apiServer{}, nil, `there is no lease "karpenter-leader-election" in any namespace`},
-		"no lease in the namespace":  {apiServer{leases: []coordinationv1.Lease{lease("infra", "b")}}, []string{"--controller-namespace=other"}, `there is no lease "karpenter-leader-election" in namespace "other"`},
-		"no lease of the name":       {apiServer{leases: []coordinationv1.Lease{lease("infra", "b")}}, []string{"--leader-election-name=other"}, `there is no lease "other" in any namespace`},
-		"two leases":                 {apiServer{leases: []coordinationv1.Lease{lease("infra", "b"), lease("kube-system", "b")}}, nil, "in the namespaces infra, kube-system: choose one with --controller-namespace"},
-		"nothing holds the lease":    {apiServer{leases: []coordinationv1.Lease{lease("infra", "")}}, nil, "no replica of the controller is the leader at the moment"},
-		"no pod holds the lease":     {apiServer{leases: []coordinationv1.Lease{lease("infra", "laptop_uid")}, pods: []corev1.Pod{replica("b", "127.0.0.1:1")}}, nil, `the lease is held by "laptop_uid", and namespace "infra" has no pod of that name`},
-		"the leader serves nothing":  {apiServer{leases: []coordinationv1.Lease{lease("infra", "b_uid")}, pods: []corev1.Pod{replica("b", "")}}, nil, "does not serve its records: set --console-addr"},
-		"the leader asks for tokens": {apiServer{leases: []coordinationv1.Lease{lease("infra", "b_uid")}, pods: []corev1.Pod{replica("b", ":8082")}}, nil, "asks for a token: give one with --token-file"},
-		"leases may not be listed":   {apiServer{forbidden: "/leases"}, nil, "you may not list leases in all namespaces: name the namespace of the controller with --controller-namespace"},
-		"ports may not be forwarded": {apiServer{leases: []coordinationv1.Lease{lease("infra", "b_uid")}, pods: []corev1.Pod{replica("b", "127.0.0.1:1")}, forbidden: "/portforward"}, nil, "needs the permission to create pods/portforward"},
+		"no lease":                   {&apiServer{}, nil, `there is no lease "karpenter-leader-election" in any namespace`},
+		"no lease in the namespace":  {&apiServer{leases: []coordinationv1.Lease{lease("infra", "b")}}, []string{"--controller-namespace=other"}, `there is no lease "karpenter-leader-election" in namespace "other"`},
+		"no lease of the name":       {&apiServer{leases: []coordinationv1.Lease{lease("infra", "b")}}, []string{"--leader-election-name=other"}, `there is no lease "other" in any namespace`},
+		"two leases":                 {&apiServer{leases: []coordinationv1.Lease{lease("infra", "b"), lease("kube-system", "b")}}, nil, "in the namespaces infra, kube-system: choose one with --controller-namespace"},
+		"nothing holds the lease":    {&apiServer{leases: []coordinationv1.Lease{lease("infra", "")}}, nil, "no replica of the controller is the leader at the moment"},
+		"no pod holds the lease":     {&apiServer{leases: []coordinationv1.Lease{lease("infra", "laptop_uid")}, pods: []corev1.Pod{replica("b", "127.0.0.1:1")}}, nil, `the lease is held by "laptop_uid", and namespace "infra" has no pod of that name`},
+		"the leader serves nothing":  {&apiServer{leases: []coordinationv1.Lease{lease("infra", "b_uid")}, pods: []corev1.Pod{replica("b", "")}}, nil, "does not serve its records: set --console-addr"},
+		"the leader asks for tokens": {&apiServer{leases: []coordinationv1.Lease{lease("infra", "b_uid")}, pods: []corev1.Pod{replica("b", ":8082")}}, nil, "asks for a token: give one with --token-file"},
+		"leases may not be listed":   {&apiServer{forbidden: "/leases"}, nil, "you may not list leases in all namespaces: name the namespace of the controller with --controller-namespace"},
+		"ports may not be forwarded": {&apiServer{leases: []coordinationv1.Lease{lease("infra", "b_uid")}, pods: []corev1.Pod{replica("b", "127.0.0.1:1")}, forbidden: "/portforward"}, nil, "needs the permission to create pods/portforward"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.api.t = t
