@@ -251,7 +251,8 @@ internal/command/ledger < internal/command, internal/command/source, internal/le
 internal/command/convert < API, internal/command, internal/command/source, internal/convert, internal/manifest, internal/options
 
 # layer 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/aws, cloud/azure, cloud/kwok, internal/command, internal/command/convert, internal/command/diff, internal/command/explain, internal/command/ledger, internal/command/simulate, internal/command/snapshot, internal/completion, internal/demo, internal/observe, internal/observe/logfield, internal/operator, internal/options, embedded/controlplane, examples, internal/command/shadow, internal/console, internal/view, cloud/plugin, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/forecast, internal/forecast/edit, internal/forecast/report, internal/convert, internal/ledger, internal/ledger/segment
+cmd/karpenter < API, cloud, cloud/aws, cloud/azure, cloud/kwok, internal/command, internal/command/convert, internal/command/diff, internal/command/explain, internal/command/ledger, internal/command/simulate, internal/command/snapshot, internal/completion, internal/demo, internal/observe, internal/observe/logfield, internal/operator, internal/options, embedded/controlplane, examples, internal/command/shadow, internal/console, internal/view, cloud/plugin, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/forecast, internal/forecast/edit, internal/forecast/report, internal/convert, internal/ledger, internal/ledger/segment, internal/top
+internal/top < internal/document, internal/explain, internal/ledger, internal/view
 
 # scenarios and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/translate, internal/manifest, internal/options, internal/simulation, test/scenario/...
