@@ -12,6 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/command/shadow"
 	"github.com/karpenter-anew/karpenter/internal/command/simulate"
 	"github.com/karpenter-anew/karpenter/internal/command/snapshot"
+	"github.com/karpenter-anew/karpenter/internal/command/top"
 	"github.com/karpenter-anew/karpenter/internal/completion"
 	"github.com/karpenter-anew/karpenter/internal/options"
 
@@ -27,6 +28,7 @@ type commandLine struct {
 	Explain    explain.Command   `cmd:"" help:"Explain the state of pods, nodes or NodePools, and what would change it. Read-only."`
 	Diff       diff.Command      `cmd:"" help:"Forecast what an edit of objects does to the nodes of a cluster, before it is applied. Read-only."`
 	Console    console.Command   `cmd:"" help:"Serve a web page that shows the nodes of a cluster or of a snapshot, and why they are as they are. Read-only."`
+	Top        top.Command       `cmd:"" help:"Show nodes, pending pods, disruption, cost and NodePools of a cluster in a terminal. Read-only."`
 	Shadow     shadow.Command    `cmd:"" help:"Compare this controller with the one that runs in a cluster, in a mirror of the cluster in memory. Read-only."`
 	Ledger     ledger.Command    `cmd:"" help:"Print what the controller has decided, and why: its passes, the life of nodes, savings. Read-only."`
 	Convert    convert.Command   `cmd:"" help:"Convert objects of earlier APIs (v1alpha5, v1beta1) to the current ones. Needs no cluster."`
@@ -48,6 +50,7 @@ func newCommandLine(b command.Binary) *commandLine {
 		Explain:    explain.New(b),
 		Diff:       diff.New(b),
 		Console:    console.New(b),
+		Top:        top.New(b),
 		Shadow:     shadow.New(b, shadow.Simulation{Controller: parseController, Encode: encodeTypes}),
 	}
 }

@@ -179,7 +179,7 @@ func TestPagesNameFlagsThatExist(t *testing.T) {
 	known := []string{"--skip-crds", "--set", "--cascade", "--plain-http"} // of helm and kubectl
 	known = append(known, "--expander", "--balance-similar-node-groups", "--scale-down-unneeded-time", "--scale-down-utilization-threshold",
 		"--scale-down-enabled", "--max-node-provision-time", "--max-graceful-termination-sec", "--startup-taint") // of Cluster Autoscaler
-	for _, subcommand := range []string{"controller", "demo", "simulate", "snapshot", "explain pod", "diff", "shadow", "ledger", "convert", "version"} {
+	for _, subcommand := range []string{"controller", "demo", "simulate", "snapshot", "explain pod", "diff", "console", "top", "shadow", "ledger", "convert", "version"} {
 		known = append(known, flagsOf(t, subcommand)...)
 	}
 	for _, page := range pages(t) {

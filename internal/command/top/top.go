@@ -1,0 +1,75 @@
+// Package top is karpenter top.
+package top
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"k8s.io/utils/clock"
+
+	"github.com/karpenter-anew/karpenter/internal/command"
+	"github.com/karpenter-anew/karpenter/internal/command/source"
+	"github.com/karpenter-anew/karpenter/internal/command/views"
+	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/top"
+	"github.com/karpenter-anew/karpenter/internal/view"
+)
+
+// name is what the command is called on the command line.
+const name = "top"
+
+// Command shows a cluster in a terminal.
+type Command struct {
+	Once     bool          `name:"once" help:"Print one frame as text, with all rows, and exit. So does a command whose output is not a terminal."`
+	Output   string        `name:"output" short:"o" enum:"text,json" default:"text" placeholder:"FORMAT" help:"With --once: text or json (${default}). JSON has the documents of all views, or that of --view."`
+	View     string        `name:"view" enum:"nodes,pending,moves,cost,pools," default:"" placeholder:"VIEW" help:"First view: nodes, pending, moves, cost or pools."`
+	Filter   string        `name:"filter" placeholder:"TEXT" help:"Show only rows with all words of this text, and with none that begins with !."`
+	Sort     string        `name:"sort" placeholder:"COLUMN" help:"Order by the column whose title begins so; -COLUMN for the reverse order."`
+	Interval time.Duration `name:"interval" default:"5s" placeholder:"DURATION" help:"Least time between two reads of the cluster (${default}); at least 1s."`
+
+	Ledger  views.Ledger   `embed:""`
+	Cluster source.Cluster `embed:""`
+}
+
+// New returns the command with the flags of all providers.
+func New(b command.Binary) Command { return Command{Cluster: source.NewCluster(b)} }
+
+// Help is shown above the flags.
+func (*Command) Help() string {
+	return "Shows nodes with what fills them, pending pods, disruption, cost and NodePools of a cluster or a snapshot in a terminal; ? lists the keys. Read-only. " +
+		"Without a terminal, or on one with TERM=dumb, it prints one frame as --once does.\n\n" +
+		"Exit codes: 0 a frame was shown; 1 failure; 2 invalid command line or input."
+}
+
+// Run implements the subcommand.
+func (c *Command) Run(k *kong.Context, s command.Streams, env options.LookupEnv) error {
+	if c.Interval < time.Second {
+		return command.WithCode(errors.New("--interval must be at least 1s"), command.ExitUsage)
+	}
+	if c.Cluster.Snapshot == manifest.Stdin && !c.Once {
+		return command.WithCode(errors.New("--snapshot=- needs --once: keys are read from standard input, too"), command.ExitUsage)
+	}
+	if c.Output != "text" && !c.Once {
+		return command.WithCode(errors.New("-o json needs --once"), command.ExitUsage)
+	}
+	ctx, stop := command.UntilSignal(context.Background())
+	defer stop()
+	cluster, err := views.Capture(ctx, k, s, views.From{Name: name, Cluster: &c.Cluster, Refresh: c.Interval, Clock: clock.RealClock{}})
+	if err != nil {
+		return err
+	}
+	shown := top.Options{
+		Source: view.New(cluster, c.Ledger.Records(), clock.RealClock{}), In: s.In, Out: s.Out, Env: env, Clock: time.Now, Interval: c.Interval,
+		View: c.View, Filter: c.Filter, Sort: c.Sort,
+	}
+	switch {
+	case c.Once && c.Output == "json":
+		return top.PrintJSON(ctx, shown)
+	case c.Once || !shown.Interactive():
+		return top.Print(ctx, shown)
+	}
+	return top.Run(ctx, shown)
+}
