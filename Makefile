@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo recording up e2e chaos attacks oracle fuzz build image release release-push test checklist bench bench-cluster lint prose docs generate vuln env local demo-program
+.PHONY: help demo recording up e2e chaos attacks oracle fuzz build image release release-push test checklist bench bench-cluster lint prose docs generate web-vendor vuln env local demo-program
 
 # Number of one-CPU pods that `make demo` runs.
 PODS ?= $(if $(filter aws azure,$(CLOUD)),10,100)
@@ -54,7 +54,7 @@ REGISTRY ?=
 
 TOOL := go tool -modfile=tools/go.mod
 # The modules of the repository besides the main one that contain first-party code.
-MODULES := local tools/ec2catalog tools/charts tools/release test/chart test/alerts test/ecosystem test/oracle
+MODULES := local tools/ec2catalog tools/charts tools/release test/chart test/alerts test/browser test/ecosystem test/oracle
 # Those of them whose tests run programs of others, which may have data races of their own: the race detector would report these.
 FOREIGN := test/ecosystem
 # Files that `make prose` checks, except those that match .vale/unchecked; UNCHECKED=/dev/null checks all.
@@ -188,6 +188,9 @@ docs: ## Build the documentation as a static site with search in dist/docs/VERSI
 	  printf '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Karpenter, anew</title>\n' > index.html; \
 	  printf '<meta http-equiv="refresh" content="0; url=%s/index.html">\n<p><a href="%s/index.html">Documentation of %s</a></p>\n' "$$newest" "$$newest" "$$newest" >> index.html
 	@echo "open $(SITE)/$(VERSION)/index.html"
+
+web-vendor: ## Fetch the libraries of the console's page that web/vendor/PACKAGES pins (requires npm)
+	@web/vendor/fetch.sh
 
 generate: ## Write generated code, CRDs and the generated parts of the charts
 	@go generate ./api/...

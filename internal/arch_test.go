@@ -47,6 +47,7 @@ api/kwok/crds/gen < api/crds, api/crds/generator
 API = api/...
 
 examples <
+web <
 
 # layer 1: the engine, standard library only
 internal/core/resource, internal/core/requirement, internal/core/bitset, internal/core/lp, internal/core/spelling, internal/core/repair <
