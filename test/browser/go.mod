@@ -2,7 +2,11 @@ module github.com/karpenter-anew/karpenter/test/browser
 
 go 1.26.0
 
-require github.com/karpenter-anew/karpenter v0.0.0-00010101000000-000000000000
+require (
+	github.com/chromedp/cdproto v0.159.0
+	github.com/chromedp/chromedp v0.23.0
+	github.com/karpenter-anew/karpenter v0.0.0-00010101000000-000000000000
+)
 
 require (
 	cel.dev/expr v0.25.1 // indirect
@@ -16,6 +20,7 @@ require (
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-openapi/jsonpointer v1.0.0 // indirect
 	github.com/go-openapi/jsonreference v1.0.0 // indirect

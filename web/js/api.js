@@ -108,10 +108,26 @@ let source = null;
 let timer = 0;
 let attempts = 0;
 
+// A browser opens few connections to a server, and a stream holds one: pages that are not seen give theirs up.
+const unseen = () => document.visibilityState === 'hidden';
+const pause = () => {
+  clearTimeout(timer);
+  source?.close();
+};
+document.addEventListener('visibilitychange', () => (unseen() ? pause() : resume()));
+addEventListener('pagehide', pause);
+addEventListener('pageshow', (event) => event.persisted && resume());
+
+function resume() {
+  listen();
+  refresh.value++;
+}
+
 /** listen opens the stream of changes, and opens it again when it ends. */
 export function listen() {
   clearTimeout(timer);
   source?.close();
+  if (unseen()) return;
   source = new EventSource(base + 'changes');
   source.onopen = () => {
     const lost = connection.value.state === 'lost';

@@ -115,7 +115,9 @@ export function FleetMap({ groups, total, look, focus, onFocus, onOpen }) {
   useEffect(() => onScheme(() => setScheme((n) => n + 1)), []);
   const plan = useMemo(() => layout(groups, Math.max(width, 40), tileSize(total, width)), [groups, width, total]);
   useLayoutEffect(() => {
-    if (width > 0) draw(canvas.current, plan, width, look);
+    if (width === 0) return;
+    draw(canvas.current, plan, width, look);
+    performance.mark('fleet-drawn', { detail: plan.tiles.length });
   }, [plan, look, width, scheme]);
 
   const index = focus ? plan.tiles.findIndex((t) => t.node.name === focus) : -1;

@@ -1,0 +1,126 @@
+package browser
+
+import (
+	"bytes"
+	"cmp"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/karpenter-anew/karpenter/test/browser/fixture"
+)
+
+// largestImage is the most bytes that an image of the documentation may have.
+const largestImage = 150_000
+
+type shot struct {
+	name, hash, scheme, wait string
+	width, height            int64
+}
+
+func shots(node string) []shot {
+	return []shot{
+		{"fleet", "#/fleet", "light", "performance.getEntriesByName('fleet-drawn').length > 0", 1280, 800},
+		{"fleet-dark", "#/fleet?color=zone&group=example.com/team&order=-cpu", "dark", "performance.getEntriesByName('fleet-drawn').length > 0", 1280, 800},
+		{"fleet-narrow", "#/fleet", "dark", "performance.getEntriesByName('fleet-drawn').length > 0", 360, 740},
+		{"node", "#/node/" + node, "light", "document.querySelector('.life')", 1280, 900},
+		{"pending", "#/pending", "light", "document.querySelector('.cards')", 1280, 640},
+		{"moves", "#/moves", "light", "document.querySelector('table')", 1280, 720},
+		{"cost", "#/cost", "light", "document.querySelector('.chart canvas')", 1280, 900},
+		{"pools", "#/pools", "light", "document.querySelector('.cards')", 1280, 720},
+		{"edit", "#/edit", "light", "document.querySelector('textarea')", 1280, 800},
+		{"history", "#/history?at=2026-03-02T07:12:00Z", "dark", "performance.getEntriesByName('fleet-drawn').length > 0", 1280, 800},
+	}
+}
+
+// TestImagesOfTheDocumentation writes them with -screenshots, and checks their sizes without.
+func TestImagesOfTheDocumentation(t *testing.T) {
+	fleet := fixture.New(400, 8000)
+	for _, s := range shots(blocked(t, fleet)) {
+		file := filepath.Join("..", "..", "docs", "images", "console-"+s.name+".png")
+		if *screenshots {
+			p := open(t, serve(t, fleet).URL)
+			p.size(s.width, s.height)
+			p.scheme(s.scheme)
+			p.visit(s.hash)
+			p.until(s.wait)
+			p.shows("header", "live")
+			if s.name == "edit" {
+				p.click("Open those of the cluster")
+				p.until("document.querySelector('textarea').value !== ''")
+				p.run(chromedp.SendKeys("textarea", "# fewer types\n"))
+				p.shows(".output", "moves 412 pods")
+			}
+			p.run(chromedp.Sleep(500 * time.Millisecond)) // transitions
+			data, err := chromedp.Run(p.tab, chromedp.CaptureScreenshot())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, reduced(t, data), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Errorf("%v: write it with go test -run Images -screenshots", err)
+			continue
+		}
+		if len(data) > largestImage {
+			t.Errorf("%s has %d bytes, at most %d are wanted", file, len(data), largestImage)
+		}
+		if c, err := png.DecodeConfig(bytes.NewReader(data)); err != nil || int64(c.Width) != s.width {
+			t.Errorf("%s: width %d, error %v, want width %d", file, c.Width, err, s.width)
+		}
+	}
+}
+
+// reduced has the 256 most frequent colors of an image, and the nearest of them for the others.
+func reduced(t *testing.T, data []byte) []byte {
+	t.Helper()
+	from, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[color.Color]int{}
+	b := from.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			counts[from.At(x, y)]++
+		}
+	}
+	colors := make(color.Palette, 0, len(counts))
+	for c := range counts {
+		colors = append(colors, c)
+	}
+	slices.SortFunc(colors, func(a, b color.Color) int {
+		r1, g1, b1, _ := a.RGBA()
+		r2, g2, b2, _ := b.RGBA()
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(r1, r2), cmp.Compare(g1, g2), cmp.Compare(b1, b2))
+	})
+	colors = colors[:min(256, len(colors))]
+	nearest := map[color.Color]uint8{}
+	to := image.NewPaletted(b, colors)
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			c := from.At(x, y)
+			i, ok := nearest[c]
+			if !ok {
+				i = uint8(colors.Index(c))
+				nearest[c] = i
+			}
+			to.SetColorIndex(x, y, i)
+		}
+	}
+	var out bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, to); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
