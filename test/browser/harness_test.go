@@ -18,6 +18,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -240,7 +241,18 @@ func (p *page) hash() string {
 func (p *page) press(keys ...string) {
 	p.Helper()
 	for _, key := range keys {
-		p.run(chromedp.KeyEvent(key))
+		if len(key) > 1 || key < " " || key > "~" {
+			p.run(chromedp.KeyEvent(key))
+			continue
+		}
+		// One event for the key and its text: the page may prevent the text.
+		for _, e := range []input.DispatchKeyEventParams{
+			{Type: input.DispatchKeyEventTypeKeyDown, Key: key, Text: key, UnmodifiedText: key}, {Type: input.DispatchKeyEventTypeKeyUp, Key: key},
+		} {
+			if _, err := chromedp.Call(p.tab, input.DispatchKeyEvent, e); err != nil {
+				p.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -51,7 +51,7 @@ func TestImagesOfTheDocumentation(t *testing.T) {
 			p.scheme(s.scheme)
 			p.visit(s.hash)
 			p.until(s.wait)
-			p.shows("header", "live")
+			p.until("document.querySelector('.c-live')")
 			if s.name == "edit" {
 				p.click("Open those of the cluster")
 				p.until("document.querySelector('textarea').value !== ''")

@@ -1,6 +1,6 @@
 // What an edit of NodePools and node classes would change. Nothing is applied.
 import { html, signal, useEffect, useRef, useState } from './lib.js';
-import { Problem, readJSON, readText, revision } from './api.js';
+import { Problem, readJSON, readText, revision, useDocument } from './api.js';
 import { param, set } from './route.js';
 import * as f from './format.js';
 import { Failure, Known, NodeName, NodeNames, Section, useTitle } from './ui.js';
@@ -51,6 +51,7 @@ async function unpack(value) {
 
 export function Edit() {
   useTitle('Edit');
+  useDocument('timeline', { live: false }); // for where the data is from
   const [notice, setNotice] = useState('');
   const file = useRef(null);
   const shared = param('text');

@@ -82,7 +82,7 @@ function valuesOf(nodes, key) {
   for (const n of nodes) counts.set(d.category(n, key), (counts.get(d.category(n, key)) || 0) + 1);
   const list = [...counts].map(([value, n]) => ({ value, n }));
   return key === 'state' ? list.sort((a, b) => STATES.indexOf(a.value) - STATES.indexOf(b.value))
-    : list.sort((a, b) => b.n - a.n || a.value.localeCompare(b.value, 'en', { numeric: true }));
+    : list.sort((a, b) => b.n - a.n || f.byName(a.value, b.value));
 }
 
 // Shares have the scale from 0 to 100 %, others that from 0 to the largest value.

@@ -1,5 +1,5 @@
 // What the fleet view knows about nodes: fields to group, color, sort and filter by.
-import { share, UNKNOWN } from './format.js';
+import { byName, share, UNKNOWN } from './format.js';
 
 export const RESOURCES = ['cpu', 'memory', 'pods'];
 
@@ -104,7 +104,7 @@ export function grouped(nodes, key) {
     if (!group) groups.set(name, (group = { name, nodes: [] }));
     group.nodes.push(node);
   }
-  const list = [...groups.values()].sort((a, b) => b.nodes.length - a.nodes.length || a.name.localeCompare(b.name, 'en', { numeric: true }));
+  const list = [...groups.values()].sort((a, b) => b.nodes.length - a.nodes.length || byName(a.name, b.name));
   if (list.length <= MOST_GROUPS) return list;
   const rest = list.slice(MOST_GROUPS - 1);
   return [...list.slice(0, MOST_GROUPS - 1), { name: `${rest.length} smaller groups`, nodes: rest.flatMap((g) => g.nodes) }];

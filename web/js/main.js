@@ -86,7 +86,10 @@ function keys(dialog) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     const { target } = event;
     const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) && target.type !== 'range';
-    if (event.key === 'Escape' && typing) target.blur();
+    if (event.key === 'Escape' && typing) {
+      event.preventDefault(); // the browser would clear the field
+      target.blur();
+    }
     if (typing || dialog.open) return;
     const view = /^[1-8]$/.test(event.key) && VIEWS[event.key - 1];
     if (view) go(link(view.id));

@@ -1,13 +1,13 @@
 // Tables that can be sorted; the order is part of the link.
 import { html, useMemo, useState } from './lib.js';
 import { param, set } from './route.js';
-import { count } from './format.js';
+import { byName, count } from './format.js';
 
 const compare = (a, b) => {
   if (a === b) return 0;
   if (a === null || a === undefined || a === '') return 1;
   if (b === null || b === undefined || b === '') return -1;
-  return typeof a === 'string' ? a.localeCompare(b, 'en', { numeric: true }) : a - b;
+  return typeof a === 'string' ? byName(a, b) : a - b;
 };
 
 /** sorted rows: order is the key of a column, with a minus sign for the largest first. Values that are not known come last. */
