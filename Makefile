@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo recording up e2e chaos attacks oracle fuzz build image release release-push test checklist bench bench-cluster lint prose docs generate web-vendor vuln env local demo-program
+.PHONY: help demo recording up e2e chaos attacks oracle fuzz build image release release-push test checklist bench bench-cluster lint prose docs generate web-vendor vuln env chromium local demo-program
 
 # Number of one-CPU pods that `make demo` runs.
 PODS ?= $(if $(filter aws azure,$(CLOUD)),10,100)
@@ -56,7 +56,10 @@ TOOL := go tool -modfile=tools/go.mod
 # The modules of the repository besides the main one that contain first-party code.
 MODULES := local tools/ec2catalog tools/charts tools/release test/chart test/alerts test/browser test/ecosystem test/oracle
 # Those of them whose tests run programs of others, which may have data races of their own: the race detector would report these.
-FOREIGN := test/ecosystem
+# Nor does it run in those that measure how fast a browser draws what a server of the test sends.
+FOREIGN := test/ecosystem test/browser
+# The browser for test/browser. Without it, `make test` says so and runs everything else.
+CHROMIUM_FOUND := $(shell command -v "$${CHROMIUM-}" chromium chromium-browser google-chrome 2>/dev/null | head -1)
 # Files that `make prose` checks, except those that match .vale/unchecked; UNCHECKED=/dev/null checks all.
 PROSE := git ls-files -co --exclude-standard -- '*.md' '*.go' '*.yaml' 'docs/*.txt' | grep -vE '(^|/)testdata/|^bench/cases/'
 UNCHECKED ?= .vale/unchecked
@@ -127,9 +130,10 @@ release-push: ## Push the image and the charts of dist/VERSION: REGISTRY=127.0.0
 
 test: build local ## Run all tests, including scenarios on a real control plane
 	@test -n '$(RACE)' || echo "note: no C compiler found; running the tests without the race detector"
+	@test -n '$(CHROMIUM_FOUND)' || echo "note: no Chromium found; skipping the tests of the console's page in test/browser (make chromium installs it)"
 	@eval "$$($(BIN)/local env)"; export KARPENTER_BIN=$(BIN)/karpenter; failed=""; \
 	  log="$$(mktemp)"; trap 'rm -f "$$log"' EXIT; \
-	  for module in . $(MODULES); do \
+	  for module in . $(if $(CHROMIUM_FOUND),$(MODULES),$(filter-out test/browser,$(MODULES))); do \
 	    echo "module $$module: go vet"; go vet -C $$module ./... || failed+=" $$module"; \
 	    race="$(RACE)"; [[ " $(FOREIGN) " != *" $$module "* ]] || race=""; \
 	    echo "module $$module: go test $$race"; go test -C $$module $$race -timeout=30m ./... | tee -a "$$log" || failed+=" $$module"; \
@@ -203,6 +207,16 @@ vuln: ## Check for known vulnerabilities (requires network access)
 
 env: local ## Print the environment for running single tests: eval "$(make env)"
 	@$(BIN)/local env; echo 'export KARPENTER_BIN="$(BIN)/karpenter"'
+
+# With apt-get and as root only: elsewhere, installing a browser is up to its owner.
+chromium: ## Install the browser for test/browser, on Debian and as root
+ifeq ($(CHROMIUM_FOUND),)
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium > /dev/null && chromium --version; \
+	else echo "note: Chromium is not installed: that needs apt-get and root"; fi
+else
+	@echo "Chromium is $(CHROMIUM_FOUND)"
+endif
 
 # The control plane and its launcher; a no-op if they are built.
 local:

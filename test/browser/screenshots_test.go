@@ -81,7 +81,31 @@ func TestImagesOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// reduced has the 256 most frequent colors of an image, and the nearest of them for the others.
+// spread chooses 256 of the colors, which are in the order of frequency: the most frequent, then those that differ most from all others, such as
+// that of a small mark.
+func spread(colors color.Palette) color.Palette {
+	const all, frequent = 256, 160
+	if len(colors) <= all {
+		return colors
+	}
+	chosen, rest := slices.Clone(colors[:frequent]), colors[frequent:]
+	for len(chosen) < all {
+		farthest := slices.MaxFunc(rest, func(a, b color.Color) int {
+			return cmp.Compare(distance(chosen.Convert(a), a), distance(chosen.Convert(b), b))
+		})
+		chosen = append(chosen, farthest)
+	}
+	return chosen
+}
+
+func distance(a, b color.Color) uint64 {
+	r1, g1, b1, _ := a.RGBA()
+	r2, g2, b2, _ := b.RGBA()
+	square := func(x, y uint32) uint64 { d := int64(x) - int64(y); return uint64(d * d) }
+	return square(r1, r2) + square(g1, g2) + square(b1, b2)
+}
+
+// reduced has 256 of the colors of an image, and the nearest of them for the others.
 func reduced(t *testing.T, data []byte) []byte {
 	t.Helper()
 	from, err := png.Decode(bytes.NewReader(data))
@@ -104,7 +128,7 @@ func reduced(t *testing.T, data []byte) []byte {
 		r2, g2, b2, _ := b.RGBA()
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(r1, r2), cmp.Compare(g1, g2), cmp.Compare(b1, b2))
 	})
-	colors = colors[:min(256, len(colors))]
+	colors = spread(colors)
 	nearest := map[color.Color]uint8{}
 	to := image.NewPaletted(b, colors)
 	for y := b.Min.Y; y < b.Max.Y; y++ {

@@ -24,7 +24,7 @@ function options(names, values, width, scheme) {
   const axis = { stroke: colorOf('--muted'), grid: { stroke: colorOf('--line'), width: 1 }, ticks: { stroke: colorOf('--line'), width: 1 }, font: `11px ${colorOf('--sans')}` };
   const last = names.length - 1;
   return {
-    width, height: 240, scheme, padding: [8, 8, 0, 0],
+    width, height: 240, scheme, padding: [8, 24, 0, 0],
     tzDate: (ts) => new Date(ts * 1000 + new Date(ts * 1000).getTimezoneOffset() * 60000), // times in UTC
     cursor: { y: false, points: { size: 6 } },
     legend: { live: true },

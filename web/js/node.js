@@ -93,7 +93,7 @@ export function Obstacle({ o, quiet }) {
 function Pods({ n }) {
   const list = [
     { key: 'name', label: 'Pod', value: (p) => `${p.namespace}/${p.name}`, cell: (p) => html`<span class="name">${p.namespace}/${p.name}</span>${p.daemon && html` <span class="tag">daemon</span>`}` },
-    { key: 'workload', label: 'Workload', value: (p) => p.workload },
+    { key: 'workload', label: 'Workload', value: (p) => p.workload, cell: (p) => html`<span class="nowrap">${p.workload}</span>` },
     { key: 'pcpu', label: 'CPU (cores)', num: true, value: (p) => p.requests.cpu, cell: (p) => (p.requests.cpu / 1000).toFixed(2) },
     { key: 'pmemory', label: 'Memory', num: true, value: (p) => p.requests.memory, cell: (p) => f.bytes(p.requests.memory) },
     { key: 'page', label: 'Age', num: true, value: (p) => new Date(n.at) - new Date(p.created), cell: (p) => f.age(p.created, n.at) },
