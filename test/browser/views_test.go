@@ -47,6 +47,11 @@ func TestWhatIsNotKnownIsShown(t *testing.T) {
 		p.visit("#/" + v + "?at=" + at)
 		p.shows(".limits", "Not known", "The ledger does not record the pods of nodes")
 	}
+	// Links keep the moment.
+	p.visit("#/fleet?at=" + at)
+	p.shows("main", "14 pods")
+	p.run(chromedp.Click(`.totals a`))
+	p.until("location.hash === '#/pending?at=" + at + "'")
 	p.visit("#/moves?at=" + at)
 	p.shows("main", "Proposed unknown")
 	p.shows(".banner", "This is the past: 2026-03-02 08:30:00 UTC", "Back to now")

@@ -1,7 +1,7 @@
 // The fleet: every node as a tile, or as a row of a table.
 import { html, useEffect, useMemo, useRef, useState } from './lib.js';
 import { useDocument, query } from './api.js';
-import { at as moment, go, nodeLink, param, set } from './route.js';
+import { at as moment, go, link, nodeLink, param, set } from './route.js';
 import * as f from './format.js';
 import { Bar, Known, NodeName, Shown, spoken, State, useTitle } from './ui.js';
 import { colorOf, onScheme, palette, step, steps, STATES } from './color.js';
@@ -114,7 +114,7 @@ function Totals({ fleet, filter, legend }) {
     <div class="total"><dt>Nodes</dt><dd><span class="big">${f.count(t.nodes)}</span></dd></div>
     <div class="total"><dt>Price</dt><dd><span class="big">${f.perHour(t.pricePerHour)}</span>${t.unknownPrices > 0 && html`<span class="sub unknown">without ${f.plural(t.unknownPrices, 'node')} of unknown price</span>`}</dd></div>
     ${load('cpu', 'CPU requested')}${load('memory', 'Memory requested')}${load('pods', 'Pods')}
-    <div class="total"><dt>Pending</dt><dd><a class=${'big' + (t.pending ? ' warn' : '')} href="#/pending">${f.plural(t.pending, 'pod')}</a></dd></div>
+    <div class="total"><dt>Pending</dt><dd><a class=${'big' + (t.pending ? ' warn' : '')} href=${link('pending')}>${f.plural(t.pending, 'pod')}</a></dd></div>
     ${!legend && html`<div class="total wide"><dt>States</dt><dd class="states">${STATES.filter((s) => t.states[s]).map((s) => html`<button key=${s} class="chip" aria-pressed=${d.hasTerm(filter, 'state=' + s)}
       onClick=${() => set({ filter: d.toggled(filter, 'state=' + s) })}><${State} state=${s} /> ${f.count(t.states[s])}</button>`)}</dd></div>`}
   </dl>`;

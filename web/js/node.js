@@ -1,7 +1,7 @@
 // One node: its pods, why it is here, why it is not removed and what would change that, and its life.
 import { html, useState } from './lib.js';
 import { query, useDocument } from './api.js';
-import { at as moment, go, nodeLink, route } from './route.js';
+import { at as moment, go, link, nodeLink, route } from './route.js';
 import * as f from './format.js';
 import { Bar, Facts, Known, NodeNames, Section, Shown, State, Texts, useTitle, When } from './ui.js';
 import { Table } from './table.js';
@@ -35,7 +35,7 @@ function One({ name }) {
       ['Instance type', html`<${Known} value=${n.instanceType} />`],
       ['Zone', html`<${Known} value=${n.zone} />`],
       ['Capacity type', html`<${Known} value=${n.capacityType} />`],
-      ['NodePool', n.nodePool ? html`<a href="#/pools">${n.nodePool}</a>` : 'none'],
+      ['NodePool', n.nodePool ? html`<a href=${link('pools')}>${n.nodePool}</a>` : 'none'],
       n.nodeClaim && n.nodeClaim !== n.name && ['NodeClaim', html`<span class="name">${n.nodeClaim}</span>`],
       ['Age', html`${f.age(n.created, n.at)} <span class="muted">since ${f.moment(n.created)}</span>`],
       ...['cpu', 'memory', 'pods'].map((r) => [r === 'cpu' ? 'CPU requested' : r === 'memory' ? 'Memory requested' : 'Pods',
@@ -105,5 +105,5 @@ function Pods({ n }) {
 function Labels({ labels }) {
   const keys = Object.keys(labels || {}).sort();
   if (keys.length === 0) return null;
-  return html`<details class="labels"><summary>Labels <span class="note">${keys.length}</span></summary><ul>${keys.map((k) => html`<li key=${k}><a href=${`#/fleet?color=${encodeURIComponent(k)}&group=${encodeURIComponent(k)}`} title="Group the fleet by this label">${k}</a>=${labels[k]}</li>`)}</ul></details>`;
+  return html`<details class="labels"><summary>Labels <span class="note">${keys.length}</span></summary><ul>${keys.map((k) => html`<li key=${k}><a href=${link('fleet', '', { color: k, group: k })} title="Group the fleet by this label">${k}</a>=${labels[k]}</li>`)}</ul></details>`;
 }
