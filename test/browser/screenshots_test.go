@@ -28,6 +28,7 @@ type shot struct {
 func shots(node string) []shot {
 	return []shot{
 		{"fleet", "#/fleet", "light", "performance.getEntriesByName('fleet-drawn').length > 0", 1280, 800},
+		{"fleet-large", "#/fleet", "light", "performance.getEntriesByName('fleet-drawn').length > 0", 1280, 800},
 		{"fleet-dark", "#/fleet?color=zone&group=example.com/team&order=-cpu", "dark", "performance.getEntriesByName('fleet-drawn').length > 0", 1280, 800},
 		{"fleet-narrow", "#/fleet", "dark", "performance.getEntriesByName('fleet-drawn').length > 0", 360, 740},
 		{"node", "#/node/" + node, "light", "document.querySelector('.life')", 1280, 900},
@@ -46,7 +47,11 @@ func TestImagesOfTheDocumentation(t *testing.T) {
 	for _, s := range shots(blocked(t, fleet)) {
 		file := filepath.Join("..", "..", "docs", "images", "console-"+s.name+".png")
 		if *screenshots {
-			p := open(t, serve(t, fleet).URL)
+			shown := fleet
+			if s.name == "fleet-large" {
+				shown = large(t)
+			}
+			p := open(t, serve(t, shown).URL)
 			p.size(s.width, s.height)
 			p.scheme(s.scheme)
 			p.visit(s.hash)
