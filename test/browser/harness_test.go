@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	if path == "" {
-		fmt.Println("no Chromium was found: install it (on Debian: apt-get install chromium), or set CHROMIUM to its path")
+		fmt.Fprintln(os.Stderr, "no Chromium was found: install it (on Debian: apt-get install chromium), or set CHROMIUM to its path")
 		os.Exit(1)
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(1280, 800), chromedp.Flag("disable-gpu", true))
@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 	var done context.CancelFunc
 	chromium, done = chromedp.NewContext(allocator)
 	if err := chromedp.Do(chromium); err != nil {
-		fmt.Println("Chromium does not start:", err)
+		fmt.Fprintln(os.Stderr, "Chromium does not start:", err)
 		os.Exit(1)
 	}
 	code := m.Run()
