@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -74,18 +75,50 @@ func (j *Judge) Standing(p Problem, plan OtherPlan) (Standing, error) {
 }
 
 // later reports whether a plan launches a node that another plan would not: it launches pods of it from pools that are tried before, and none
-// from the same or a later pool. A node that such a pod needs may take others along, whatever pools these could have.
+// from the same or a later pool. A node that such a pod needs may take others along, whatever pools these could have. Equal pods stand for each
+// other: either may be the one that an existing node takes.
 func later(q, other *question) bool {
+	pools, theirs := other.poolsOfLaunched(), q.poolsOfLaunched()
+	poolOf := func(pod *model.Pod) (pool string, launched bool) {
+		if pool, launched = pools[pod.UID]; launched {
+			return pool, true
+		}
+		for uid, of := range pools { // the order does not matter
+			if _, both := theirs[uid]; !both && alike(q.pods[uid], q.pods[pod.UID]) && (!launched || q.compareTrial(of, pool) > 0) {
+				pool, launched = of, true
+			}
+		}
+		return pool, launched
+	}
+	return slices.ContainsFunc(q.simulation.Plan.NodeClaims, func(c solve.NodeClaim) bool {
+		before := 0
+		for _, pod := range c.Pods {
+			pool, launched := poolOf(pod)
+			if launched && q.compareTrial(c.Pool, pool) <= 0 {
+				return false
+			}
+			if launched {
+				before++
+			}
+		}
+		return before > 0
+	})
+}
+
+// poolsOfLaunched are the pools from which the plan launches nodes for pods, by the UID of the pod.
+func (q *question) poolsOfLaunched() map[string]string {
 	pools := map[string]string{}
-	for _, c := range other.simulation.Plan.NodeClaims {
+	for _, c := range q.simulation.Plan.NodeClaims {
 		for _, pod := range c.Pods {
 			pools[pod.UID] = c.Pool
 		}
 	}
-	return slices.ContainsFunc(q.simulation.Plan.NodeClaims, func(c solve.NodeClaim) bool {
-		launched := slices.DeleteFunc(slices.Clone(c.Pods), func(pod *model.Pod) bool { return pools[pod.UID] == "" })
-		return len(launched) > 0 && !slices.ContainsFunc(launched, func(pod *model.Pod) bool { return q.compareTrial(c.Pool, pools[pod.UID]) <= 0 })
-	})
+	return pools
+}
+
+// alike reports whether two pods have the same labels and spec.
+func alike(a, b *corev1.Pod) bool {
+	return a.Namespace == b.Namespace && equality.Semantic.DeepEqual(a.Labels, b.Labels) && equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
 // compareTrial compares two pools by the order in which they are tried: by weight, and by name in reverse where that is equal.

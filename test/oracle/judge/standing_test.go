@@ -118,6 +118,55 @@ func TestPlansFromPoolsThatAreTriedLater(t *testing.T) {
 	}
 }
 
+// half is a node with room for one of two equal pods.
+const half = `
+apiVersion: v1
+kind: Node
+metadata: {name: half, labels: {kubernetes.io/hostname: half}}
+status: {capacity: {cpu: 1, memory: 1Gi, pods: 10}}
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: last}
+spec:
+  template:
+    spec:
+      expireAfter: Never
+      requirements: [{key: kubernetes.io/os, operator: In, values: [linux]}]
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - {name: app, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 800m, memory: 64Mi}}}
+---`
+
+// TestPlansFromLaterPoolsForEqualPods: which of two equal pods joins the node that exists does not tell the plans apart.
+func TestPlansFromLaterPoolsForEqualPods(t *testing.T) {
+	pool, class, _ := strings.Cut(spread, "---")
+	class, _, _ = strings.Cut(class, "---")
+	j, p := newJudge(t), problem(t, half+pool+"---"+class)
+	pods := []string{"pod/default/web/000001", "pod/default/web/000002"}
+	for i := range pods {
+		other := plan(t, 0, []string{"test-zone-a"}, 1)
+		other.Claims[0].Pods = []string{pods[i]}
+		other.Nodes = map[string][]string{"half": {pods[1-i]}}
+		if faults := j.Faults(p, other); len(faults) > 0 {
+			t.Fatalf("the plan is wrong: %+v", faults)
+		}
+		if got, err := j.Standing(p, other); err != nil || got != judge.Later {
+			t.Errorf("the plan that launches a node for %s has standing %v, %v; want that of a plan from a later pool", pods[i], got, err)
+		}
+	}
+}
+
 // first is a pod that tolerates the taint of the pool that is tried first, and one that does not.
 const first = `
 apiVersion: karpenter.sh/v1
