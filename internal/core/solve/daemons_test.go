@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
@@ -37,6 +38,37 @@ func TestManyRestrictedDaemonSetsAreAllReserved(t *testing.T) {
 	if len(plan.NodeClaims) != 1 {
 		t.Errorf("%d nodes, want one", len(plan.NodeClaims))
 	}
+}
+
+// agents is a DaemonSet whose pods have the app label "counted".
+func agents(s *model.Shape) []*model.DaemonSet {
+	return []*model.DaemonSet{{
+		Namespace: "default", Name: "agent", Shape: s, Labels: &model.Labels{Namespace: "default", Values: map[string]string{"app": "counted"}},
+	}}
+}
+
+// TestNodesOfASpreadThatCountsOnlyDaemonSetsUseAllDomains: a node brings a pod of the DaemonSet, and the next one belongs in another zone. In the
+// same zone it would have to be of the capacity type that the DaemonSet does not select.
+func TestNodesOfASpreadThatCountsOnlyDaemonSetsUseAllDomains(t *testing.T) {
+	agent, s := shape(100, gi/16), shape(3000, gi)
+	agent.Selector = requirement.NewSet(requirement.New(capacityTypeKey, requirement.In, "spot"))
+	s.Spreads = []topology.Spread{spreadOver(zoneKey, 1, "counted")}
+	p := problem(named(pods(3, s), "web"), pool("default", withSpot(instanceType("m", 4, 16, 3), 1)))
+	p.DaemonSets = agents(agent)
+	if plan := Solve(p); len(plan.NodeClaims) != 3 || plan.Price() != 3 {
+		t.Errorf("got %v, want three spot nodes", look(plan))
+	}
+}
+
+// withSpot adds a spot offering in each zone.
+func withSpot(it *catalog.InstanceType, price float64) *catalog.InstanceType {
+	it.Requirements = it.Requirements.Without(capacityTypeKey).Add(requirement.New(capacityTypeKey, requirement.In, "on-demand", "spot"))
+	for _, o := range it.Offerings {
+		o.Kind = &catalog.Kind{Requirements: o.Requirements.Without(capacityTypeKey).Add(requirement.New(capacityTypeKey, requirement.In, "spot"))}
+		o.Price = price
+		it.Offerings = append(it.Offerings, o)
+	}
+	return it
 }
 
 // BenchmarkManyDaemonSets shows that compiling takes time that grows with the number of DaemonSets, not with its square.

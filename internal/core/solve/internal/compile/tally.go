@@ -2,6 +2,7 @@ package compile
 
 import (
 	"math"
+	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
@@ -140,6 +141,12 @@ func (g *Group) MinCount() int {
 		return g.floor(change{}, t.exact)
 	}
 	return g.Group.MinCount()
+}
+
+// CountsDaemonsOnly reports whether a spread of the level counts pods of DaemonSets, but not the pods that own it. These do not limit how many
+// of them share a domain, while their nodes do.
+func (lv *Level) CountsDaemonsOnly() bool {
+	return slices.ContainsFunc(lv.Owned, func(o Owned) bool { return o.Kind == topology.KindSpread && o.tally != nil && !o.Self })
 }
 
 // floor is MinCount after a change of an open node; exact leaves out domains without nodes.

@@ -341,6 +341,9 @@ func (s *Placer) openFrom(t *compile.Template, c *compile.Class, st *compile.Lev
 			// The node just opened may take pods that have to relax a preference for it, or more pods one by one.
 			break
 		}
+		if s.Daemons.Active() && st.CountsDaemonsOnly() {
+			break // the pods of DaemonSets on the node change which domain is the emptiest
+		}
 	}
 	return pods, false
 }
