@@ -6,6 +6,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
 	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 )
 
@@ -66,5 +67,18 @@ func TestDaemonsTakeTheirPortsOnTheTypesTheyRunOn(t *testing.T) {
 	plan = Solve(in)
 	if len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != unschedulable.HostPortTaken {
 		t.Errorf("got %d claims and %v, want the port as the reason", len(plan.NodeClaims), plan.Unschedulable)
+	}
+}
+
+// TestDaemonSetsWithOneHostPortCountOnce: each node runs one of the two, so that a node in each zone has as many pods as the next.
+func TestDaemonSetsWithOneHostPortCountOnce(t *testing.T) {
+	agent, web := shape(50, gi/16), shape(3000, gi)
+	agent.HostPorts = []model.HostPort{tcp(80)}
+	web.Spreads = []topology.Spread{spreadOver(zoneKey, 1, "counted")}
+	in := problem(named(pods(6, web), "web"), pool("default", instanceType("m", 4, 16, 1)))
+	in.DaemonSets = append(agents(agent), agents(agent)...)
+	in.DaemonSets[1].Name = "other"
+	if plan := Solve(in); len(plan.NodeClaims) != 6 || len(plan.Unschedulable) != 0 {
+		t.Errorf("got %v, want a node for each pod", look(plan))
 	}
 }

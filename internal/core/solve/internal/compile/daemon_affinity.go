@@ -71,7 +71,12 @@ func runsOn(t *Template, d *Class) (runs bool) {
 			return false
 		}
 	}
-	return runs && !slices.ContainsFunc(t.possibleDaemons, func(o possibleDaemon) bool { return o.Shape.Priority >= d.Shape.Priority })
+	return runs && !mayReplace(t, d)
+}
+
+// mayReplace reports whether a DaemonSet that a node can only hold in place of others may take the place of d.
+func mayReplace(t *Template, d *Class) bool {
+	return slices.ContainsFunc(t.possibleDaemons, func(o possibleDaemon) bool { return o.Shape.Priority >= d.Shape.Priority })
 }
 
 // mayMeet reports whether two DaemonSets may run on the same node.

@@ -163,6 +163,7 @@ func (dc *DaemonCounts) onTarget(g *Group, i int) presence {
 	n := b.Target.Node
 	used := make([]bool, len(n.Pods))
 	free := n.Allocatable.Sub(n.Used)
+	var starting startingDaemons
 	for _, d := range b.Target.daemons {
 		counts := slices.Contains(g.tally.daemons, d)
 		if runs := running(d, n, used); runs {
@@ -179,13 +180,11 @@ func (dc *DaemonCounts) onTarget(g *Group, i int) presence {
 		if certain && n.Launched {
 			free = free.Sub(d.Shape.Requests)
 		}
-		if counts && maybe {
-			p.high++
-		}
-		if counts && certain {
-			p.low++
+		if maybe {
+			starting.add(d, counts, certain)
 		}
 	}
+	p.low, p.high = starting.fewest(), starting.most()
 	if !n.Launched {
 		p.high += dc.perhaps(g.tally.daemons, b)
 	}
@@ -252,31 +251,21 @@ func (dc *DaemonCounts) onOpen(g *Group, b Bin) presence {
 	daemons := joinAlternatives(t.daemons, func(d templateDaemon) bool {
 		return t.Compatible(st, d.alternative.Terms) && d.columns.Intersects(on.Mask)
 	})
+	var starting startingDaemons
 	for _, d := range daemons {
-		if !slices.Contains(g.tally.daemons, d.Class) {
-			continue
-		}
-		maybe, certain := !d.closedTo(dc.counts, b), !d.mayBeClosedTo(dc.counts, b)
-		if maybe {
-			p.high++
-		}
-		if certain && on.certainlyRuns(d.set) && !contends(d, daemons) && runsOn(t, d.Class) {
-			p.low++
+		if !d.closedTo(dc.counts, b) {
+			certain := !d.mayBeClosedTo(dc.counts, b) && on.certainlyRuns(d.set) && !mayReplace(t, d.Class)
+			starting.add(d.Class, slices.Contains(g.tally.daemons, d.Class), certain)
 		}
 	}
+	p.low = starting.fewest()
 	for _, r := range t.possibleDaemons {
 		if slices.Contains(g.tally.daemons, r.Class) && t.Compatible(st, r.alternative.Terms) && r.columns.Intersects(on.Mask) {
-			p.high++
+			starting.add(r.Class, true, false)
 		}
 	}
+	p.high = starting.most()
 	return p
-}
-
-// contends reports whether another DaemonSet may use a host port of d.
-func contends(d templateDaemon, daemons []templateDaemon) bool {
-	return slices.ContainsFunc(daemons, func(o templateDaemon) bool {
-		return o.set != d.set && d.sharesPort(o.Class)
-	})
 }
 
 // certainlyRuns reports whether a DaemonSet runs on the node whichever of its instance types and offerings it is launched as.
