@@ -14,13 +14,18 @@ import (
 // Pods whose affinity only the others of them meet then wait for each other: the one of an earlier command counts on pods that still ran
 // where it moves to, and these move there because of it.
 // Approach: bind the pods one after the other as kube-scheduler does, beside the pods that stay. Those that are left over wait forever.
-// Cost: only for pods that have affinity to a pod that moves, one look at the pods of the nodes in their domains; if it finds none, the same
-// for the other pods that have affinity, once for each link of a chain.
+// Cost: only for pods that have affinity to a pod that moves, one look at the nodes with pods that they have affinity to; if it finds none in their
+// domains, the same for the other pods that have affinity, once for each link of a chain. Pods are found by their labels, which most share with
+// others: it takes one look at all pods of the cluster, and one at all different labels for each shape with affinity.
 type arrivals struct {
 	sim   *Simulator
 	nodes []plannedNode
-	// bound are the pods that can be bound, by the index of the node.
-	bound [][]*model.Pod
+	// bound are the pods that can be bound, by the index of the node, and byLabels the same by their labels.
+	bound    [][]*model.Pod
+	byLabels map[*model.Labels][]boundPod
+	// labels are those of all pods of nodes, matching the part of them that the affinity of a shape selects.
+	labels   map[*model.Labels]bool
+	matching map[*model.Shape][]*model.Labels
 	// removed are the nodes of the plan.
 	removed map[string]bool
 	staying map[domainOf]bool
@@ -36,6 +41,12 @@ type domainOf struct {
 type podWithAffinity struct {
 	pod   *model.Pod
 	terms []topology.Affinity
+}
+
+// boundPod is a pod that can be bound to the node with an index.
+type boundPod struct {
+	pod *model.Pod
+	at  int
 }
 
 // arrival is a pod with required affinity that moves to the node with an index.
@@ -55,12 +66,16 @@ func (sim *Simulator) withUnmetAffinity(set []Candidate, plan solve.Plan) []Unpl
 	}
 	all := &arrivals{
 		sim: sim, nodes: slices.Concat(sim.assumed.nodes, plannedNodes(plan)), removed: map[string]bool{}, staying: map[domainOf]bool{},
+		labels: map[*model.Labels]bool{}, matching: map[*model.Shape][]*model.Labels{},
 	}
 	for _, c := range set {
 		all.removed[c.Node.ID] = true
 	}
 	var concerned, others []arrival
 	for i, at := range all.nodes {
+		for _, pod := range at.pods {
+			all.labels[pod.Labels] = true
+		}
 		for _, p := range at.withAffinity {
 			if i < len(sim.assumed.nodes) && followsSet(p) {
 				concerned = append(concerned, arrival{p, i})
@@ -74,10 +89,7 @@ func (sim *Simulator) withUnmetAffinity(set []Candidate, plan solve.Plan) []Unpl
 
 // bind binds pods until no more can be bound, or none of the concerned ones is left over. It returns those that are.
 func (a *arrivals) bind(concerned, others []arrival) []arrival {
-	a.bound = make([][]*model.Pod, len(a.nodes))
-	for i, n := range a.nodes {
-		a.bound[i] = slices.DeleteFunc(slices.Clone(n.pods), hasRequiredAffinity)
-	}
+	a.start(func(pod *model.Pod) bool { return !hasRequiredAffinity(pod) })
 	for {
 		left := len(concerned) + len(others)
 		if concerned = slices.DeleteFunc(concerned, a.bindNext); len(concerned) == 0 {
@@ -98,13 +110,44 @@ func (a *arrivals) bindFirst(waiting *[]arrival) bool {
 	if i < 0 {
 		return false
 	}
-	a.put((*waiting)[i])
+	a.put((*waiting)[i].pod, (*waiting)[i].at)
 	*waiting = slices.Delete(*waiting, i, i+1)
 	return true
 }
 
-// put binds a pod.
-func (a *arrivals) put(next arrival) { a.bound[next.at] = append(a.bound[next.at], next.pod) }
+// start binds some of the pods, and no others.
+func (a *arrivals) start(binds func(*model.Pod) bool) {
+	a.bound, a.byLabels = make([][]*model.Pod, len(a.nodes)), map[*model.Labels][]boundPod{}
+	for i, n := range a.nodes {
+		for _, pod := range n.pods {
+			if binds(pod) {
+				a.put(pod, i)
+			}
+		}
+	}
+}
+
+// put binds a pod to the node with an index.
+func (a *arrivals) put(pod *model.Pod, at int) {
+	a.bound[at] = append(a.bound[at], pod)
+	a.byLabels[pod.Labels] = append(a.byLabels[pod.Labels], boundPod{pod, at})
+}
+
+// hasBound reports whether some other pod that is bound matches the affinity of a pod, on a node that is as asked for.
+func (a *arrivals) hasBound(next arrival, on func(plannedNode) bool) bool {
+	shape := next.pod.Shape
+	if _, known := a.matching[shape]; !known {
+		a.matching[shape] = nil
+		for l := range a.labels { // the order does not matter
+			if a.sim.matchesTerms(next.terms, l) {
+				a.matching[shape] = append(a.matching[shape], l)
+			}
+		}
+	}
+	return slices.ContainsFunc(a.matching[shape], func(l *model.Labels) bool {
+		return slices.ContainsFunc(a.byLabels[l], func(b boundPod) bool { return b.pod.UID != next.pod.UID && on(a.nodes[b.at]) })
+	})
+}
 
 // bindNext binds a pod if its affinity is met.
 func (a *arrivals) bindNext(next arrival) bool {
@@ -113,19 +156,18 @@ func (a *arrivals) bindNext(next arrival) bool {
 			return false
 		}
 	}
-	a.put(next)
+	a.put(next.pod, next.at)
 	return true
 }
 
 // isFirst reports whether a pod may be bound because it matches its own affinity and no other pod does.
 func (a *arrivals) isFirst(next arrival) bool {
-	matches := func(pods []*model.Pod) bool { return a.sim.matchesAffinity(next.podWithAffinity, pods) }
-	return a.sim.matchesTerms(next.terms, next.pod) && !slices.ContainsFunc(a.bound, matches) && !slices.ContainsFunc(a.sim.input.Problem.Nodes, func(n *model.Node) bool {
-		pods := n.Pods
-		if a.leaves(n) { // pods that cannot be evicted run on for a while
-			pods = slices.DeleteFunc(slices.Clone(pods), func(pod *model.Pod) bool { return !a.sim.input.Unevictable[pod.UID] })
-		}
-		return matches(pods)
+	anywhere := func(plannedNode) bool { return true }
+	return a.sim.matchesTerms(next.terms, next.pod.Labels) && !a.hasBound(next, anywhere) && !slices.ContainsFunc(a.sim.nodesWithMatch(next.podWithAffinity, "", ""), func(n *model.Node) bool {
+		leaves := a.leaves(n)
+		return slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool { // pods that cannot be evicted run on for a while
+			return (!leaves || a.sim.input.Unevictable[pod.UID]) && pod.UID != next.pod.UID && a.sim.matchesTerms(next.terms, pod.Labels)
+		})
 	})
 }
 
@@ -147,26 +189,16 @@ func (a *arrivals) meets(next arrival, key string) bool {
 func (a *arrivals) hasMatchIn(key, domain string, next arrival) bool {
 	at := domainOf{next.pod.Shape, key, domain}
 	if _, known := a.staying[at]; !known {
-		a.staying[at] = slices.ContainsFunc(a.sim.input.Problem.Nodes, func(n *model.Node) bool {
-			return n.Labels[key] == domain && !a.leaves(n) && a.sim.matchesAffinity(next.podWithAffinity, n.Pods)
+		a.staying[at] = slices.ContainsFunc(a.sim.nodesWithMatch(next.podWithAffinity, key, domain), func(n *model.Node) bool {
+			return !a.leaves(n) && a.sim.matchesAffinity(next.podWithAffinity, n.Pods)
 		})
 	}
-	if a.staying[at] {
-		return true
-	}
-	for i, n := range a.nodes {
-		if n.isIn(key, domain) && a.sim.matchesAffinity(next.podWithAffinity, a.bound[i]) {
-			return true
-		}
-	}
-	return false
+	return a.staying[at] || a.hasBound(next, func(n plannedNode) bool { return n.isIn(key, domain) })
 }
 
 // unmet says what pods wait for.
 func (a *arrivals) unmet(waiting []arrival) []UnplacedPod {
-	for i, n := range a.nodes {
-		a.bound[i] = n.pods
-	}
+	a.start(func(*model.Pod) bool { return true })
 	out := make([]UnplacedPod, 0, len(waiting))
 	for _, w := range waiting {
 		why := "the pods that it has affinity to would move at the same time"
@@ -181,15 +213,58 @@ func (a *arrivals) unmet(waiting []arrival) []UnplacedPod {
 	return out
 }
 
-// matchesAffinity reports whether another pod matches all terms of a pod: kube-scheduler looks for one that does.
-func (sim *Simulator) matchesAffinity(p podWithAffinity, others []*model.Pod) bool {
-	return slices.ContainsFunc(others, func(other *model.Pod) bool { return other.UID != p.pod.UID && sim.matchesTerms(p.terms, other) })
+// affinityOver is the required affinity of a shape, over a label.
+type affinityOver struct {
+	shape *model.Shape
+	key   string
 }
 
-func (sim *Simulator) matchesTerms(terms []topology.Affinity, pod *model.Pod) bool {
-	return !slices.ContainsFunc(terms, func(a topology.Affinity) bool {
-		return !a.Selector.Matches(pod.Labels.Values) || !slices.Contains(a.Namespaces, pod.Namespace) &&
-			(a.NamespaceSelector == nil || !a.NamespaceSelector.Matches(sim.input.Problem.Namespaces[pod.Namespace]))
+// nodesWithMatch are the nodes in a domain with pods that match all terms of a pod, which may be itself. With no label, they are all such nodes.
+func (sim *Simulator) nodesWithMatch(p podWithAffinity, key, domain string) []*model.Node {
+	over := affinityOver{p.pod.Shape, key}
+	byDomain, known := sim.matching[over]
+	if !known {
+		byDomain = map[string][]*model.Node{}
+		for l, nodes := range sim.nodesByLabels() { // the order does not matter
+			if !sim.matchesTerms(p.terms, l) {
+				continue
+			}
+			for _, n := range nodes {
+				byDomain[n.Labels[key]] = append(byDomain[n.Labels[key]], n)
+			}
+		}
+		if sim.matching == nil {
+			sim.matching = map[affinityOver]map[string][]*model.Node{}
+		}
+		sim.matching[over] = byDomain
+	}
+	return byDomain[domain]
+}
+
+// nodesByLabels are the nodes with pods that have these labels.
+func (sim *Simulator) nodesByLabels() map[*model.Labels][]*model.Node {
+	if sim.byLabels == nil {
+		sim.byLabels = map[*model.Labels][]*model.Node{}
+		for _, n := range sim.input.Problem.Nodes {
+			for _, pod := range n.Pods {
+				if list := sim.byLabels[pod.Labels]; len(list) == 0 || list[len(list)-1] != n {
+					sim.byLabels[pod.Labels] = append(list, n)
+				}
+			}
+		}
+	}
+	return sim.byLabels
+}
+
+// matchesAffinity reports whether another pod matches all terms of a pod: kube-scheduler looks for one that does.
+func (sim *Simulator) matchesAffinity(p podWithAffinity, others []*model.Pod) bool {
+	return slices.ContainsFunc(others, func(other *model.Pod) bool { return other.UID != p.pod.UID && sim.matchesTerms(p.terms, other.Labels) })
+}
+
+func (sim *Simulator) matchesTerms(terms []topology.Affinity, l *model.Labels) bool {
+	return l != nil && !slices.ContainsFunc(terms, func(a topology.Affinity) bool {
+		return !a.Selector.Matches(l.Values) || !slices.Contains(a.Namespaces, l.Namespace) &&
+			(a.NamespaceSelector == nil || !a.NamespaceSelector.Matches(sim.input.Problem.Namespaces[l.Namespace]))
 	})
 }
 

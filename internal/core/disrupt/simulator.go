@@ -43,6 +43,10 @@ type Simulator struct {
 	// cordoned are the IDs of nodes that take no pods.
 	cordoned map[string]bool
 	assumed  assumedOutcomes
+	// matching are the nodes with pods that affinity matches, by domain, byLabels those with pods that have some labels; filled when they are
+	// needed.
+	matching map[affinityOver]map[string][]*model.Node
+	byLabels map[*model.Labels][]*model.Node
 	// last is the last simulation.
 	last struct {
 		set  []Candidate

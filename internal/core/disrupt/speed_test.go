@@ -8,6 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
@@ -88,5 +89,40 @@ func BenchmarkDrift(b *testing.B) {
 	for b.Loop() {
 		d := f.decide(drift(), 500)
 		b.ReportMetric(float64(len(d.Commands)), "commands")
+	}
+}
+
+// BenchmarkArrivals asks whether a node may be removed after 50 others, in fleets of more and more nodes. The pods on these have affinity to the
+// others of their workload, each of which has four pods, none elsewhere.
+func BenchmarkArrivals(b *testing.B) {
+	for _, n := range []int{1000, 2000, 4000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			f := large(b, n)
+			f.input.Problem.Nodes = f.nodes
+			const moved = 51
+			pods := 0
+			var gone []Candidate
+			for i, node := range f.nodes[:moved] {
+				for k, p := range node.Pods {
+					shape, app := *p.Shape, fmt.Sprintf("small-%d", pods%(moved*len(node.Pods)/4))
+					selector := topology.NewSelector(requirement.NewSet(requirement.New("app", requirement.In, app)))
+					shape.Affinities = []topology.Affinity{{Key: zoneKey, Selector: selector, Namespaces: []string{"default"}}}
+					p.Shape, p.Labels, p.UID = &shape, &model.Labels{Namespace: "default", Values: map[string]string{"app": app}}, fmt.Sprint(i, k)
+					pods++
+				}
+				gone = append(gone, Candidate{Node: node, PodsToMove: node.Pods})
+			}
+			sim := f.input.Simulator(gone, ForConsolidation)
+			for i := range moved - 1 {
+				sim.assumed.assume(gone[i:i+1], solve.Plan{Placements: []solve.Placement{{Node: f.nodes[n-1-i], Pods: gone[i].PodsToMove}}})
+			}
+			last := solve.Plan{Placements: []solve.Placement{{Node: f.nodes[n-moved], Pods: gone[moved-1].PodsToMove}}}
+			b.ReportAllocs()
+			for b.Loop() {
+				if unmet := sim.withUnmetAffinity(gone[moved-1:], last); len(unmet) > 0 {
+					b.Fatalf("%d pods wait", len(unmet))
+				}
+			}
+		})
 	}
 }
