@@ -71,6 +71,7 @@ func (w *search) cheapest() Plan {
 			best, w.best = other, w.last
 		}
 	}
+	w.recreate(best)
 	if w.best == (place.Strategy{}) {
 		return first
 	}

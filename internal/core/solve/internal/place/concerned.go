@@ -10,13 +10,16 @@ import (
 // pods need. They are placed last, and on nodes that are not repacked after that. Small problems are also solved with all pods in one queue:
 // the others may choose domains in which they share nodes with these pods.
 
-// SplitConcerned separates the runs of such pods from those of others, unless the strategy mixes them.
+// SplitConcerned separates the runs of such pods from those of others, unless the strategy mixes them. The pods that the strategy puts last
+// are at the end of what is placed last.
 func SplitConcerned(s *Placer, queue []PodRun) (others, concerned []PodRun) {
+	concern := slices.ContainsFunc(queue, func(r PodRun) bool { return r.Class.Concerned() })
+	queue, last := postpone(s, queue)
 	switch {
-	case !slices.ContainsFunc(queue, func(r PodRun) bool { return r.Class.Concerned() }):
-		return queue, nil
+	case !concern:
+		return append(queue, last...), nil
 	case s.strategy.Mixed:
-		return nil, queue
+		return nil, append(queue, last...)
 	}
 	for _, r := range queue {
 		if r.Class.Concerned() {
@@ -25,7 +28,7 @@ func SplitConcerned(s *Placer, queue []PodRun) (others, concerned []PodRun) {
 			others = append(others, r)
 		}
 	}
-	return others, concerned
+	return others, append(concerned, last...)
 }
 
 // Mixes reports whether it matters that a strategy mixes pods: pods of DaemonSets concern some of the pods, and others not.

@@ -16,7 +16,12 @@ type Strategy struct {
 	Order int
 	// Mixed places pods that pods of DaemonSets concern in their turn, instead of after all others, whose nodes are repacked before.
 	Mixed bool
+	// Last are pods that come after all others; nil for none.
+	Last *PodSet
 }
+
+// PodSet is some pods, by UID.
+type PodSet map[string]bool
 
 // Fit is how a run chooses among open nodes that take a pod.
 type Fit int
@@ -66,11 +71,7 @@ func permute(s *Placer, queue []PodRun) []PodRun {
 	if order == 0 || len(queue) < 2 {
 		return queue
 	}
-	limited := slices.ContainsFunc(s.Templates, func(t *compile.Template) bool { return !t.Limits.Unlimited() })
-	same := func(a, b PodRun) bool {
-		grouped := s.Problem.GroupOf(a.Pods[0]) != "" || s.Problem.GroupOf(b.Pods[0]) != ""
-		return !grouped && a.Pods[0].Virtual == b.Pods[0].Virtual && (!limited || a.Class.Shape.Priority == b.Class.Shape.Priority)
-	}
+	same := interchangeable(s)
 	permuted := make([]int, len(queue))
 	for i := range permuted {
 		permuted[i] = i
@@ -92,6 +93,42 @@ func permute(s *Placer, queue []PodRun) []PodRun {
 		start = end
 	}
 	return countedFirst(queue, permuted)
+}
+
+// interchangeable reports whether the order of two runs is arbitrary.
+func interchangeable(s *Placer) func(a, b PodRun) bool {
+	limited := slices.ContainsFunc(s.Templates, func(t *compile.Template) bool { return !t.Limits.Unlimited() })
+	return func(a, b PodRun) bool {
+		grouped := s.Problem.GroupOf(a.Pods[0]) != "" || s.Problem.GroupOf(b.Pods[0]) != ""
+		return !grouped && a.Pods[0].Virtual == b.Pods[0].Virtual && (!limited || a.Class.Shape.Priority == b.Class.Shape.Priority)
+	}
+}
+
+// AnyLast reports whether any of the pods may come after all others.
+func AnyLast(s *Placer) bool {
+	queue, same := s.runs(s.Problem.Pods), interchangeable(s)
+	return !slices.ContainsFunc(queue, func(r PodRun) bool { return !same(queue[0], r) })
+}
+
+// postpone separates the pods that the strategy puts last.
+func postpone(s *Placer, queue []PodRun) (others, last []PodRun) {
+	if s.strategy.Last == nil {
+		return queue, nil
+	}
+	for _, r := range queue {
+		parts := map[bool][]*model.Pod{}
+		for _, pod := range r.Pods {
+			late := (*s.strategy.Last)[pod.UID]
+			parts[late] = append(parts[late], pod)
+		}
+		if pods := parts[false]; len(pods) > 0 {
+			others = append(others, PodRun{r.Class, pods})
+		}
+		if pods := parts[true]; len(pods) > 0 {
+			last = append(last, PodRun{r.Class, pods})
+		}
+	}
+	return others, last
 }
 
 // shuffle permutes a list; order and offset choose the permutation.
