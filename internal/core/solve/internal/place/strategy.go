@@ -106,7 +106,7 @@ func interchangeable(s *Placer) func(a, b PodRun) bool {
 
 // AnyLast reports whether any of the pods may come after all others.
 func AnyLast(s *Placer) bool {
-	queue, same := s.runs(s.Problem.Pods), interchangeable(s)
+	queue, same := s.runs(), interchangeable(s)
 	return !slices.ContainsFunc(queue, func(r PodRun) bool { return !same(queue[0], r) })
 }
 
