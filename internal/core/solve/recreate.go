@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
 )
 
-// Problem: a pod that is placed early may open a node, while nodes that others open later have room for it. No order of whole classes helps
-// where other pods of its class have to stay early: they take the room on existing nodes, or spreads count them before others are placed.
+// Problem: a pod that is placed early may open a node, while nodes that others open later have capacity for it. No order of whole classes helps
+// where other pods of its class have to stay early: they use the capacity of existing nodes, or spreads count them before others are placed.
 // Approach: ruin and recreate. The pods of one open node of the cheapest plan come after all others, the cheapest nodes first.
 // Invariant: no more pods depend on the order in which kube-scheduler binds them. Cost: a strategy for each of these nodes, which are few
 // beside the strategies before, and one for the plan to start with; none for problems with so many pods that few strategies are tried.
