@@ -118,7 +118,7 @@ func TestPlansFromPoolsThatAreTriedLater(t *testing.T) {
 	}
 }
 
-// half is a node with room for one of two equal pods.
+// half is a node with capacity for one of two equal pods.
 const half = `
 apiVersion: v1
 kind: Node
