@@ -188,7 +188,7 @@ func TestChangesAreStreamedUntilTheServerEnds(t *testing.T) {
 	s.changes <- 4
 	await("data: 4")
 	close(closing)
-	for lines.Scan() { //nolint:revive // it ends
+	for lines.Scan() {
 	}
 	if err := lines.Err(); err != nil {
 		t.Error(err)

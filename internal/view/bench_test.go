@@ -55,7 +55,7 @@ func large(b *testing.B) *fixed {
 			objects = append(objects, pod(i, k))
 		}
 	}
-	return &fixed{view.ClusterState{Objects: objects, Version: 1, Cloud: vendor, Options: simulation.Options{Now: noon()}}}
+	return &fixed{state: view.ClusterState{Objects: objects, Version: 1, Cloud: vendor, Options: simulation.Options{Now: noon()}}}
 }
 
 func node(i int) []client.Object {

@@ -39,10 +39,10 @@ func (v *Views) boundOf(ctx context.Context, p *present) (b *Bound, late string)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	switch {
-	case v.bounded == p:
+	switch v.bounded {
+	case p:
 		return v.bound, noBound(v.bound)
-	case v.bounded == nil:
+	case nil:
 		return nil, "the bound is being computed"
 	}
 	return v.bound, "the bound is as of " + stamp(v.bounded.state.Options.Now) + ", the newer state is being computed"

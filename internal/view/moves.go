@@ -53,7 +53,7 @@ func (v *Views) Moves(ctx context.Context, at time.Time) (Moves, error) {
 		return Moves{}, err
 	}
 	defer release()
-	proposed := a.propose(v.clock.Now, in)
+	proposed := a.propose(v.clock.Now)
 	out := Moves{Head: v.head("Moves", p), Pools: []Budgets{}}
 	if !proposed.complete {
 		out.Unknown = append(out.Unknown, fmt.Sprintf("more proposed commands: the search ended after %s", proposalTime))
@@ -142,7 +142,7 @@ func timeOf(t *time.Time) time.Time {
 }
 
 // propose searches for commands, once.
-func (a *analysis) propose(now func() time.Time, in *inventory) *proposals {
+func (a *analysis) propose(now func() time.Time) *proposals {
 	if a.moves != nil {
 		return a.moves
 	}

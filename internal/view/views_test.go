@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,9 +26,16 @@ import (
 func noon() time.Time { return time.Date(2026, time.January, 2, 12, 0, 0, 0, time.UTC) }
 
 // fixed is a cluster that changes only when its state is replaced.
-type fixed struct{ state view.ClusterState }
+type fixed struct {
+	state view.ClusterState
+	mu    sync.Mutex
+}
 
-func (f *fixed) State(context.Context) (view.ClusterState, error) { return f.state, nil }
+func (f *fixed) State(context.Context) (view.ClusterState, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state, nil
+}
 
 func (f *fixed) Compare(context.Context, view.ClusterState, []byte) (report.Diff, error) {
 	return report.Diff{}, view.ErrInvalid
@@ -49,7 +57,7 @@ func shop(t *testing.T) *fixed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixed{view.ClusterState{Objects: m.Objects, Version: 1, Cloud: vendor, Options: simulation.Options{Now: noon()}, Origin: "shop", Unknown: []string{"the memory of the controller"}}}
+	return &fixed{state: view.ClusterState{Objects: m.Objects, Version: 1, Cloud: vendor, Options: simulation.Options{Now: noon()}, Origin: "shop", Unknown: []string{"the memory of the controller"}}}
 }
 
 // eventually asks for the fleet until the engine has answered.
@@ -184,12 +192,14 @@ func TestChangesAreSent(t *testing.T) {
 			t.Errorf("revision %d is sent although nothing has changed", again)
 		default:
 		}
+		c.mu.Lock()
 		c.state.Version++
+		c.mu.Unlock()
 		if second := <-changes; second == first {
 			t.Errorf("the revision of a new state is %d, too", second)
 		}
 		cancel()
-		for range changes { //nolint:revive // it ends
+		for range changes {
 		}
 	})
 }
