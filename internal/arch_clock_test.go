@@ -30,6 +30,8 @@ var hostClocks = map[string]string{
 	"internal/demo/progress.go":               "durations that are shown",
 	"internal/demo/scene_reboot.go":           "when a reboot is requested, on the host that runs the cluster",
 	"internal/demo/scene_repair.go":           "since when a node is not ready, on the host that runs the cluster",
+	"internal/command/console/console.go":     "a page that people look at",
+	"internal/command/top/top.go":             "a terminal that people look at",
 	"internal/command/shadow/shadow.go":       "a cluster that runs in real time is followed",
 	"embedded/controlplane/controlplane.go":   "the clock of the API server that it starts",
 	"cloud/kwok/kwok.go":                      "the default in simulations and tests",

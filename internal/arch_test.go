@@ -244,9 +244,10 @@ internal/operator < internal/console, internal/restconfig, API, cloud, cloud/plu
 internal/command < cloud/plugin, internal/options
 internal/command/source < API, cloud, cloud/plugin, internal/command, internal/forecast, internal/manifest, internal/observe, internal/options, internal/restconfig, internal/simulation, internal/snapshot
 internal/command/explain < internal/command, internal/command/source, internal/core/spelling, internal/document, internal/explain, internal/options
-internal/command/simulate < cloud, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation, internal/simulation/report
-internal/command/diff < cloud, cloud/plugin, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation
+internal/command/simulate < cloud, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation, internal/simulation/report, internal/forecast/edit
+internal/command/diff < cloud, cloud/plugin, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation, internal/forecast/edit
 internal/command/shadow < API, cloud, cloud/plugin, embedded/controlplane, internal/command, internal/command/source, internal/demo, internal/document, internal/shadow
+internal/top < internal/document, internal/explain, internal/ledger, internal/view
 internal/command/views < cloud/plugin, internal/command, internal/command/ledger, internal/command/source, internal/forecast, internal/forecast/edit, internal/forecast/report, internal/ledger, internal/ledger/segment, internal/manifest, internal/view
 internal/command/console < internal/command, internal/command/source, internal/command/views, internal/console, internal/view, web
 internal/command/top < internal/command, internal/command/source, internal/command/views, internal/manifest, internal/options, internal/top, internal/view
@@ -255,8 +256,7 @@ internal/command/ledger < internal/command, internal/command/source, internal/le
 internal/command/convert < API, internal/command, internal/command/source, internal/convert, internal/manifest, internal/options
 
 # layer 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/aws, cloud/azure, cloud/kwok, internal/command, internal/command/convert, internal/command/diff, internal/command/explain, internal/command/ledger, internal/command/simulate, internal/command/snapshot, internal/completion, internal/demo, internal/observe, internal/observe/logfield, internal/operator, internal/options, embedded/controlplane, examples, internal/command/shadow, internal/console, internal/view, cloud/plugin, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/forecast, internal/forecast/edit, internal/forecast/report, internal/convert, internal/ledger, internal/ledger/segment, internal/top, internal/command/console, internal/command/top
-internal/top < internal/document, internal/explain, internal/ledger, internal/view
+cmd/karpenter < API, cloud, cloud/aws, cloud/azure, cloud/kwok, internal/command, internal/command/convert, internal/command/diff, internal/command/explain, internal/command/ledger, internal/command/simulate, internal/command/snapshot, internal/completion, internal/demo, internal/observe, internal/observe/logfield, internal/operator, internal/options, embedded/controlplane, examples, internal/command/shadow, internal/command/console, internal/command/top
 
 # scenarios and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/translate, internal/manifest, internal/options, internal/simulation, test/scenario/...
