@@ -86,13 +86,7 @@ func All(p Parts) ([]Controller, error) {
 	}
 	gated = append(gated, legacy...)
 	health := nodepool.NewRegistrationHealth(shared)
-	lifecycle := nodeclaim.NewLifecycle(shared, health)
-	if !p.Options.Scheduling.IgnoreDRARequests {
-		lifecycle.AwaitDrivers()
-		if p.Served.Minor >= served.ExtendedResourcesMinor {
-			lifecycle.ServeExtendedResources(newTranslator(p))
-		}
-	}
+	lifecycle := newLifecycle(shared, p, health)
 	feed := cluster.NewWatcher(store)
 	if p.Options.FeatureGates.StaticCapacity {
 		gated = append(gated, staticControllers(static.Deps{Shared: shared, Store: store, Translator: translator, Ready: feed.Ready})...)
@@ -128,6 +122,18 @@ func All(p Parts) ([]Controller, error) {
 		autoscaler.New(shared.Live, p.Clock, predictions, p.Log),
 		health,
 	}...), nil
+}
+
+// newLifecycle builds the controller of the life of NodeClaims. Where devices are planned, it waits for their drivers.
+func newLifecycle(shared deps.Shared, p Parts, health *nodepool.RegistrationHealth) *nodeclaim.Lifecycle {
+	lifecycle := nodeclaim.NewLifecycle(shared, health)
+	if !p.Options.Scheduling.IgnoreDRARequests {
+		lifecycle.AwaitDrivers()
+		if p.Served.Minor >= served.ExtendedResourcesMinor {
+			lifecycle.ServeExtendedResources(newTranslator(p))
+		}
+	}
+	return lifecycle
 }
 
 // staticControllers keep static NodePools at their number of nodes.

@@ -119,15 +119,9 @@ func (r Reason) Headline() string {
 	case NodesExhausted:
 		return fmt.Sprintf("node limits have been exhausted for nodepool (NodePool=%s)", r.Pool)
 	case LimitsExceeded:
-		if r.Narrowed {
-			return fmt.Sprintf("all available instance types that the pod fits on exceed limits for nodepool (NodePool=%s)", r.Pool)
-		}
-		return fmt.Sprintf("all available instance types exceed limits for nodepool (NodePool=%s)", r.Pool)
+		return r.beyond("limits")
 	case CostCapExceeded:
-		if r.Narrowed {
-			return fmt.Sprintf("all available instance types that the pod fits on exceed a cost cap for nodepool (NodePool=%s)", r.Pool)
-		}
-		return fmt.Sprintf("all available instance types exceed a cost cap for nodepool (NodePool=%s)", r.Pool)
+		return r.beyond("a cost cap")
 	case TaintNotTolerated:
 		return fmt.Sprintf("did not tolerate taint (taint=%s)", r.Taint)
 	case FeatureMissing:
@@ -167,6 +161,15 @@ func (r Reason) Headline() string {
 	default:
 		return r.instanceType()
 	}
+}
+
+// beyond returns the message for a pool whose instance types are all above something.
+func (r Reason) beyond(what string) string {
+	types := "all available instance types"
+	if r.Narrowed {
+		types += " that the pod fits on"
+	}
+	return fmt.Sprintf("%s exceed %s for nodepool (NodePool=%s)", types, what, r.Pool)
 }
 
 // instanceType returns the message for the outcome of the three tests: the first one that applies.

@@ -36,6 +36,9 @@ func examples() map[Code]Reason {
 		LimitsExceeded: {Code: LimitsExceeded, Pool: "default", Narrowed: true, Limits: []Limit{
 			{Resource: "cpu", Limit: "40", Used: "32", Needed: "64"},
 		}},
+		CostCapExceeded: {Code: CostCapExceeded, Pool: "default", Limits: []Limit{
+			{Resource: "ops.karpenter.sh/nodepool-cost", Limit: "$2.00/h", Used: "$1.80/h", Needed: "$2.21/h"},
+		}},
 		TaintNotTolerated: {Code: TaintNotTolerated, Taint: "dedicated=gpu:NoSchedule"},
 		FeatureMissing:    {Code: FeatureMissing, Features: []string{"RestartAllContainersOnContainerExits"}},
 		DriverMissing:     {Code: DriverMissing, Features: []string{"ebs.csi.aws.com"}},
