@@ -25,7 +25,7 @@ type Streams struct {
 // Line is one command line of the program.
 type Line struct {
 	// Grammar is a pointer to the struct whose fields are the subcommands. The method Run of a subcommand receives what it asks for of: Streams,
-	// *kong.Context, Binary.
+	// *kong.Context, Binary, options.LookupEnv.
 	Grammar any
 	Binary  Binary
 	// Args are the arguments without the name of the program.
@@ -40,7 +40,7 @@ func (l Line) Parser(more ...kong.Option) (*kong.Kong, error) {
 	return kong.New(l.Grammar, append(options.Kong(l.Env, l.Binary.Providers.Names()...), append(more,
 		kong.Name("karpenter"),
 		kong.Description("Karpenter launches nodes for pending pods and removes nodes that are not needed."),
-		kong.Bind(l.Binary),
+		kong.Bind(l.Binary, l.Env),
 	)...)...)
 }
 
