@@ -9,7 +9,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v6"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/resourcegraph/armresourcegraph"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -27,7 +26,7 @@ const (
 // world is an account with network interfaces, and a cluster.
 func world(t *testing.T) (*azuretest.Account, client.Client, *garbage.NetworkInterfaces) {
 	t.Helper()
-	clock := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	clock := azuretest.NewClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	account := azuretest.New(azuretest.Options{Clock: clock})
 	connection := azuretest.Connect(t, account)
 	graph, err := armresourcegraph.NewClient(connection.Credential, connection.Options)
