@@ -35,9 +35,9 @@ function Totals({ c }) {
   return html`<dl class="totals">
     <div class="total"><dt>Price now</dt><dd><span class="big">${f.perHour(c.now.pricePerHour)}</span><span class="sub">${f.plural(c.now.nodes, 'node')}${c.now.unknownPrices > 0 && html`, <span class="unknown">without ${c.now.unknownPrices} of unknown price</span>`}</span></dd></div>
     <div class="total"><dt>A month</dt><dd><span class="big">${f.dollars(c.now.pricePerHour * 730)}</span><span class="sub">730 hours at this price</span></dd></div>
-    <div class="total"><dt>Packed anew</dt><dd>${b ? html`<span class="big">${f.perHour(b.packed)}</span><span class="sub">${c.now.pricePerHour > 0 ? `${f.percent(1 - b.packed / c.now.pricePerHour)} less` : ''}${b.unplaced > 0 ? html`, <span class="warn">${f.plural(b.unplaced, 'pod')} without a place</span>` : ''}</span>` : html`<span class="unknown big">unknown</span>`}</dd></div>
+    <div class="total"><dt>Packed anew</dt><dd>${b ? html`<span class="big">${f.perHour(b.packed)}</span><span class="sub">${c.now.pricePerHour > 0 ? `${f.percent(Math.abs(1 - b.packed / c.now.pricePerHour))} ${b.packed > c.now.pricePerHour ? 'more' : 'less'}, with pods that wait` : ''}${b.unplaced > 0 ? html`, <span class="warn">${f.plural(b.unplaced, 'pod')} without a place</span>` : ''}</span>` : html`<span class="unknown big">unknown</span>`}</dd></div>
     <div class="total"><dt>Proven least</dt><dd>${b ? html`<span class="big">${f.perHour(b.least)}</span><span class="sub">gap of the packing ${b.gapPercent.toFixed(1)} %</span>` : html`<span class="unknown big">unknown</span>`}</dd></div>
-    <div class="total"><dt>Savings that count now</dt><dd><span class="big">${f.perHour(saved)}</span><span class="sub">${f.dollars(c.savings.reduce((sum, s) => sum + s.dollars, 0))} in the period of the ledger</span></dd></div></dl>`;
+    <div class="total"><dt>Savings that count now</dt><dd>${c.series.length > 0 ? html`<span class="big">${f.perHour(saved)}</span><span class="sub">${f.dollars(c.savings.reduce((sum, s) => sum + s.dollars, 0))} in the period of the ledger</span>` : html`<span class="unknown big">unknown</span>`}</dd></div></dl>`;
 }
 
 function Series({ series, field, title }) {

@@ -66,7 +66,8 @@ export function span(seconds) {
 }
 
 /** age of something at a moment: both are texts or times. */
-export const age = (since, at) => span((new Date(at) - new Date(since)) / 1000);
+/** age is the time since a moment; the API has the year 1 for one that is not known. */
+export const age = (since, at) => (new Date(since).getUTCFullYear() < 1970 ? UNKNOWN : span((new Date(at) - new Date(since)) / 1000));
 
 /** Times are in UTC, as in logs. */
 export const clock = (t) => new Date(t).toISOString().slice(11, 19);
