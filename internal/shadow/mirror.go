@@ -72,11 +72,12 @@ func NewMirror(s Settings) *Mirror {
 func (m *Mirror) Step(real, mirror Cluster, now time.Time) []Change {
 	out := m.follow(real, mirror)
 	out = append(out, m.followNodes(real, mirror)...)
-	if !m.seeded {
+	start := !m.seeded
+	if start {
 		out = append(out, m.seed(real)...)
 		m.seeded = true
 	}
-	return append(out, m.followPods(real, mirror, now)...)
+	return append(out, m.followPods(real, mirror, start, now)...)
 }
 
 // follow keeps the objects of some kinds equal.

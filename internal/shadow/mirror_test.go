@@ -274,3 +274,14 @@ func TestWhatHasNoTwinIsCounted(t *testing.T) {
 		t.Errorf("left out: %v", left)
 	}
 }
+
+func TestOnlyPodsOfTheStartStayWhereTheyAre(t *testing.T) {
+	s := newStage(t)
+	s.add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "managed-by-hand"}})
+	s.step(0)
+	s.add(pod("a", "managed-by-hand"))
+	s.want(s.step(time.Second), "create a")
+	if got := s.twinPod("a").Spec.NodeName; got != "" {
+		t.Errorf("a pod that came later is bound to %q, without the scheduler of the mirror", got)
+	}
+}

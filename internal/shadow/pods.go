@@ -42,8 +42,8 @@ type twin struct {
 	since, written time.Time
 }
 
-// followPods keeps a twin for each pod.
-func (m *Mirror) followPods(real, mirror Cluster, now time.Time) []Change {
+// followPods keeps a twin for each pod. At the start, pods stay where they are.
+func (m *Mirror) followPods(real, mirror Cluster, start bool, now time.Time) []Change {
 	m.left = map[string]int{}
 	var live []*corev1.Pod
 	for _, pod := range real.pods() {
@@ -55,26 +55,26 @@ func (m *Mirror) followPods(real, mirror Cluster, now time.Time) []Change {
 	}
 	m.abandon(live, now)
 	var out []Change
-	first := len(m.pods.twins) == 0
 	for _, pod := range live {
-		t := m.pods.twins[pod.UID]
-		if t == nil {
-			t = m.adopt(pod)
-		}
-		if t == nil {
-			key := client.ObjectKeyFromObject(pod)
-			if old := mirror.get("Pod", key); old != nil {
-				if !m.taken(key) {
-					out = append(out, Change{Verb: Delete, Object: old})
-				}
-				continue // its name is free in one of the next steps
-			}
-			t = &twin{key: key, stands: stands(pod), meta: metaOf(pod), spec: specOf(pod), written: now}
-			m.pods.twins[pod.UID] = t
-			out = append(out, Change{Verb: Create, Object: m.reflectPod(pod, key, first)})
+		if t := m.pods.twins[pod.UID]; t != nil {
+			out = append(out, m.keep(pod, t, mirror, now)...)
 			continue
 		}
-		out = append(out, m.keep(pod, t, mirror, now)...)
+		spec := specOf(pod)
+		like := stands(pod, spec)
+		if t := m.adopt(pod, like); t != nil {
+			out = append(out, m.keep(pod, t, mirror, now)...)
+			continue
+		}
+		key := client.ObjectKeyFromObject(pod)
+		if old := mirror.get("Pod", key); old != nil {
+			if !m.taken(key) {
+				out = append(out, Change{Verb: Delete, Object: old})
+			}
+			continue // its name is free in one of the next steps
+		}
+		m.pods.twins[pod.UID] = &twin{key: key, stands: like, meta: metaOf(pod), spec: spec, written: now}
+		out = append(out, Change{Verb: Create, Object: m.reflectPod(pod, key, start)})
 	}
 	return append(out, m.dismiss(mirror, now)...)
 }
@@ -118,9 +118,8 @@ func (m *Mirror) abandon(live []*corev1.Pod, now time.Time) {
 }
 
 // adopt gives a new pod the twin of a pod that it replaces.
-func (m *Mirror) adopt(pod *corev1.Pod) *twin {
-	want := stands(pod)
-	at := slices.IndexFunc(m.pods.orphans, func(t *twin) bool { return t.stands == want })
+func (m *Mirror) adopt(pod *corev1.Pod, like string) *twin {
+	at := slices.IndexFunc(m.pods.orphans, func(t *twin) bool { return t.stands == like })
 	if at < 0 {
 		return nil
 	}
@@ -210,8 +209,8 @@ func (m *Mirror) reflectPod(pod *corev1.Pod, key types.NamespacedName, bound boo
 }
 
 // stands is equal for two pods if one can take the place of the other: the same controller, and the same spec but for the node. A pod with
-// volume claims replaces only one of the same name.
-func stands(pod *corev1.Pod) string {
+// volume claims replaces only one of the same name. spec is specOf the pod.
+func stands(pod *corev1.Pod, spec string) string {
 	owner, name := types.UID(""), ""
 	if c := metav1.GetControllerOf(pod); c != nil {
 		owner = c.UID
@@ -222,7 +221,7 @@ func stands(pod *corev1.Pod) string {
 	return digest(struct {
 		Namespace, Name, Spec string
 		Owner                 types.UID
-	}{pod.Namespace, name, specOf(pod), owner})
+	}{pod.Namespace, name, spec, owner})
 }
 
 func hasClaims(pod *corev1.Pod) bool {

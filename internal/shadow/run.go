@@ -193,7 +193,6 @@ func read(ctx context.Context, from client.Reader) (Cluster, error) {
 func (s *Session) apply(ctx context.Context, c Change) error {
 	object, _ := c.Object.DeepCopyObject().(client.Object)
 	name := kindOf(object) + " " + client.ObjectKeyFromObject(object).String()
-	status, _ := object.DeepCopyObject().(client.Object)
 	var err error
 	switch c.Verb {
 	case Create:
@@ -216,6 +215,7 @@ func (s *Session) apply(ctx context.Context, c Change) error {
 	if !c.Status {
 		return nil
 	}
+	status, _ := c.Object.DeepCopyObject().(client.Object) // writing has replaced that of object
 	status.SetResourceVersion(object.GetResourceVersion())
 	status.SetUID(object.GetUID())
 	if err := s.To.Status().Update(ctx, status); err != nil && !passing(err) {
