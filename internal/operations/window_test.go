@@ -59,11 +59,11 @@ func TestWindowsFollowTheClockOfTheirTimeZone(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				set := operations.Policies([]opsv1alpha1.OperationsPolicy{parse(t, "a", "{windows: ["+test.window+"]}")})
-				time.Sleep(time.Until(at(t, test.from)))
+				time.Sleep(time.Until(at(t, test.from))) // sleeping moves the clock of the bubble; no real time passes
 				was, announced := opens(set)
 				var open, shut []string
 				for time.Now().Before(at(t, test.to)) {
-					time.Sleep(time.Minute)
+					time.Sleep(time.Minute) // of the bubble
 					now := time.Now().UTC()
 					is, next := opens(set)
 					switch {

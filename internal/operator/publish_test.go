@@ -77,7 +77,7 @@ func TestSettingsArePublished(t *testing.T) {
 		if err := server.Update(t.Context(), found); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(publishPeriod + time.Second)
+		time.Sleep(publishPeriod + time.Second) // of the bubble: no real time passes
 		if found = inCluster(t, server); found.Data["catalog"] != "generic" {
 			t.Errorf("an hour after a user changed it, it is %q", found.Data["catalog"])
 		}
@@ -87,11 +87,11 @@ func TestSettingsArePublished(t *testing.T) {
 func TestPublishingIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, log := publishing(t, 3, map[string]string{"catalog": "generic"})
-		time.Sleep(7*publishRetry - time.Second)
+		time.Sleep(7*publishRetry - time.Second) // of the bubble
 		if found := inCluster(t, server); found != nil {
 			t.Errorf("published before the third retry: %+v", found)
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) // of the bubble
 		if inCluster(t, server) == nil {
 			t.Error("not published with the third retry")
 		}

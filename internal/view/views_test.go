@@ -185,7 +185,7 @@ func TestChangesAreSent(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		changes := view.New(c, nil, clock.RealClock{}).Changes(ctx)
 		first := <-changes
-		time.Sleep(10 * time.Second)
+		time.Sleep(10 * time.Second) // of the bubble: no real time passes
 		synctest.Wait()
 		select {
 		case again := <-changes:

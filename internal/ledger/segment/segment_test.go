@@ -272,7 +272,7 @@ func TestAFailingDiskLosesRecordsUntilItWorks(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Offer(2, record(2, 10)) // waits for the end of the pause
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute)   // of the bubble: no real time passes
 		synctest.Wait()
 		if got, _ := read(t, dir); len(got) != 1 || seen.recovered != 1 || w.TakeLost() != 0 {
 			t.Errorf("records %v, recovered %d times", got, seen.recovered)
