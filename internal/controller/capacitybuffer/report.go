@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	"github.com/karpenter-anew/karpenter/internal/buffer"
+	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
@@ -34,18 +34,13 @@ func (s *Buffers) Report(ctx context.Context, plan solve.Plan) {
 		s.Log.Error("cannot update the status of capacity buffers", logfield.Error(err))
 		return
 	}
-	var group errgroup.Group
-	group.SetLimit(concurrency)
-	for i := range list.Items {
+	parallel.Times(len(list.Items), concurrency, func(i int) error {
 		b := &list.Items[i]
-		group.Go(func() error {
-			if err := s.writeProvisioning(ctx, b, tallies[keyOf(b)]); err != nil {
-				s.Log.Error("cannot update the status of a capacity buffer", logfield.CapacityBuffer(keyOf(b)), logfield.Error(err))
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // failures are logged
+		if err := s.writeProvisioning(ctx, b, tallies[keyOf(b)]); err != nil {
+			s.Log.Error("cannot update the status of a capacity buffer", logfield.CapacityBuffer(keyOf(b)), logfield.Error(err))
+		}
+		return nil
+	})
 }
 
 // writeProvisioning writes the condition Provisioning of one buffer.

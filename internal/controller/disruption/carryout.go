@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
@@ -39,7 +40,7 @@ type executor struct {
 // start starts a command in a goroutine that owns it until it has ended.
 func (e *executor) start(ctx context.Context, cmd command) {
 	e.queue.put(cmd)
-	e.running.Go(func() {
+	parallel.Go(&e.running, func() {
 		defer e.wake.send()
 		defer e.queue.drop(cmd.id)
 		e.safeCarryOut(ctx, cmd)

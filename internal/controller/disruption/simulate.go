@@ -64,7 +64,7 @@ func (s *simContext) session(clk clock.Clock, m disrupt.Method, budgets disrupt.
 	sims := s.simulators[m.Simulates]
 	if len(sims) < want {
 		sims = make([]*disrupt.Simulator, want)
-		parallel.ForEach(numbers(want), want, func(i int) error {
+		parallel.Times(want, want, func(i int) error {
 			sims[i] = s.input.Simulator(s.candidates, m.Simulates)
 			return nil
 		})
@@ -97,13 +97,4 @@ func each(sims []*disrupt.Simulator, n int, do func(*disrupt.Simulator, int)) {
 		}
 		return nil
 	})
-}
-
-// numbers are those from 0 to n-1.
-func numbers(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
 )
 
 // hookOutcome is the outcome of all registration hooks together.
@@ -26,13 +26,13 @@ func (l *Lifecycle) runHooks(ctx context.Context, claim *v1.NodeClaim) hookOutco
 	hooks := l.Cloud.Hooks
 	copies := make([]*v1.NodeClaim, len(hooks))
 	results := make([]cloud.HookResult, len(hooks))
-	errs := make([]error, len(hooks))
-	var wg sync.WaitGroup
-	for i, hook := range hooks {
+	for i := range hooks {
 		copies[i] = claim.DeepCopy()
-		wg.Go(func() { results[i], errs[i] = hook.Registered(ctx, copies[i]) })
 	}
-	wg.Wait()
+	errs := parallel.Times(len(hooks), max(1, len(hooks)), func(i int) (err error) {
+		results[i], err = hooks[i].Registered(ctx, copies[i])
+		return err
+	})
 
 	before := claim.DeepCopy()
 	var out hookOutcome

@@ -83,13 +83,9 @@ func (p *Provisioner) carryOut(ctx context.Context, in input, plan solve.Plan) (
 func (p *Provisioner) createAll(ctx context.Context, in input, plan solve.Plan) (created []string, errs, failed []error) {
 	claims := plan.NodeClaims
 	created = make([]string, len(claims))
-	indexes := make([]int, len(claims))
-	for i := range indexes {
-		indexes[i] = i
-	}
 	usage := p.usage(claims)
 	defer p.WriteGate.Begin()()
-	errs = parallel.ForEach(indexes, creators, func(i int) error {
+	errs = parallel.Times(len(claims), creators, func(i int) error {
 		var err error
 		created[i], err = p.create(ctx, in, claims[i], usage[claims[i].Pool])
 		return err

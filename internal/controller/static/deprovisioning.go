@@ -95,11 +95,7 @@ func (d *Deprovisioning) choose(ctx context.Context, claims []cluster.PoolNodeCl
 func (d *Deprovisioning) candidates(ctx context.Context, from client.Reader, claims []cluster.PoolNodeClaim) []removalCandidate {
 	now := d.Clock.Now()
 	found := make([]*removalCandidate, len(claims))
-	indexes := make([]int, len(claims))
-	for i := range indexes {
-		indexes[i] = i
-	}
-	parallel.ForEach(indexes, writers, func(i int) error {
+	parallel.Times(len(claims), writers, func(i int) error {
 		claim := claims[i]
 		var load nodePods
 		if claim.Node != nil {

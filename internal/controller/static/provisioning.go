@@ -15,7 +15,6 @@ import (
 	"log/slog"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,6 +28,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/create"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
+	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -131,17 +131,12 @@ func (p *Provisioning) Reconcile(ctx context.Context, request reconcile.Request)
 // creation has failed.
 func (p *Provisioning) create(ctx context.Context, pool *v1.NodePool, places *cluster.Reservation) error {
 	number := places.Left()
-	names, errs := make([]string, number), make([]error, number)
-	var group errgroup.Group
-	group.SetLimit(writers)
-	for i := range number {
-		group.Go(func() error {
-			defer places.Release(1)
-			names[i], errs[i] = p.createOne(ctx, pool)
-			return nil
-		})
-	}
-	_ = group.Wait() // the functions report through errs
+	names := make([]string, number)
+	errs := parallel.Times(number, writers, func(i int) (err error) {
+		defer places.Release(1)
+		names[i], err = p.createOne(ctx, pool)
+		return err
+	})
 	p.failures.created(pool.Name, names, p.Clock.Now())
 	return errors.Join(errs...)
 }
