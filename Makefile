@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo recording up e2e chaos attacks oracle fuzz build image release release-push test checklist bench bench-cluster lint prose docs generate web-vendor vuln env chromium local demo-program
+.PHONY: help demo recording up e2e chaos attacks sim sim-mutants oracle fuzz build image release release-push test checklist bench bench-cluster lint prose docs generate web-vendor vuln env chromium local demo-program
 
 # Number of one-CPU pods that `make demo` runs.
 PODS ?= $(if $(filter aws azure,$(CLOUD)),10,100)
@@ -21,6 +21,12 @@ KILLS ?= 50
 ATTACK ?=
 # Number of random problems that `make oracle` judges, from seed SEED on.
 COUNT ?= 10000
+# Seeds that `make sim` simulates from SEED on, and the simulated hours with faults of each.
+SEEDS ?= 100
+HOURS ?= 0.5
+# Mutants that `make sim-mutants` tries: a regular expression, all by default; and for how long each.
+MUTANT ?=
+MUTANTTIME ?= 10m
 # Fuzzers that `make fuzz` runs: a regular expression for package and name, such as azure or request:FuzzClass; and for how long each.
 FUZZ ?=
 FUZZTIME ?= 1m
@@ -101,6 +107,13 @@ chaos: build local ## Inject random faults into the controller and the API serve
 attacks: build local ## Run hostile tenants beside honest pods, and check that these run and memory is bounded: ATTACK=many-keys
 	@go build -o $(BIN)/attacks ./test/attacks
 	@$(BIN)/attacks -launcher=$(BIN)/local -controller=$(BIN)/karpenter -attack='$(ATTACK)'
+
+# Each process simulates one seed at a time.
+sim: ## Simulate the controllers, an API server, a cloud and their faults in one process, and check invariants: SEED=1 SEEDS=100 HOURS=0.5
+	@go test -c -o $(BIN)/sim.test ./test/sim && $(BIN)/sim.test -test.run='^TestInvariants$$' -test.v -test.timeout=0 -seed='$(SEED)' -seeds='$(SEEDS)' -hours='$(HOURS)'
+
+sim-mutants: ## Break the controllers, one place at a time, and report which breaks the simulation notices: MUTANT=regexp MUTANTTIME=10m
+	@go run ./test/sim/mutants -time='$(MUTANTTIME)' '$(MUTANT)'
 
 oracle: ## Have kube-scheduler judge plans and disruption for random problems, and compare prices and consolidation with upstream's; bin/oracle-failures gets scenarios: COUNT=10000 SEED=1
 	@go build -C test/oracle -o $(BIN)/oracle . && go build -C bench -o $(BIN)/bench .

@@ -211,11 +211,9 @@ internal/controller/bookkeeper < API, cloud, internal/core/model, internal/cost,
 internal/controller/deps < API, cloud, internal/observe, internal/controller/bookkeeper, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/create
 internal/controller/nodelookup < API, cloud
 internal/controller/fakecluster < API, cloud, internal/observe, internal/controller/create, internal/controller/deps, internal/controller/readyourwrites, internal/controller/nodelookup, test/apiserver
-LOOP = internal/ttlcache, internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/recovery, internal/controller/parallel, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/managed, internal/controller/create, internal/controller/deps
-CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/observe/logfield, internal/options, internal/controller/nodelookup, LOOP
-internal/controller/nodeclaim < CONTROLLERBASE, internal/drift, internal/problem, internal/translate, internal/core/device
 LOOP = internal/ttlcache, internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/recovery, internal/controller/parallel, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/managed, internal/controller/create, internal/controller/bookkeeper, internal/controller/deps
 CONTROLLERBASE = API, cloud, internal/core/requirement, internal/ledger, internal/observe, internal/observe/logfield, internal/options, internal/controller/nodelookup, LOOP
+internal/controller/nodeclaim < CONTROLLERBASE, internal/drift, internal/problem, internal/translate, internal/core/device
 internal/controller/termination < CONTROLLERBASE
 internal/controller/reboot < CONTROLLERBASE, internal/controller/termination
 internal/controller/repair < CONTROLLERBASE
@@ -279,6 +277,8 @@ test/recording <
 test/simcluster < API, test/controlplane
 test/chaos < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane, test/poll, test/process, test/simcluster
 test/attacks < API, test/poll, test/process, test/simcluster
+test/sim < API, cloud, cloud/kwok, embedded/apiserver/kind, embedded/apiserver/registry, embedded/kubelet, embedded/scheduler, embedded/view, embedded/workloads, internal/controller, internal/controller/nodelookup, internal/controller/parallel, internal/controller/termination, internal/observe, internal/options, internal/served
+test/sim/mutants <
 `
 
 // layerOf is the number of each package's layer, by the headings of allowedImports.

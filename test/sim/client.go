@@ -1,0 +1,200 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// processClient is the client of a process: it reads from the cache, and its writes are calls that take time and may fail.
+type processClient struct {
+	client.Client // nil: what is not implemented here is not used
+
+	process *Process
+}
+
+// call makes a call of the API server: the request is on its way for a while, then it has its effect, then the response is on its way.
+func (c *processClient) call(ctx context.Context, verb string, o client.Object, f func() error) error {
+	p := c.process
+	if !p.alive() {
+		return errCrashed
+	}
+	gvk, _ := p.api.kindOf(o)
+	name := fmt.Sprintf("%s %s %s/%s", verb, gvk.Kind, o.GetNamespace(), o.GetName())
+	if o.GetName() == "" {
+		name = fmt.Sprintf("%s %s %s*", verb, gvk.Kind, o.GetGenerateName())
+	}
+	faults := p.api.faults
+	p.world.pause(name, "request", faults.MinCall, faults.MaxCall)
+	if !p.alive() {
+		return errCrashed
+	}
+	if err := ctx.Err(); err != nil {
+		return err //nolint:wrapcheck // as a client returns it
+	}
+	fault := faults.draw(p.world, verb)
+	if fault.refuse != nil {
+		return fault.refuse(gvk, o)
+	}
+	if fault.crashBefore {
+		p.Crash()
+		return errCrashed
+	}
+	err := f()
+	if fault.crashAfter {
+		p.Crash()
+		return errCrashed
+	}
+	p.world.pause(name+" answered", "response", faults.MinCall, faults.MaxCall)
+	if !p.alive() {
+		return errCrashed
+	}
+	if fault.lose && err == nil {
+		return apierrors.NewTimeoutError("the answer was lost", 1)
+	}
+	return err
+}
+
+// Get implements client.Reader.
+func (c *processClient) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	if !c.process.alive() {
+		return errCrashed
+	}
+	return c.process.cache.Get(ctx, key, o, opts...)
+}
+
+// List implements client.Reader.
+func (c *processClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if !c.process.alive() {
+		return errCrashed
+	}
+	return c.process.cache.List(ctx, list, opts...)
+}
+
+// Create implements client.Writer.
+func (c *processClient) Create(ctx context.Context, o client.Object, _ ...client.CreateOption) error {
+	return c.call(ctx, "create", o, func() error { return c.process.api.Create(o) })
+}
+
+// Update implements client.Writer.
+func (c *processClient) Update(ctx context.Context, o client.Object, _ ...client.UpdateOption) error {
+	return c.call(ctx, "update", o, func() error { return c.process.api.update(o, "") })
+}
+
+// Patch implements client.Writer.
+func (c *processClient) Patch(ctx context.Context, o client.Object, p client.Patch, _ ...client.PatchOption) error {
+	return c.call(ctx, "patch", o, func() error { return c.process.api.patch(o, "", p) })
+}
+
+// Delete implements client.Writer.
+func (c *processClient) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
+	options := client.DeleteOptions{}
+	options.ApplyOptions(opts)
+	return c.call(ctx, "delete", o, func() error { return c.process.api.Delete(o, *options.AsDeleteOptions()) })
+}
+
+// Status implements client.StatusClient.
+func (c *processClient) Status() client.SubResourceWriter {
+	return subresource{client: c, name: "status"}
+}
+
+// SubResource implements client.SubResourceClientConstructor.
+func (c *processClient) SubResource(name string) client.SubResourceClient {
+	return subresource{client: c, name: name}
+}
+
+// Scheme implements client.Client.
+func (c *processClient) Scheme() *runtime.Scheme { return c.process.api.Scheme }
+
+// RESTMapper implements client.Client.
+func (c *processClient) RESTMapper() meta.RESTMapper { return c.process.api.Mapper() }
+
+// GroupVersionKindFor implements client.Client.
+func (c *processClient) GroupVersionKindFor(o runtime.Object) (schema.GroupVersionKind, error) {
+	return c.process.api.kindOf(o)
+}
+
+// IsObjectNamespaced implements client.Client.
+func (c *processClient) IsObjectNamespaced(o runtime.Object) (bool, error) {
+	gvk, err := c.process.api.kindOf(o)
+	if err != nil {
+		return false, err
+	}
+	k := c.process.api.kinds[gvk]
+	return k != nil && k.Namespaced, nil
+}
+
+type subresource struct {
+	client.SubResourceClient // nil
+
+	client *processClient
+	name   string
+}
+
+// Create implements client.SubResourceWriter: evictions.
+func (s subresource) Create(ctx context.Context, o, sub client.Object, _ ...client.SubResourceCreateOption) error {
+	eviction, ok := sub.(*policyv1.Eviction)
+	if _, isPod := o.(*corev1.Pod); !ok || !isPod {
+		return errors.New("only evictions are simulated")
+	}
+	return s.client.call(ctx, "evict", o, func() error { return s.client.process.api.evict(o, eviction) })
+}
+
+// Update implements client.SubResourceWriter.
+func (s subresource) Update(ctx context.Context, o client.Object, _ ...client.SubResourceUpdateOption) error {
+	return s.client.call(ctx, "update "+s.name+" of", o, func() error { return s.client.process.api.update(o, s.name) })
+}
+
+// Patch implements client.SubResourceWriter.
+func (s subresource) Patch(ctx context.Context, o client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
+	return s.client.call(ctx, "patch "+s.name+" of", o, func() error { return s.client.process.api.patch(o, s.name, p) })
+}
+
+// liveReader reads from the API server.
+type liveReader struct{ client *processClient }
+
+// Get implements client.Reader.
+func (l liveReader) Get(ctx context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	fresh, _ := reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
+	fresh.SetNamespace(key.Namespace)
+	fresh.SetName(key.Name)
+	if err := l.client.call(ctx, "get", fresh, func() error { return l.client.process.api.Get(fresh) }); err != nil {
+		return err
+	}
+	reflect.ValueOf(o).Elem().Set(reflect.ValueOf(fresh).Elem())
+	return nil
+}
+
+// List implements client.Reader.
+func (l liveReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	options := client.ListOptions{}
+	options.ApplyOptions(opts)
+	o, err := l.client.process.api.element(list)
+	if err != nil {
+		return err
+	}
+	return l.client.call(ctx, "list", o, func() error {
+		gvk, err := l.client.process.api.kindOf(o)
+		if err != nil {
+			return err
+		}
+		all, revision, err := l.client.process.api.list(gvk)
+		if err != nil {
+			return err
+		}
+		list.SetResourceVersion(fmt.Sprint(revision))
+		if options.FieldSelector != nil {
+			return fmt.Errorf("listing %s by field %s: not simulated", gvk.Kind, options.FieldSelector)
+		}
+		return fill(list, selected(all, options), false)
+	})
+}

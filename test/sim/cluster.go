@@ -1,0 +1,250 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
+	kwokv1alpha1 "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/api/v1alpha1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/kwok"
+	"github.com/karpenter-anew/karpenter/internal/controller"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/served"
+)
+
+// Cluster is a world with everything in it.
+type Cluster struct {
+	World      *World
+	API        *API
+	Datacenter *Datacenter
+	Faults     *Faults
+	// Process is the one that runs, or ran last. Restarts counts those before it.
+	Process  *Process
+	Restarts int
+	// Violations are the invariants that did not hold.
+	Violations []string
+	User       *User
+	// NodeHours are the simulated hours of all Nodes together.
+	NodeHours float64
+
+	invariants *invariants
+
+	log      *slog.Logger
+	options  options.Options
+	template cloud.Cloud
+}
+
+// Settings describe a cluster.
+type Settings struct {
+	Seed   uint64
+	Faults Faults
+	// Writes and Recorded are those of the trace.
+	Writes, Recorded bool
+	// Log gets the log lines of the controllers; nil for none.
+	Log io.Writer
+}
+
+// New returns a cluster in which a process with all controllers runs. It must be called inside a bubble.
+func New(s Settings) (*Cluster, error) {
+	w := NewWorld(s.Seed)
+	w.Trace.Writes, w.Trace.Recorded = s.Writes, s.Recorded
+	utilrand.Seed(int64(s.Seed)) //nolint:gosec // a simulation
+	parallel.Turns(func(call int64) { w.pause(fmt.Sprintf("call %d", call), "", 0, 0) })
+	uuid.SetRand(&reader{w.stream("uuid")})
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, opsv1alpha1.AddToScheme, kwokv1alpha1.AddToScheme, addDefinitions,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	definitions, err := kwokcrds.Definitions()
+	if err != nil {
+		return nil, fmt.Errorf("reading the definitions: %w", err)
+	}
+	faults := s.Faults
+	faults.Counts = map[string]int{}
+	api, err := NewAPI(w, scheme, &faults, definitions...)
+	if err != nil {
+		return nil, err
+	}
+	template, err := kwok.New(nil, kwok.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("reading the catalog: %w", err)
+	}
+	types, err := template.Provider.InstanceTypes(nil, nil) //nolint:staticcheck // a list in memory
+	if err != nil {
+		return nil, fmt.Errorf("reading the catalog: %w", err)
+	}
+	switch {
+	case s.Log == nil && s.Recorded:
+		s.Log = lines{w}
+	case s.Log == nil:
+		s.Log = io.Discard
+	}
+	c := &Cluster{
+		World: w, API: api, Faults: &faults, options: options.Default(), template: template,
+		Datacenter: newDatacenter(w, api, &faults, types, template.Labels),
+		log:        slog.New(slog.NewTextHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	c.User = &User{cluster: c, Every: time.Minute, MaxPods: 200}
+	c.invariants = watchInvariants(c)
+	addActors(w, api)
+	return c, c.start()
+}
+
+// start starts a process.
+func (c *Cluster) start() error {
+	log := c.log.With("process", c.Restarts)
+	p := NewProcess(c.World, c.API, logr.FromSlogHandler(log.Handler()))
+	c.Process = p
+	place := c.template
+	place.Provider, place.Rebooter, place.Register = &datacenterClient{c.Datacenter, p}, nil, nil
+	place.UseCorrection = nil
+	place = place.WithDefaults()
+	registry := prometheus.NewRegistry()
+	clock := p.Clock()
+	recorder := observe.NewRecorder(discard{}, clock)
+	if err := nodelookup.AddIndexes(p.ctx, p.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("adding indexes: %w", err)
+	}
+	controllers, err := controller.All(controller.Parts{
+		Manager: p, Client: p.GetClient(), Clock: clock, Cloud: place, Recorder: recorder, StatusRecorder: recorder,
+		Metrics: observe.NewMetrics(registry, slices.Sorted(maps.Keys(place.Labels.WellKnown)), place.NodeClasses[0].LabelKey()),
+		Log:     log, Options: c.options, Served: served.API{Minor: 37},
+	})
+	if err != nil {
+		return fmt.Errorf("building controllers: %w", err)
+	}
+	for _, one := range controllers {
+		if err := one.Register(p); err != nil {
+			return fmt.Errorf("registering %T: %w", one, err)
+		}
+	}
+	p.Boot()
+	return nil
+}
+
+// Run lets time pass. A process that crashes is started again after a while, as a kubelet does.
+func (c *Cluster) Run(d time.Duration) error {
+	until := time.Now().Add(d)
+	for time.Now().Before(until) {
+		if !c.World.Step(until) {
+			c.World.Run(time.Until(until))
+			break
+		}
+		if !c.Process.alive() {
+			c.Restarts++
+			c.World.Run(c.World.between("restart", 2*time.Second, 20*time.Second))
+			if err := c.start(); err != nil {
+				return err
+			}
+		}
+		if c.Process.failed != nil {
+			return c.Process.failed
+		}
+	}
+	return nil
+}
+
+// settleBound is how long everything may take to come to rest after the last fault; quiet is for how long nothing may move then.
+const settleBound, quiet = 40 * time.Minute, 4 * time.Hour
+
+// Settle ends all faults and all actions of users, and checks that the cluster comes to rest and stays there.
+func (c *Cluster) Settle() error {
+	c.User.Stopped, c.Faults.Off = true, true
+	for _, p := range All[v1.NodePool](c.API) { // nodes that expire move
+		p = p.DeepCopy()
+		p.Spec.Template.Spec.ExpireAfter = v1.NillableDuration{}
+		_ = c.API.update(p, "")
+	}
+	for _, d := range All[appsv1.Deployment](c.API) { // their pods block drains for ever, as they should
+		if d.Spec.Template.Annotations[v1.DoNotDisruptAnnotationKey] != "" {
+			_ = c.API.Delete(d, metav1.DeleteOptions{})
+		}
+	}
+	since := time.Now()
+	for {
+		if err := c.Run(time.Minute); err != nil {
+			return err
+		}
+		open := c.invariants.settled()
+		if len(open) == 0 && time.Since(c.invariants.moved) > 5*time.Minute {
+			break
+		}
+		if time.Since(since) > settleBound {
+			c.invariants.violated("liveness", "%v, and the last NodeClaim came or went %s ago", open, time.Since(c.invariants.moved))
+			return nil
+		}
+	}
+	before := c.invariants.moved
+	if err := c.Run(quiet); err != nil {
+		return err
+	}
+	if c.invariants.moved.After(before) {
+		c.invariants.violated("churn", "a NodeClaim came or went %s before the end of a quiet time", time.Since(c.invariants.moved))
+	}
+	return nil
+}
+
+// Stop ends the process and lets its goroutines end.
+func (c *Cluster) Stop() {
+	c.World.check = func() {}
+	c.Process.Crash()
+	c.World.Run(time.Minute)
+}
+
+// lines adds log lines to the trace.
+type lines struct{ world *World }
+
+func (l lines) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("EventSource")) || bytes.Contains(p, []byte("Shutdown signal")) || bytes.Contains(p, []byte("All workers finished")) { // in any order
+		return len(p), nil
+	}
+	l.world.mu.Lock()
+	defer l.world.mu.Unlock()
+	l.world.Trace.add(time.Now(), "  "+strings.TrimSpace(string(p)))
+	return len(p), nil
+}
+
+// reader reads random bytes.
+type reader struct{ *rand.Rand }
+
+func (r *reader) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(r.Uint32())
+	}
+	return len(p), nil
+}
+
+// discard is a recorder of events that nothing reads.
+type discard struct{}
+
+func (discard) Event(runtime.Object, string, string, string)                                      {}
+func (discard) Eventf(runtime.Object, string, string, string, ...any)                             {}
+func (discard) AnnotatedEventf(runtime.Object, map[string]string, string, string, string, ...any) {}

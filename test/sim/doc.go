@@ -1,0 +1,21 @@
+// Package sim runs a whole cluster in one process, on one clock and from one seed: the controllers of this project as they are, an API
+// server in memory, a cloud, kubelets, kube-scheduler and the controllers of workloads.
+//
+// # How it is deterministic
+//
+// All goroutines live in a bubble of testing/synctest, and only the World lets any of them run. A goroutine of a controller runs until it
+// calls the API server or the cloud, waits for its clock, or waits for its queue; there it stays until the World chooses it. The World
+// draws when that is from a seed: the latency of each call, the lag of each watch and the duration of each launch is an event on one heap.
+// So a controller may be interleaved with others, and may crash, at each of its calls, without a change of its code.
+//
+// testing/synctest alone does not suffice: it fakes time, but timers that are due at the same instant fire in random order. Here it only
+// tells when everything has come to rest (synctest.Wait), and keeps the time for libraries.
+//
+// # Files
+//
+// world.go has the events and the seed, clock.go the clock, process.go a process with controllers, as controller-runtime's manager,
+// queue.go its work queues, informer.go its cache, client.go its calls, cloud.go the cloud, actors.go the rest of a cluster, faults.go what
+// goes wrong, invariants.go what must hold all the same.
+//
+// What it leaves out: kube-scheduler is that of embedded/scheduler, which asks the engine; there is one process, without leader election.
+package sim

@@ -1,0 +1,67 @@
+package sim
+
+import (
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Faults are what goes wrong, as probabilities for each call, and how slow things are. Their zero value is a perfect cluster.
+type Faults struct {
+	// MinCall and MaxCall bound how long a request, or an answer, of the API server is on its way.
+	MinCall, MaxCall time.Duration
+	// MinLag and MaxLag bound how far watches are behind.
+	MinLag, MaxLag time.Duration
+	// Conflict, Throttle and Refuse are writes without an effect: 409, 429 and 500. Lose is a write whose answer is lost.
+	Conflict, Throttle, Refuse, Lose float64
+	// Crash ends the process before or after a write.
+	Crash float64
+	// NoCapacity makes an offering run out for some minutes at a launch; CloudError fails a call of the cloud; LostLaunch loses the answer of a launch.
+	NoCapacity, CloudError, LostLaunch float64
+
+	// Off ends all faults; what takes time still does.
+	Off bool
+	// Counts are how many of each there were.
+	Counts map[string]int
+}
+
+// fault is what goes wrong with one call.
+type fault struct {
+	refuse                        func(schema.GroupVersionKind, client.Object) error
+	lose, crashBefore, crashAfter bool
+}
+
+// happens draws whether a fault happens. Each has a stream, so that another one does not move it.
+func (f *Faults) happens(w *World, name string, probability float64) bool {
+	hit := w.stream("fault "+name).Float64() < probability
+	if hit && !f.Off {
+		f.Counts[name]++
+	}
+	return hit && !f.Off
+}
+
+// draw decides about one call.
+func (f *Faults) draw(w *World, verb string) (out fault) {
+	if verb == "get" || verb == "list" {
+		return out
+	}
+	conflict := f.happens(w, "conflict", f.Conflict)
+	throttle := f.happens(w, "throttle", f.Throttle)
+	refuse := f.happens(w, "error", f.Refuse)
+	out.lose = f.happens(w, "lost answer", f.Lose)
+	out.crashBefore = f.happens(w, "crash before a write", f.Crash/2)
+	out.crashAfter = f.happens(w, "crash after a write", f.Crash/2)
+	switch {
+	case conflict && verb != "create" && verb != "delete" && verb != "evict":
+		out.refuse = func(gvk schema.GroupVersionKind, o client.Object) error {
+			return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, o.GetName(), errInjected)
+		}
+	case throttle:
+		out.refuse = func(schema.GroupVersionKind, client.Object) error { return apierrors.NewTooManyRequests("injected", 1) }
+	case refuse:
+		out.refuse = func(schema.GroupVersionKind, client.Object) error { return apierrors.NewInternalError(errInjected) }
+	}
+	return out
+}

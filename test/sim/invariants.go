@@ -1,0 +1,255 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+const (
+	// orphanBound is how long an instance may exist without its NodeClaim: garbage collection runs every few minutes, and may fail.
+	orphanBound = 20 * time.Minute
+	// budgetWindow is how far back the number of nodes of a pool counts for its budget: controllers know it with a delay.
+	budgetWindow = 2 * time.Minute
+)
+
+// invariants are checked after every write, and after every step. They look at the API server and the cloud themselves, never at what a
+// controller believes.
+type invariants struct {
+	cluster *Cluster
+	// began is the revision at which it began to look; revision is up to where it has looked.
+	began    int64
+	revision map[schema.GroupVersionKind]int64
+	claims   map[types.UID]*v1.NodeClaim
+	nodes    map[string]*corev1.Node
+	pods     map[types.UID]*corev1.Pod
+	// sizes are the numbers of nodes of pools in the last budgetWindow.
+	sizes map[string][]size
+	// orphans has since when an instance has no NodeClaim.
+	orphans map[string]time.Time
+	// moved is when a NodeClaim was created or deleted last.
+	moved time.Time
+	// last is the time of the last step.
+	last time.Time
+	// seen are violations that were reported.
+	seen map[string]bool
+}
+
+type size struct {
+	at    time.Time
+	nodes int
+}
+
+func watchInvariants(c *Cluster) *invariants {
+	i := &invariants{
+		cluster: c, began: c.API.Registry.Revision(), revision: map[schema.GroupVersionKind]int64{}, claims: map[types.UID]*v1.NodeClaim{}, nodes: map[string]*corev1.Node{},
+		pods: map[types.UID]*corev1.Pod{}, sizes: map[string][]size{}, orphans: map[string]time.Time{}, last: time.Now(), seen: map[string]bool{},
+	}
+	c.API.onWrite(i.written)
+	c.World.check = i.step
+	c.Datacenter.ending = i.ending
+	return i
+}
+
+// violated records that an invariant does not hold.
+func (i *invariants) violated(name, format string, args ...any) {
+	text := fmt.Sprintf("%s: %s", name, fmt.Sprintf(format, args...))
+	if i.seen[text] {
+		return
+	}
+	i.seen[text] = true
+	i.cluster.Violations = append(i.cluster.Violations, fmt.Sprintf("%s step %d %s", time.Now().UTC().Format(time.DateTime), i.cluster.World.Trace.Steps, text))
+}
+
+// news calls f for each change of a kind since the last call.
+func (i *invariants) news(gvk schema.GroupVersionKind, f func(change)) {
+	events, revision, err := i.cluster.API.eventsAfter(gvk, max(i.began, i.revision[gvk]))
+	if err != nil {
+		panic(err)
+	}
+	i.revision[gvk] = revision
+	for _, e := range events {
+		f(e)
+	}
+}
+
+func (i *invariants) written() {
+	i.news(v1.SchemeGroupVersion.WithKind("NodeClaim"), i.claim)
+	i.news(corev1.SchemeGroupVersion.WithKind("Node"), i.node)
+	i.news(corev1.SchemeGroupVersion.WithKind("Pod"), i.pod)
+}
+
+func (i *invariants) pod(e change) {
+	pod, _ := e.object.(*corev1.Pod)
+	if e.kind == watch.Deleted {
+		delete(i.pods, pod.UID)
+		return
+	}
+	i.pods[pod.UID] = pod
+}
+
+func (i *invariants) claim(e change) {
+	claim, _ := e.object.(*v1.NodeClaim)
+	old := i.claims[claim.UID]
+	switch {
+	case e.kind == watch.Deleted:
+		delete(i.claims, claim.UID)
+		i.moved = time.Now()
+		i.claimGone(claim)
+		return
+	case old == nil:
+		i.moved = time.Now()
+	case old.DeletionTimestamp == nil && claim.DeletionTimestamp != nil:
+		i.claimDeleted(claim)
+	}
+	i.claims[claim.UID] = claim
+}
+
+// claimGone: the finalizer of a NodeClaim goes after its instance. Of launches whose answer was lost nothing is known.
+func (i *invariants) claimGone(claim *v1.NodeClaim) {
+	if id := claim.Status.ProviderID; id != "" && i.cluster.Datacenter.Instances()[id] != nil {
+		i.violated("instance outlives its NodeClaim", "%s of %s", id, claim.Name)
+	}
+}
+
+// ending: an instance is ended once its pods are gone. It is called by the cloud.
+func (i *invariants) ending(id string) {
+	name := nodeName(id)
+	for _, pod := range i.pods {
+		if pod.Spec.NodeName == name && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && i.nodes[name] != nil {
+			i.violated("instance ended before its pods", "%s with pod %s", id, pod.Name)
+		}
+	}
+}
+
+// claimDeleted: what Karpenter deletes by choice has no pod that must not be disrupted.
+func (i *invariants) claimDeleted(claim *v1.NodeClaim) {
+	if condition.Status(claim, v1.ConditionTypeDisruptionReason) != metav1.ConditionTrue {
+		return
+	}
+	for _, pod := range i.pods {
+		if pod.Spec.NodeName == claim.Status.NodeName && claim.Status.NodeName != "" && pod.Annotations[v1.DoNotDisruptAnnotationKey] == "true" &&
+			pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && claim.Spec.TerminationGracePeriod == nil {
+			i.violated("do-not-disrupt", "%s was deleted with pod %s", claim.Name, pod.Name)
+		}
+	}
+}
+
+func disrupted(node *corev1.Node) bool {
+	taint := v1.DisruptedNoScheduleTaint()
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
+}
+
+func (i *invariants) node(e change) {
+	node, _ := e.object.(*corev1.Node)
+	old := i.nodes[node.Name]
+	if e.kind == watch.Deleted {
+		delete(i.nodes, node.Name)
+	} else {
+		i.nodes[node.Name] = node
+	}
+	pool := node.Labels[v1.NodePoolLabelKey]
+	i.sizes[pool] = append(slices.DeleteFunc(i.sizes[pool], func(s size) bool { return time.Since(s.at) > budgetWindow }), size{time.Now(), i.inPool(pool)})
+	if e.kind != watch.Deleted && disrupted(node) && node.DeletionTimestamp == nil && (old == nil || !disrupted(old)) {
+		i.budget(pool)
+	}
+}
+
+func (i *invariants) inPool(pool string) int {
+	n := 0
+	for _, node := range i.nodes {
+		if node.Labels[v1.NodePoolLabelKey] == pool {
+			n++
+		}
+	}
+	return n
+}
+
+// budget: no more nodes of a pool are disrupted at a time than its strictest budget allows.
+func (i *invariants) budget(pool string) {
+	chosen, most := 0, 0
+	for _, node := range i.nodes {
+		if node.Labels[v1.NodePoolLabelKey] == pool && disrupted(node) && node.DeletionTimestamp == nil {
+			chosen++
+		}
+	}
+	for _, s := range i.sizes[pool] {
+		most = max(most, s.nodes)
+	}
+	if allowed := (most*budgetPercent + 99) / 100; chosen > allowed {
+		i.violated("budget", "%d nodes of %s are disrupted, %d of %d allowed", chosen, pool, allowed, most)
+	}
+}
+
+// step checks what depends on time.
+func (i *invariants) step() {
+	now := time.Now()
+	i.cluster.NodeHours += float64(len(i.nodes)) * now.Sub(i.last).Hours()
+	i.last = now
+	owners := map[types.UID]string{}
+	instances := i.cluster.Datacenter.Instances()
+	for _, id := range slices.Sorted(maps.Keys(instances)) {
+		instance := instances[id]
+		if instance.Ending {
+			continue
+		}
+		if other := owners[instance.Owner]; other != "" {
+			i.violated("two instances for one NodeClaim", "%s and %s", other, id)
+		}
+		owners[instance.Owner] = id
+		if i.claims[instance.Owner] != nil {
+			delete(i.orphans, id)
+			continue
+		}
+		since, known := i.orphans[id]
+		if !known {
+			i.orphans[id] = time.Now()
+		} else if time.Since(since) > orphanBound {
+			i.violated("instance without an owner", "%s", id)
+		}
+	}
+}
+
+// settled says what is not as it should be once faults have stopped and time has passed; "" if all is well.
+func (i *invariants) settled() []string {
+	var out []string
+	for _, pod := range i.pods {
+		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
+			out = append(out, "pod "+pod.Name+" is pending")
+		}
+		if pod.DeletionTimestamp != nil {
+			out = append(out, "pod "+pod.Name+" is not gone")
+		}
+	}
+	for _, node := range i.nodes {
+		if disrupted(node) {
+			out = append(out, "node "+node.Name+" is disrupted")
+		}
+	}
+	bound, instances := map[string]bool{}, i.cluster.Datacenter.Instances()
+	for _, claim := range i.claims {
+		if claim.DeletionTimestamp != nil || condition.Status(claim, v1.ConditionTypeInitialized) != metav1.ConditionTrue {
+			out = append(out, "NodeClaim "+claim.Name+" is not initialized, or not gone")
+		}
+		if bound[claim.Status.ProviderID] = true; instances[claim.Status.ProviderID] == nil {
+			out = append(out, "NodeClaim "+claim.Name+" has no instance")
+		}
+	}
+	for id := range instances {
+		if !bound[id] {
+			out = append(out, "instance "+id+" has no NodeClaim")
+		}
+	}
+	slices.Sort(out)
+	return out
+}

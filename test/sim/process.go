@@ -1,0 +1,169 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karpenter-anew/karpenter/internal/controller/termination"
+)
+
+// Process is one process with controllers. It is a manager.Manager that runs what is added to it under the world.
+type Process struct {
+	manager.Manager // nil: what is not implemented here is not used
+
+	world  *World
+	api    *API
+	cache  *informers
+	client *processClient
+	log    logr.Logger
+	ctx    context.Context //nolint:containedctx // the lifetime of the process
+	cancel context.CancelFunc
+
+	mu        sync.Mutex
+	crashed   bool
+	runnables []manager.Runnable
+	running   sync.WaitGroup
+	failed    error
+}
+
+// NewProcess returns a process without controllers.
+func NewProcess(w *World, api *API, log logr.Logger) *Process {
+	p := &Process{world: w, api: api, log: log}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.cache = newInformers(p)
+	p.client = &processClient{process: p}
+	return p
+}
+
+// Clock is that of the process.
+func (p *Process) Clock() *Clock { return &Clock{world: p.world, alive: p.alive} }
+
+func (p *Process) alive() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.crashed
+}
+
+// arrive schedules an item of a queue.
+func (p *Process) arrive(name string, hand func()) {
+	if !p.alive() {
+		return
+	}
+	p.world.soon(name, "queue", 0, 2*time.Millisecond, hand)
+}
+
+// Boot starts everything that was added. It returns once all controllers run.
+func (p *Process) Boot() {
+	p.mu.Lock()
+	all := slices.Clone(p.runnables)
+	p.mu.Unlock()
+	for _, r := range all {
+		p.world.act(nameOf(r))
+		p.running.Go(func() {
+			if err := r.Start(p.ctx); err != nil && p.ctx.Err() == nil {
+				p.mu.Lock()
+				p.failed = fmt.Errorf("%s: %w", nameOf(r), err)
+				p.mu.Unlock()
+			}
+		})
+		p.world.settle()
+	}
+}
+
+// Crash ends the process between two of its steps: none of its calls arrives any more.
+func (p *Process) Crash() {
+	p.mu.Lock()
+	p.crashed = true
+	p.mu.Unlock()
+	p.cancel()
+}
+
+// nameOf names a runnable: controllers have names.
+func nameOf(r manager.Runnable) string {
+	if f := reflect.Indirect(reflect.ValueOf(r)); f.Kind() == reflect.Struct {
+		if name := f.FieldByName("Name"); name.IsValid() && name.Kind() == reflect.String {
+			return name.String()
+		}
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%T", r), "*")
+}
+
+// Add implements manager.Manager. Controllers get queues of the world: the type of controllers is internal to controller-runtime, its
+// field NewQueue is exported.
+func (p *Process) Add(r manager.Runnable) error {
+	name := nameOf(r)
+	var constructor any
+	switch r.(type) {
+	case interface {
+		Reconcile(context.Context, reconcile.Request) (reconcile.Result, error)
+	}:
+		constructor = queues[reconcile.Request](p, name)
+	case interface {
+		Reconcile(context.Context, termination.PodKey) (reconcile.Result, error)
+	}:
+		constructor = queues[termination.PodKey](p, name)
+	}
+	if constructor != nil {
+		reflect.ValueOf(r).Elem().FieldByName("NewQueue").Set(reflect.ValueOf(constructor))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.runnables = append(p.runnables, r)
+	return nil
+}
+
+func queues[T comparable](p *Process, name string) func(string, workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
+	return func(_ string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
+		return newQueue(p, name, limiter)
+	}
+}
+
+// GetCache implements cluster.Cluster.
+func (p *Process) GetCache() cache.Cache { return p.cache }
+
+// GetClient implements cluster.Cluster: it reads from the cache.
+func (p *Process) GetClient() client.Client { return p.client }
+
+// GetAPIReader implements cluster.Cluster: it reads from the API server.
+func (p *Process) GetAPIReader() client.Reader { return liveReader{p.client} }
+
+// GetFieldIndexer implements cluster.Cluster.
+func (p *Process) GetFieldIndexer() client.FieldIndexer { return p.cache }
+
+// GetScheme implements cluster.Cluster.
+func (p *Process) GetScheme() *runtime.Scheme { return p.api.Scheme }
+
+// GetRESTMapper implements cluster.Cluster.
+func (p *Process) GetRESTMapper() meta.RESTMapper { return p.api.Mapper() }
+
+// GetLogger implements manager.Manager.
+func (p *Process) GetLogger() logr.Logger { return p.log }
+
+// GetConfig implements cluster.Cluster.
+func (p *Process) GetConfig() *rest.Config { return &rest.Config{} }
+
+// GetHTTPClient implements cluster.Cluster.
+func (p *Process) GetHTTPClient() *http.Client { return nil }
+
+// GetControllerOptions implements manager.Manager: processes with controllers of the same names follow each other.
+func (p *Process) GetControllerOptions() config.Controller {
+	return config.Controller{SkipNameValidation: ptr.To(true), Logger: p.log, UsePriorityQueue: ptr.To(false)}
+}

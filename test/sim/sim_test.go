@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"flag"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var (
+	seed  = flag.Uint64("seed", 1, "the first seed")
+	seeds = flag.Int("seeds", 2, "how many seeds")
+	hours = flag.Float64("hours", 0.2, "simulated hours with faults, before those of rest")
+	logs  = flag.Bool("logs", false, "print the log of the controllers")
+)
+
+// run simulates a seed.
+func run(t *testing.T, s Settings) (c *Cluster) {
+	t.Helper()
+	if *logs {
+		s.Log = os.Stderr
+	}
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		var err error
+		if c, err = New(s); err != nil {
+			t.Fatal(err)
+		}
+		defer c.Stop()
+		if err := c.User.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(time.Duration(*hours * float64(time.Hour))); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Settle(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return c
+}
+
+// everything goes wrong at times.
+func everything() Faults {
+	return Faults{
+		MinCall: time.Millisecond, MaxCall: 20 * time.Millisecond, MinLag: time.Millisecond, MaxLag: 100 * time.Millisecond,
+		Conflict: 0.02, Throttle: 0.01, Refuse: 0.01, Lose: 0.01, Crash: 0.002,
+		NoCapacity: 0.1, CloudError: 0.05, LostLaunch: 0.02,
+	}
+}
+
+// TestInvariants: whatever goes wrong, the invariants hold, and the cluster comes to rest when it stops.
+func TestInvariants(t *testing.T) {
+	steps, restarts, launched, nodeHours, faults := 0, 0, 0, 0.0, map[string]int{}
+	violations := 0
+	for s := *seed; s < *seed+uint64(*seeds); s++ { //nolint:gosec // a number of seeds
+		c := run(t, Settings{Seed: s, Faults: everything()})
+		for _, v := range c.Violations {
+			t.Errorf("seed %d: %s\nreplay: make sim SEED=%d SEEDS=1 HOURS=%v", s, v, s, *hours)
+		}
+		violations += len(c.Violations)
+		steps, restarts, launched, nodeHours = steps+c.World.Trace.Steps, restarts+c.Restarts, launched+c.Datacenter.Launched(), nodeHours+c.NodeHours
+		for name, n := range c.Faults.Counts {
+			faults[name] += n
+		}
+	}
+	t.Logf("%d seeds, %d steps, %.0f node-hours, %d launches, %d restarts, %d violations", *seeds, steps, nodeHours, launched, restarts, violations)
+	for _, name := range slices.Sorted(maps.Keys(faults)) {
+		t.Logf("%6d %s", faults[name], name)
+	}
+	if launched == 0 || nodeHours == 0 {
+		t.Error("nothing happened")
+	}
+}
+
+// TestSameSeed: two runs of a seed take the same steps and make the same writes.
+func TestSameSeed(t *testing.T) {
+	settings := Settings{Seed: *seed, Faults: everything(), Writes: true, Recorded: true}
+	a, b := run(t, settings).World.Trace, run(t, settings).World.Trace
+	if a.Hash() == b.Hash() {
+		return
+	}
+	for i := range min(len(a.Lines), len(b.Lines)) {
+		if a.Lines[i] != b.Lines[i] {
+			show := func(lines []string) string { return strings.Join(lines[max(0, i-4):min(len(lines), i+14)], "\n") }
+			t.Fatalf("step %d differs:\n%s\n\nthe second time:\n%s", i, show(a.Lines), show(b.Lines))
+		}
+	}
+	t.Fatalf("one run has %d steps, the other %d", len(a.Lines), len(b.Lines))
+}
