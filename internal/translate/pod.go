@@ -64,16 +64,27 @@ func (t *Translator) Shape(pod *corev1.Pod) *model.Shape {
 	return t.specs.shapes.shared(shape)
 }
 
-// shape translates a pod spec, and returns the preferences that it ignores. Every field that it reads has to be in the key of the spec cache.
+// shape translates a pod spec, and returns the preferences that it ignores.
 func (x *podSpecs) shape(pod *corev1.Pod) (*model.Shape, notes) {
+	s, ignored := x.rules(pod)
+	x.demand(s, pod)
+	return s, ignored
+}
+
+// demand sets what a shape demands of the capacity of a node. Every field that it reads has to be in the first part of the key of the spec
+// cache.
+func (x *podSpecs) demand(s *model.Shape, pod *corev1.Pod) {
 	asked := x.amounts.podRequests(pod)
+	s.Requests, s.Unoffered = asked.vector, asked.unoffered
+	s.Extended, s.HostPorts = extendedRequests(&pod.Spec), hostPorts(&pod.Spec)
+}
+
+// rules is a shape without what demand sets, with the preferences that it ignores. Every field that it reads has to be in the second part of
+// the key of the spec cache.
+func (x *podSpecs) rules(pod *corev1.Pod) (*model.Shape, notes) {
 	s := &model.Shape{
-		Requests:    asked.vector,
-		Unoffered:   asked.unoffered,
-		Extended:    extendedRequests(&pod.Spec),
 		Selector:    x.labels.selector(pod.Spec.NodeSelector),
 		Tolerations: tolerations(pod.Spec.Tolerations, x.compareTolerations),
-		HostPorts:   hostPorts(&pod.Spec),
 
 		NodeFeatures: featureNames(x.neededFeatures(&pod.Spec)),
 	}

@@ -35,8 +35,9 @@ func (t *Translator) Pods(pods []*corev1.Pod) []*model.Pod {
 		reading.Go(func() { s.read(t) })
 	}
 	reading.Wait()
+	parts := newSpecParts()
 	for i := range stretches {
-		stretches[i].resolve(t)
+		stretches[i].resolve(t, parts)
 	}
 	return out
 }
@@ -48,8 +49,10 @@ const minChunk = 512
 type chunk struct {
 	pods []*corev1.Pod
 	out  []*model.Pod
-	// specs and labels and labels are the keys of the pods' specs, followed by a flag for pending pods, and of their labels.
+	// specs and labels are the keys of the pods' specs, followed by a flag for pending pods, and of their labels.
 	specs, labels keyIndex
+	// cuts are where the first part of the key of a spec ends, by its number.
+	cuts []int
 }
 
 // read translates the fields that pods do not share, and collects the keys of the rest.
@@ -58,18 +61,21 @@ func (s *chunk) read(t *Translator) {
 	var space [keySpace]byte
 	for i, pod := range s.pods {
 		s.out[i] = t.plain(pod)
-		s.specs.add(i, appendFlags(t.specs.appendKey(space[:0], pod), podrules.Unplaced(pod)))
+		key, cut := t.specs.appendKey(space[:0], pod)
+		if s.specs.add(i, appendFlags(key, podrules.Unplaced(pod))) {
+			s.cuts = append(s.cuts, cut)
+		}
 		s.labels.add(i, appendPodLabels(space[:0], pod))
 	}
 }
 
 // resolve adds the shared values.
-func (s *chunk) resolve(t *Translator) {
+func (s *chunk) resolve(t *Translator, parts *specParts) {
 	answers := make([]podSpec, len(s.specs.first))
 	for n, i := range s.specs.first {
 		said := s.specs.keys[n]
 		key, waits := said[:len(said)-1], said[len(said)-1] == 1
-		answers[n] = t.specs.withKey([]byte(key), s.pods[i], waits)
+		answers[n] = t.specs.withKey([]byte(key), s.cuts[n], s.pods[i], waits, parts)
 	}
 	labels := make([]*model.Labels, len(s.labels.first))
 	for n, i := range s.labels.first {
@@ -96,7 +102,8 @@ func newKeyIndex(pods int) keyIndex {
 	return keyIndex{number: map[string]int32{}, of: make([]int32, pods)}
 }
 
-func (x *keyIndex) add(pod int, key []byte) {
+// add adds the key of a pod, and reports whether no pod before had it.
+func (x *keyIndex) add(pod int, key []byte) bool {
 	n, ok := x.number[string(key)]
 	if !ok {
 		n = int32(len(x.first)) //nolint:gosec // at most one for each pod
@@ -105,4 +112,5 @@ func (x *keyIndex) add(pod int, key []byte) {
 		x.keys, x.first = append(x.keys, said), append(x.first, pod)
 	}
 	x.of[pod] = n
+	return !ok
 }

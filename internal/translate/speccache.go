@@ -54,12 +54,13 @@ type podSpec struct {
 // of returns the translated spec of a pod.
 func (x *podSpecs) of(pod *corev1.Pod, waits bool) podSpec {
 	var space [keySpace]byte
-	return x.withKey(x.appendKey(space[:0], pod), pod, waits)
+	key, cut := x.appendKey(space[:0], pod)
+	return x.withKey(key, cut, pod, waits, nil)
 }
 
-// withKey returns the translated spec of a pod with the given key, from the cache if it is there.
-func (x *podSpecs) withKey(key []byte, pod *corev1.Pod, waits bool) podSpec {
-	size := len(key)
+// withKey returns the translated spec of a pod with the given key, from the cache if it is there. cut and parts are as for shapeFrom.
+func (x *podSpecs) withKey(key []byte, cut int, pod *corev1.Pod, waits bool, parts *specParts) podSpec {
+	size, whole := len(key), key
 	key = shortKey(key)
 	a, judged := x.cache.find(key)
 	if a.shape != nil {
@@ -70,7 +71,7 @@ func (x *podSpecs) withKey(key []byte, pod *corev1.Pod, waits bool) podSpec {
 	}
 	switch {
 	case a.shape == nil:
-		shape, ignored := x.shape(pod)
+		shape, ignored := x.shapeFrom(parts, whole, cut, pod)
 		a = podSpec{shape: x.shapes.shared(shape), ignored: ignored.String()}
 	case !waits:
 		return podSpec{shape: a.shape}
@@ -104,16 +105,16 @@ func (x *specCache) put(key []byte, q *cachedSpec) {
 	x.known.put(string(key), q)
 }
 
-// appendKey appends the fields that determine the translated spec. Every list is preceded by its length.
-func (x *podSpecs) appendKey(b []byte, pod *corev1.Pod) []byte {
+// appendKey appends the fields that determine the translated spec: first those that demand reads, then, from cut on, those that rules reads.
+// Every list is preceded by its length.
+func (x *podSpecs) appendKey(b []byte, pod *corev1.Pod) (key []byte, cut int) {
+	b = appendDemandKey(b, pod)
+	return x.appendRulesKey(b, pod), len(b)
+}
+
+func appendDemandKey(b []byte, pod *corev1.Pod) []byte {
 	spec := &pod.Spec
-	b = appendString(b, pod.Namespace)
-	priority := int32(0)
-	if spec.Priority != nil {
-		priority = *spec.Priority
-	}
-	b = binary.AppendVarint(b, int64(priority))
-	b = appendFlags(b, podresource.IsPodResizeInfeasible(pod), spec.Resources != nil, spec.Affinity != nil)
+	b = appendFlags(b, podresource.IsPodResizeInfeasible(pod), spec.Resources != nil)
 	b = appendContainers(b, spec, spec.Containers, &pod.Status)
 	b = appendContainers(b, spec, spec.InitContainers, &pod.Status)
 	if spec.Resources != nil {
@@ -125,7 +126,18 @@ func (x *podSpecs) appendKey(b []byte, pod *corev1.Pod) []byte {
 			b = appendResources(b, status.Resources.Requests)
 		}
 	}
-	b = appendResources(b, spec.Overhead)
+	return appendResources(b, spec.Overhead)
+}
+
+func (x *podSpecs) appendRulesKey(b []byte, pod *corev1.Pod) []byte {
+	spec := &pod.Spec
+	b = appendString(b, pod.Namespace)
+	priority := int32(0)
+	if spec.Priority != nil {
+		priority = *spec.Priority
+	}
+	b = binary.AppendVarint(b, int64(priority))
+	b = appendFlags(b, spec.Affinity != nil)
 	b = appendFeatures(b, x.neededFeatures(spec))
 	b = appendLabels(b, spec.NodeSelector)
 	b = binary.AppendUvarint(b, uint64(len(spec.Tolerations)))

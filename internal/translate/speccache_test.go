@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,7 @@ import (
 	podresource "k8s.io/component-helpers/resource"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 	"github.com/karpenter-anew/karpenter/internal/translate"
@@ -194,18 +196,23 @@ func TestEveryFieldOfAPodCounts(t *testing.T) {
 
 func everyFieldCounts(t *testing.T, name string, pod *corev1.Pod, preferences bool, least int) {
 	t.Helper()
-	seasoned := translate.NewWith(v1.CoreLabelRules(), translate.Settings{IgnorePreferences: !preferences, Minor: 37})
+	settings := translate.Settings{IgnorePreferences: !preferences, Minor: 37}
+	seasoned := translate.NewWith(v1.CoreLabelRules(), settings)
 	first := seasoned.Pod(pod)
 	mutations, different := 0, 0
+	var mutants []*corev1.Pod
+	var shapes []*model.Shape
 	mutate(reflect.ValueOf(pod).Elem(), name, func(at string) {
 		mutations++
-		fresh := translate.NewWith(v1.CoreLabelRules(), translate.Settings{IgnorePreferences: !preferences, Minor: 37})
+		fresh := translate.NewWith(v1.CoreLabelRules(), settings)
 		want := fresh.Pod(pod)
 		asked := podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true})
 		asked[corev1.ResourcePods] = resource.MustParse("1")
 		if diff := cmp.Diff(fresh.Vector(asked), want.Shape.Requests); diff != "" {
 			t.Errorf("%s: requests differ from those that Kubernetes counts (-want +got):\n%s", at, diff)
 		}
+		mutant := pod.DeepCopy() // shapes share lists with their pods
+		mutants, shapes = append(mutants, mutant), append(shapes, translate.NewWith(v1.CoreLabelRules(), settings).Pod(mutant).Shape)
 		// Once without the cache, and once with it.
 		for range 2 {
 			got := seasoned.Pod(pod)
@@ -221,6 +228,22 @@ func everyFieldCounts(t *testing.T, name string, pod *corev1.Pod, preferences bo
 		t.Errorf("%d changes were tried and %d translations differed: the test does not reach the fields", mutations, different)
 	}
 	runtime.KeepAlive(first)
+	allAtOnceEqual(t, mutants, shapes, settings)
+}
+
+// allAtOnceEqual translates a list of pods that is long enough for several chunks, which put shapes together from the parts of others.
+func allAtOnceEqual(t *testing.T, pods []*corev1.Pod, shapes []*model.Shape, settings translate.Settings) {
+	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	list := slices.Clone(pods)
+	for len(list) < 2500 {
+		list = append(list, pods...)
+	}
+	for i, got := range translate.NewWith(v1.CoreLabelRules(), settings).Pods(list) {
+		if diff := cmp.Diff(shapes[i%len(pods)], got.Shape, exact()); diff != "" {
+			t.Errorf("pod %d of a list (-alone +in the list):\n%s", i, diff)
+		}
+	}
 }
 
 // TestUnusedShapesAreRemoved counts the shapes of deleted pods that are left while other pods are created and deleted.
