@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"go/ast"
 	"strconv"
@@ -55,12 +54,18 @@ func parseFabric(file *ast.File) (fabric, error) {
 	return table, nil
 }
 
-// adapters counts the fabric adapters of a type: one for each of its network cards.
-func (f fabric) adapters(name string, cards int) int64 {
-	if !f.supported(name) {
-		return 0
+// unknownAdapters is the number of adapters of a type that has some, while no data set says how many.
+const unknownAdapters = "1+"
+
+// adapters counts the fabric adapters of a type: one for each of its network cards; a dash if it has none.
+func (f fabric) adapters(name string, cards int) string {
+	switch {
+	case !f.supported(name):
+		return number(0)
+	case cards == 0:
+		return unknownAdapters
 	}
-	return cmp.Or(documentedAdapters(name), int64(max(1, cards)))
+	return number(float64(cards))
 }
 
 // supported reports whether a type has fabric adapters. The table has no bare metal: c7i.metal-48xl is as c7i.48xlarge, and c7g.metal
@@ -82,17 +87,4 @@ func (f fabric) supported(name string) bool {
 		}
 	}
 	return false
-}
-
-// documentedAdapters is the number of adapters of types whose network cards are in no data set, as EC2 documents it; 0 for others.
-func documentedAdapters(name string) int64 {
-	switch name {
-	case "hpc6a.48xlarge":
-		return 1
-	case "hpc6id.32xlarge", "hpc7a.12xlarge", "hpc7a.24xlarge", "hpc7a.48xlarge", "hpc7a.96xlarge":
-		return 2
-	case "trn2.48xlarge":
-		return 16
-	}
-	return 0
 }

@@ -37,11 +37,11 @@ func encodeHardware(src source, instances []instance, table map[string]limits, a
 	fmt.Fprintf(&b, "# Written by tools/ec2catalog -hardware. DO NOT EDIT.\n# Source: %s %s. Network cards: %s %s. EFA: %s %s.\n",
 		src.path, src.version, limitsModule, limitsVersion, fabricModule, fabricVersion)
 	b.WriteString("# name, maker of the CPU, MHz, Mbps to volumes at most, GB of built-in disks, MiB of one GPU, model of the GPU, " +
-		"interfaces of each network card, EFAs; - for what is not known or not there\n")
+		"interfaces of each network card, EFAs, 1+ for an unknown number of them; - for what is not known or not there\n")
 	for _, in := range slices.SortedFunc(slices.Values(instances), func(a, b instance) int { return strings.Compare(a.Type, b.Type) }) {
 		cards := table[in.Type].cards
 		fmt.Fprintf(&b, "%s %s %s %s %s %s %s %s %s\n", in.Type, maker(in.Processor), megahertz(in.Clock), number(in.EBSMax), disks(in), gpuMemory(in), gpuModel(in.GPUModel),
-			interfacesByCard(cards), number(float64(adapters.adapters(in.Type, len(cards)))))
+			interfacesByCard(cards), adapters.adapters(in.Type, len(cards)))
 	}
 	return b.Bytes()
 }

@@ -20,11 +20,12 @@ type hardware struct {
 	diskGB, gpuMiB     int64
 	gpuModel           string
 	cards              []int64 // maximum number of interfaces of each network card, by its index
-	fabricAdapters     int64
+	// fabricAdapters is the number of EFA interfaces. Where no data set has it, it is one: what is certain about a type that supports EFA.
+	fabricAdapters int64
 }
 
 // parseHardware reads lines of a name, the maker of the CPU, four numbers, the model of the GPU, the interfaces of each network card and
-// the number of fabric adapters; a dash stands for what is not there.
+// the number of fabric adapters, with a plus where there may be more; a dash stands for what is not there.
 func parseHardware(text string) (map[string]hardware, error) {
 	out := map[string]hardware{}
 	for line := range strings.Lines(text) {
@@ -37,7 +38,7 @@ func parseHardware(text string) (map[string]hardware, error) {
 		}
 		h := hardware{maker: there(fields[1]), gpuModel: strings.ReplaceAll(there(fields[6]), "_", " ")}
 		for at, into := range map[int]*int64{2: &h.megahertz, 3: &h.ebsMbps, 4: &h.diskGB, 5: &h.gpuMiB, 8: &h.fabricAdapters} {
-			n, err := wholeNumber(fields[at])
+			n, err := wholeNumber(strings.TrimSuffix(fields[at], "+"))
 			if err != nil {
 				return nil, fmt.Errorf("line %q: %w", line, err)
 			}

@@ -99,15 +99,25 @@ func TestGPUs(t *testing.T) {
 // TestNetwork holds the catalog against the numbers of fabric adapters, and of pods by the interfaces of the first network card, that AWS
 // documents.
 func TestNetwork(t *testing.T) {
+	const unknownFabric = "hpc6a.48xlarge hpc6id.32xlarge hpc7a.96xlarge trn2.48xlarge" // they support EFA; their network cards are in no data set
+	hardware, err := parseHardware(hardwareText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Fields(unknownFabric) {
+		if h := hardware[name]; h.fabricAdapters != 1 || len(h.cards) > 0 {
+			t.Errorf("%s has %d fabric adapters and network cards %v, want one without known cards", name, h.fabricAdapters, h.cards)
+		}
+	}
 	types := map[string]*cloud.InstanceType{}
 	for _, region := range []string{"us-east-1", "us-west-2"} {
 		maps.Copy(types, list(t, CatalogFor(region), class("al2023@latest")))
 	}
 	for want, names := range map[string]string{
 		"0": "m5.large c6g.metal g6.4xlarge c6in.16xlarge c7i.metal-24xl u-6tb1.56xlarge",
-		"1": "g4dn.8xlarge g5.8xlarge g6.8xlarge g6e.8xlarge gr6.8xlarge g5.48xlarge c5n.9xlarge c6i.32xlarge c7g.metal c7gn.16xlarge i3en.metal hpc7g.16xlarge",
+		"1": "g4dn.8xlarge g5.8xlarge g6.8xlarge g6e.8xlarge gr6.8xlarge g5.48xlarge c5n.9xlarge c6i.32xlarge c7g.metal c7gn.16xlarge i3en.metal hpc7g.16xlarge " + unknownFabric,
 		"2": "c6in.32xlarge m6idn.metal i7ie.48xlarge", "4": "p4d.24xlarge dl1.24xlarge g6e.48xlarge", "8": "trn1.32xlarge",
-		"16": "p5en.48xlarge trn1n.32xlarge trn2.48xlarge", "32": "p5.48xlarge",
+		"16": "p5en.48xlarge trn1n.32xlarge", "32": "p5.48xlarge",
 	} {
 		for _, name := range strings.Fields(names) {
 			it := types[name]
