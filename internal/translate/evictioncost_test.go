@@ -10,7 +10,7 @@ import (
 )
 
 func TestEvictionCost(t *testing.T) {
-	t.Attr("covers", "C299 C301 C302 C303 N151 N152 N548")
+	t.Attr("covers", "C299 C301 C302 C303 N151 N152 N548 N550")
 	cost := func(deletion string, priority int32) float64 {
 		p := &corev1.Pod{}
 		p.Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": deletion}
@@ -65,7 +65,7 @@ func TestEvictionCost(t *testing.T) {
 		{"beside ranked deletion costs the disruption cost counts", true, "134217728", "-5", 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Attr("covers", "N150 N151 N163 N164")
+			t.Attr("covers", "N150 N151 N163 N164 N549")
 			p := &corev1.Pod{}
 			p.Annotations = map[string]string{}
 			if tt.own != "" {
