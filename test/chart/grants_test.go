@@ -174,6 +174,24 @@ func TestOptionalFeaturesMayReadWhatTheyNeed(t *testing.T) {
 	}
 }
 
+// TestDevicesAreReadOnlyWhereTheyArePlanned: informers of a kind that may not be listed would never be ready.
+func TestDevicesAreReadOnlyWhereTheyArePlanned(t *testing.T) {
+	t.Attr("covers", "N544")
+	for _, provider := range []string{"aws", "azure", "kwok"} {
+		for ignored, want := range map[string]bool{"true": false, "false": true} {
+			all := grants(onAKS("settings.cloudProvider="+provider, "settings.ignoreDRARequests="+ignored).objects(t))
+			for _, resource := range []string{"resourceclaims", "resourceslices", "deviceclasses", "devicetaintrules"} {
+				for _, verb := range []string{"list", "watch"} {
+					c := call{verb: verb, group: "resource.k8s.io", resource: resource}
+					if got := slices.ContainsFunc(all, func(g grant) bool { return g.covers(c) }); got != want {
+						t.Errorf("%s, claims ignored %s: %+v is granted: %v", provider, ignored, c, got)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestAdministratorsOfANamespaceLaunchNothing checks what role aggregation grants: no status, which belongs to the controller, and no
 // writes of what launches nodes beyond the quota of a namespace.
 func TestAdministratorsOfANamespaceLaunchNothing(t *testing.T) {
