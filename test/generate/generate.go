@@ -11,6 +11,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
@@ -174,8 +175,24 @@ func allows(schema *apiextensionsv1.JSONSchemaProps, text string) bool {
 	if schema.Pattern == "" {
 		return true
 	}
-	matched, err := regexp.MatchString(schema.Pattern, text)
-	return err == nil && matched
+	pattern := compiled(schema.Pattern)
+	return pattern != nil && pattern.MatchString(text)
+}
+
+// patterns are the patterns of schemas, by their text: each is matched with every text of every object.
+var patterns sync.Map //nolint:gochecknoglobals // a cache
+
+// compiled is a pattern of a schema; nil if Go cannot read it.
+func compiled(text string) *regexp.Regexp {
+	if known, ok := patterns.Load(text); ok {
+		return known.(*regexp.Regexp) //nolint:forcetypeassert // nothing else is stored
+	}
+	pattern, err := regexp.Compile(text)
+	if err != nil {
+		pattern = nil
+	}
+	patterns.Store(text, pattern)
+	return pattern
 }
 
 func copied(v any) any {
