@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
@@ -73,6 +74,8 @@ type Status[C Class] struct {
 	Conditions func(C) condition.Object
 	// Steps run in their order.
 	Steps []Step[C]
+	// Changed has classes to reconcile because of what a provider learned elsewhere; nil for none.
+	Changed <-chan event.GenericEvent
 	// Settle brings what steps have written to the class into an order that does not change from one reconciliation to the next, given the
 	// class before them; nil for none.
 	Settle func(before, after C)

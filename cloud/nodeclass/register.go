@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
@@ -23,10 +24,13 @@ func (s *Status[C]) Register(m manager.Manager, workers int) error {
 		CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: func(event.UpdateEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
-	err := builder.ControllerManagedBy(m).Named("nodeclass").For(s.New()).
+	b := builder.ControllerManagedBy(m).Named("nodeclass").For(s.New()).
 		Watches(&v1.NodeClaim{}, handler.EnqueueRequestsFromMapFunc(s.waitingFor), builder.WithPredicates(onlyDeletions)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).Complete(s)
-	if err != nil {
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+	if s.Changed != nil {
+		b = b.WatchesRawSource(source.Channel(s.Changed, &handler.EnqueueRequestForObject{}))
+	}
+	if err := b.Complete(s); err != nil {
 		return fmt.Errorf("registering controller %q: %w", "nodeclass", err)
 	}
 	return nil
