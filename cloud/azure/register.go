@@ -110,8 +110,9 @@ func (e *controllerSet) nodeClassOptions(live client.Reader, version func(contex
 	}
 	return nodeclass.Options{
 		Client: e.client, Reader: live, Recorder: e.settings.Telemetry.Recorder, Clock: e.settings.Clock, Version: version,
-		Images:    azurediscovery.NewImages(images),
-		Resources: &azurediscovery.Resources{Subnets: e.session.Subnets, DiskEncryptionSets: e.session.DiskEncryptionSets},
+		Images:      azurediscovery.NewImages(images),
+		Resources:   &azurediscovery.Resources{Subnets: e.session.Subnets, DiskEncryptionSets: e.session.DiskEncryptionSets},
+		FullSubnets: e.assembly.FullSubnets, Changed: e.assembly.FullSubnets.Changed,
 		Namespace: at.SystemNamespace, NodeResourceGroup: s.NodeResourceGroup, Subnet: s.VNETSubnetID, DiskEncryptionSet: s.NodeOSDiskDiskEncryptionSetID,
 		NetworkPlugin: s.NetworkPlugin, NetworkPolicy: s.NetworkPolicy, LocalDNSVersion: s.LocalDNSMinKubernetesVersion,
 	}

@@ -73,6 +73,8 @@ const (
 	ReasonImagesNotFound = "ImagesNotFound"
 	// ReasonSubnetNotFound says that the subnet does not exist (SubnetsReady).
 	ReasonSubnetNotFound = "SubnetNotFound"
+	// ReasonSubnetFull: a launch found too few free addresses for a node.
+	ReasonSubnetFull = "SubnetFull"
 	// ReasonSubnetIDInvalid says that the id of the subnet is malformed, or is not in the network of the cluster (SubnetsReady).
 	ReasonSubnetIDInvalid = "SubnetIDInvalid"
 	// ReasonSubnetUnknownError says that the subnet could not be read (SubnetsReady).

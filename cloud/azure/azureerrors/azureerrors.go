@@ -29,6 +29,12 @@ const (
 	ReasonCreateInstanceFailed = "CreateInstanceFailed"
 )
 
+// Codes of errors for subnets without enough free addresses.
+const (
+	codeSubnetFull     = "SubnetIsFull"
+	codeSubnetTooSmall = "InsufficientSubnetSize"
+)
+
 // How long offerings are unavailable. Ten minutes are enough to try all smaller sizes of a family before the largest one is retried.
 const (
 	quotaExhausted = 10 * time.Minute
@@ -107,6 +113,9 @@ func requestRules() []rule {
 // Classify returns what follows from an error of a virtual machine: of the request for it, of the operation that creates it, or of the
 // operation that creates an AKSMachine. The message is the error as text.
 func Classify(code, message string, a Attempt) Failure { return classify(rules(), code, message, a) }
+
+// IsSubnetFull reports whether a code says that a subnet has too few free addresses: of a network interface, or of an AKSMachine.
+func IsSubnetFull(code string) bool { return code == codeSubnetFull || code == codeSubnetTooSmall }
 
 // ClassifyRequest returns what follows from an error of a request for an AKSMachine. The message is the error as text.
 func ClassifyRequest(code, message string, a Attempt) Failure {

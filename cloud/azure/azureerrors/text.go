@@ -68,8 +68,8 @@ func remedies() []struct{ code, contains, remedy string } {
 		credential = "check the credential of the controller"
 	)
 	return []struct{ code, contains, remedy string }{
-		{"SubnetIsFull", "", subnetFull},
-		{"InsufficientSubnetSize", "", subnetFull},
+		{codeSubnetFull, "", subnetFull},
+		{codeSubnetTooSmall, "", subnetFull},
 		{"InvalidResourceReference", "/subnets/", "restore the subnet, or set spec.vnetSubnetID of the AKSNodeClass to one that exists"},
 		{"OperationNotAllowed", "LowPriorityCores", "request more spot quota, or allow on-demand in the NodePool"},
 		{"OperationNotAllowed", "Family Cores quota", "request more quota for the family, or allow other families in the NodePool"},

@@ -12,6 +12,7 @@ import (
 
 const (
 	kindPool       = "Microsoft.ContainerService/managedClusters/test/agentPools"
+	kindMachine    = "Microsoft.ContainerService/managedClusters/agentPools/machines"
 	versionMachine = "2026-04-02-preview"
 	// versionLater is a second version of the same API: clients choose one by an option.
 	versionLater = "2026-06-02-preview"
@@ -215,6 +216,9 @@ func (a *Account) boot(id string, pool Pool, m machineRequest, why *Refusal) err
 	}
 	if why != nil {
 		return refuse(http.StatusConflict, why.Code, "%s", why.Message)
+	}
+	if subnet := subnetOfMachine(m.body); a.lacks(subnet, "", 1) > 0 {
+		return refuse(http.StatusBadRequest, "InsufficientSubnetSize", "Pre-allocated IPs 1 exceeds IPs available 0 in Subnet %s. If Autoscaler is enabled, the max-count from each nodepool is counted towards this total.", nameOf(subnet))
 	}
 	a.consume(pool)
 	a.set(id, map[string]any{"location": a.location, "zones": m.zones, "tags": m.tags, "properties": map[string]any{

@@ -19,7 +19,7 @@ func networkRoutes() []route {
 		{method: http.MethodPatch, pattern: one, operation: "networkInterfaces", versions: versions, serve: patchInterface},
 		{method: http.MethodDelete, pattern: one, operation: "networkInterfaces", versions: versions, serve: deleteInterface},
 		{method: http.MethodGet, pattern: network, operation: "virtualNetworks", versions: versions, serve: getResource},
-		{method: http.MethodGet, pattern: network + "/subnets/{}", operation: "subnets", versions: versions, serve: getResource},
+		{method: http.MethodGet, pattern: network + "/subnets/{}", operation: "subnets", versions: versions, serve: getSubnet},
 		{method: http.MethodGet, pattern: inGroup("Microsoft.Network/loadBalancers"), operation: "loadBalancers", versions: versions, serve: listGroup},
 		{method: http.MethodGet, pattern: inGroup("Microsoft.Network/networkSecurityGroups"), operation: "networkSecurityGroups", versions: versions, serve: listGroup},
 	}
@@ -55,12 +55,13 @@ func putInterface(a *Account, r *request) (*response, error) {
 	}), nil
 }
 
-// checkInterface checks that subnets, pools and the security group exist.
+// checkInterface checks that subnets, pools and the security group exist, and that addresses are free.
 func (a *Account) checkInterface(id string, body map[string]any) error {
 	configurations, _ := at(body, "properties", "ipConfigurations").([]any)
 	if len(configurations) == 0 {
 		return refuse(http.StatusBadRequest, "NetworkInterfaceMustHaveAtLeastOneIpConfiguration", "Network interface %s must have at least one IP configuration.", id)
 	}
+	addresses := map[string]int{}
 	wanted := []string{textAt(body, "properties", "networkSecurityGroup", "id")}
 	for _, configuration := range configurations {
 		object, _ := configuration.(map[string]any)
@@ -69,6 +70,7 @@ func (a *Account) checkInterface(id string, body map[string]any) error {
 			return refuse(http.StatusBadRequest, "InvalidRequestFormat", "The subnet of an IP configuration of %s is missing.", id)
 		}
 		wanted = append(wanted, subnet)
+		addresses[strings.ToLower(subnet)]++
 		pools, _ := at(object, "properties", "loadBalancerBackendAddressPools").([]any)
 		for _, pool := range pools {
 			reference, _ := pool.(map[string]any)
@@ -81,7 +83,7 @@ func (a *Account) checkInterface(id string, body map[string]any) error {
 				"Resource %s referenced by resource %s was not found. Please make sure that the referenced resource exists, and that both resources are in the same region.", reference, id)
 		}
 	}
-	return nil
+	return a.checkAddresses(id, addresses)
 }
 
 // known reports whether there is a resource, or a part of a load balancer.

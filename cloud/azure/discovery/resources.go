@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v7"
@@ -17,10 +18,24 @@ type Resources struct {
 	DiskEncryptionSets *armcompute.DiskEncryptionSetsClient
 }
 
-// Subnet reads a subnet.
-func (r *Resources) Subnet(ctx context.Context, id subnet.ID) error {
-	_, err := r.Subnets.Get(ctx, id.ResourceGroup, id.VirtualNetwork, id.Name, nil)
-	return err
+// Subnet reads a subnet, and returns how many of its addresses are free, or subnet.UnknownFree. Used are those of all configurations that Azure
+// lists: of nodes and of whatever else is in the subnet.
+func (r *Resources) Subnet(ctx context.Context, id subnet.ID) (free int, _ error) {
+	found, err := r.Subnets.Get(ctx, id.ResourceGroup, id.VirtualNetwork, id.Name, nil)
+	if err != nil {
+		return subnet.UnknownFree, err
+	}
+	properties := found.Properties
+	if properties == nil {
+		return subnet.UnknownFree, nil
+	}
+	var prefixes []string
+	for _, prefix := range append(properties.AddressPrefixes, properties.AddressPrefix) {
+		if prefix != nil && !slices.Contains(prefixes, *prefix) {
+			prefixes = append(prefixes, *prefix)
+		}
+	}
+	return subnet.Free(prefixes, len(properties.IPConfigurations)), nil
 }
 
 // DiskEncryptionSet reads a disk encryption set.

@@ -52,8 +52,8 @@ func resources(t *testing.T) *discovery.Resources {
 func TestResources(t *testing.T) {
 	r := resources(t)
 	here := subnet.ID{Subscription: "sub", ResourceGroup: "net", VirtualNetwork: "vnet", Name: "nodes"}
-	if err := r.Subnet(t.Context(), here); err != nil {
-		t.Error(err)
+	if free, err := r.Subnet(t.Context(), here); err != nil || free != subnet.UnknownFree {
+		t.Errorf("%d addresses are free, %v", free, err)
 	}
 	status := func(err error) int {
 		var response *azcore.ResponseError
@@ -63,7 +63,7 @@ func TestResources(t *testing.T) {
 		return response.StatusCode
 	}
 	here.Name = "others"
-	if err := r.Subnet(t.Context(), here); status(err) != http.StatusNotFound {
+	if _, err := r.Subnet(t.Context(), here); status(err) != http.StatusNotFound {
 		t.Errorf("the error is %v", err)
 	}
 	const set = "/subscriptions/sub/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/"

@@ -9,8 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/azure/azureerrors"
 	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
 	"github.com/karpenter-anew/karpenter/cloud/azure/telemetry"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -24,11 +26,15 @@ const (
 	launchedInterval, launchedTimeout = 500 * time.Millisecond, 5 * time.Minute
 )
 
-// mark marks the offerings that a failed launch shows to be unavailable.
-func (l *Launcher) mark(err error) {
+// mark marks the offerings that a failed launch shows to be unavailable, or the subnet of its class as full. The class may be nil.
+func (l *Launcher) mark(err error, class *v1beta1.AKSNodeClass) {
 	var failed *instance.LaunchError
-	if errors.As(err, &failed) {
-		l.Catalog.UnavailableOfferings.Mark(failed.Failure.Unavailable)
+	if !errors.As(err, &failed) {
+		return
+	}
+	l.Catalog.UnavailableOfferings.Mark(failed.Failure.Unavailable)
+	if class != nil && azureerrors.IsSubnetFull(failed.Code) {
+		l.FullSubnets.Failed(class)
 	}
 }
 
@@ -37,10 +43,13 @@ func (l *Launcher) wait(ctx context.Context, claim *v1.NodeClaim, accepted *Acce
 	ctx, cancel := context.WithTimeout(ctx, launchTimeout)
 	defer cancel()
 	err := accepted.Wait(ctx)
+	if err == nil && accepted.class != nil && !accepted.began.IsZero() {
+		l.FullSubnets.Launched(accepted.class, accepted.began)
+	}
 	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
 		return err // the next process goes on with what was canceled
 	}
-	l.mark(err)
+	l.mark(err, accepted.class)
 	l.Publish(telemetry.AsyncProvisioningError(claim, err))
 	if err := accepted.Cleanup(ctx); err != nil {
 		observe.Log(ctx).ErrorContext(ctx, "cannot delete what a failed launch left behind, garbage collection will", logfield.NodeClaim(claim.Name), logfield.Error(err))

@@ -23,6 +23,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/azure/catalog"
 	"github.com/karpenter-anew/karpenter/cloud/azure/choice"
 	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
+	"github.com/karpenter-anew/karpenter/cloud/azure/network"
 	"github.com/karpenter-anew/karpenter/cloud/azure/request"
 	"github.com/karpenter-anew/karpenter/cloud/azure/resourcetags"
 	"github.com/karpenter-anew/karpenter/cloud/azure/telemetry"
@@ -38,6 +39,8 @@ type Options struct {
 	// Client reads and deletes NodeClaims.
 	Client client.Client
 	Clock  clock.WithTicker
+	// FullSubnets learns which subnets have too few free addresses.
+	FullSubnets *network.FullSubnets
 	// Metrics count launches without an image.
 	Metrics *telemetry.Metrics
 	// Publish publishes events.
@@ -95,9 +98,10 @@ func (l *Launcher) Launch(ctx context.Context, claim *v1.NodeClaim) (Launched, e
 		return Launched{}, cloud.NewCreateError(fmt.Errorf("azure lists size %q no more", chosen.InstanceType.Name), "InstanceTypeResolutionFailed", "Error resolving instance types")
 	}
 	order := request.Launch{Claim: claim, Class: class, Choice: chosen, SKU: d}
+	began := l.Clock.Now()
 	accepted, err := l.Path.Create(ctx, order)
 	if err != nil {
-		l.mark(err)
+		l.mark(err, class)
 		if errors.Is(err, request.ErrNoImage) {
 			l.Metrics.ImageErrors.WithLabelValues(class.ImageFamily()).Inc()
 		}
@@ -106,7 +110,10 @@ func (l *Launcher) Launch(ctx context.Context, claim *v1.NodeClaim) (Launched, e
 	if accepted.Existing {
 		order = l.made(claim, class, types, accepted.Instance)
 		accepted = l.Path.Follow(ctx, order, accepted.Instance)
+	} else {
+		accepted.began = began
 	}
+	accepted.class = class
 	if claim.Labels[v1.NodePoolLabelKey] == "" {
 		if err := l.wait(ctx, claim, &accepted); err != nil {
 			return Launched{}, err

@@ -2,8 +2,10 @@ package launcher
 
 import (
 	"context"
+	"time"
 
 	"github.com/karpenter-anew/karpenter/api/azure/label"
+	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/azure/instance"
 	"github.com/karpenter-anew/karpenter/cloud/azure/naming"
@@ -38,6 +40,10 @@ type Accepted struct {
 	Wait func(context.Context) error
 	// Cleanup deletes what the launch leaves behind.
 	Cleanup func(context.Context) error
+
+	// class is what the instance is launched from, nil if it is not known; began is when, the zero value if an earlier request did.
+	class *v1beta1.AKSNodeClass
+	began time.Time
 }
 
 // complete reports whether a launch can be requested: the class still leads to the offering, and Azure lists the size.

@@ -48,6 +48,7 @@ func (l *Launcher) Resume(ctx context.Context, claim *v1.NodeClaim) error {
 		observe.Log(ctx).InfoContext(ctx, "following the launch of an earlier process without its node class", logfield.NodeClaim(claim.Name), logfield.Error(err))
 	}
 	accepted := path.Follow(ctx, l.made(claim, class, types, found), found)
+	accepted.class = class
 	l.goFollow(claim, &accepted)
 	return nil
 }

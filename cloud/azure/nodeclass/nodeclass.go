@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/karpenter-anew/karpenter/api/azure/label"
 	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
@@ -25,10 +26,17 @@ type Images interface {
 
 // Resources reads the resources that classes refer to. Errors are those of the Azure SDK.
 type Resources interface {
-	// Subnet reads a subnet.
-	Subnet(context.Context, subnet.ID) error
+	// Subnet reads a subnet, and returns how many of its addresses are free, or subnet.UnknownFree.
+	Subnet(context.Context, subnet.ID) (free int, _ error)
 	// DiskEncryptionSet reads a disk encryption set by its ARM id.
 	DiskEncryptionSet(_ context.Context, id string) error
+}
+
+// FullSubnets knows in which subnets launches found too few addresses; network.FullSubnets is one.
+type FullSubnets interface {
+	// Check reports whether the subnet of a class is full, how many addresses a node takes, and until when no node is launched. Azure counts so many
+	// addresses as free, or subnet.UnknownFree.
+	Check(_ *v1beta1.AKSNodeClass, free int) (addresses int, until time.Time, full bool)
 }
 
 // Options are what the controllers are made of.
@@ -42,6 +50,9 @@ type Options struct {
 	Version   func(context.Context) (string, error)
 	Images    Images
 	Resources Resources
+	// FullSubnets are those of launches, Changed has a class when its subnet is full, or is not any more.
+	FullSubnets FullSubnets
+	Changed     <-chan event.GenericEvent
 	// Namespace is that of the controller, where AKS says when nodes may get newer images; empty if they may at any time.
 	Namespace string
 	// NodeResourceGroup and Subnet are those of the cluster.
@@ -66,6 +77,7 @@ func NewStatus(o Options) *nodeclass.Status[*v1beta1.AKSNodeClass] {
 	c := &Controller{Options: o}
 	return &nodeclass.Status[*v1beta1.AKSNodeClass]{
 		Kind: kind(), Client: o.Client, Recorder: o.Recorder, Now: o.Clock.Now, Finalizer: label.TerminationFinalizer,
+		Changed: o.Changed,
 		// Images follow the version, and LocalDNS follows both.
 		Steps: []step{
 			{Name: "the kubernetes version", Run: c.kubernetesVersion},
@@ -97,6 +109,7 @@ const (
 	imagesAgain     = 5 * time.Minute
 	subnetAgain     = 3 * time.Minute
 	missingAgain    = time.Minute
+	fullAgain       = time.Minute
 	encryptionAgain = time.Hour
 	localDNSAgain   = 5 * time.Minute
 )

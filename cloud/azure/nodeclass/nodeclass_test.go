@@ -49,6 +49,9 @@ type world struct {
 	imagesErr  error               //
 	subnets    map[string]error    // what reading them answers
 	encryption map[string]error    // the same of disk encryption sets
+	free       int                 // addresses of subnets
+	addresses  int                 // of a node
+	fullUntil  time.Time           // when there are none
 }
 
 // Of implements nodeclass.Images.
@@ -60,7 +63,14 @@ func (w *world) Of(_ context.Context, class *v1beta1.AKSNodeClass) ([]v1beta1.No
 }
 
 // Subnet implements nodeclass.Resources.
-func (w *world) Subnet(_ context.Context, id subnet.ID) error { return w.subnets[id.String()] }
+func (w *world) Subnet(_ context.Context, id subnet.ID) (int, error) {
+	return w.free, w.subnets[id.String()]
+}
+
+// Check implements nodeclass.FullSubnets.
+func (w *world) Check(_ *v1beta1.AKSNodeClass, free int) (int, time.Time, bool) {
+	return w.addresses, w.fullUntil, free == 0
+}
 
 // DiskEncryptionSet implements nodeclass.Resources.
 func (w *world) DiskEncryptionSet(_ context.Context, id string) error { return w.encryption[id] }
@@ -69,13 +79,13 @@ func newWorld(t *testing.T, change func(*nodeclass.Options)) *world {
 	t.Helper()
 	w := &world{
 		t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)), version: "v1.34.1",
-		images: images("202604.1.0"), subnets: map[string]error{}, encryption: map[string]error{},
+		images: images("202604.1.0"), subnets: map[string]error{}, encryption: map[string]error{}, free: 1,
 	}
 	w.client = apiserver.New().WithStatusSubresource(&v1.NodeClaim{}, &v1beta1.AKSNodeClass{}).Build()
 	sink := record.NewFakeRecorder(10)
 	w.events = sink.Events
 	w.options = nodeclass.Options{
-		Client: w.client, Reader: w.client, Recorder: observe.NewRecorder(sink, w.clock), Clock: w.clock, Images: w, Resources: w,
+		Client: w.client, Reader: w.client, Recorder: observe.NewRecorder(sink, w.clock), Clock: w.clock, Images: w, Resources: w, FullSubnets: w,
 		Version:   func(context.Context) (string, error) { w.asked++; return w.version, w.versionErr },
 		Namespace: namespace, NodeResourceGroup: "MC_group", Subnet: clusterSubnet, NetworkPlugin: "azure", NetworkPolicy: "cilium",
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/azure/subnet"
 )
 
-// subnet checks that the subnet of a class exists, and that it is in the network of the cluster.
+// subnet checks that the subnet of a class exists, that it is in the network of the cluster, and that the last launch found free addresses in it.
 func (c *Controller) subnet(ctx context.Context, class *v1beta1.AKSNodeClass, set condition.Set) (time.Duration, error) {
 	own, err := subnet.Parse(c.Subnet)
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *Controller) subnet(ctx context.Context, class *v1beta1.AKSNodeClass, se
 		set.False(v1beta1.ConditionTypeSubnetsReady, v1beta1.ReasonSubnetIDInvalid, problem)
 		return 0, nil
 	}
-	err = c.Resources.Subnet(ctx, id)
+	free, err := c.Resources.Subnet(ctx, id)
 	switch {
 	case hasStatus(err, http.StatusNotFound):
 		set.False(v1beta1.ConditionTypeSubnetsReady, v1beta1.ReasonSubnetNotFound, fmt.Sprintf("Subnet %s does not exist: create it, or set spec.vnetSubnetID to one that exists", id))
@@ -43,8 +43,22 @@ func (c *Controller) subnet(ctx context.Context, class *v1beta1.AKSNodeClass, se
 		set.False(v1beta1.ConditionTypeSubnetsReady, v1beta1.ReasonSubnetUnknownError, fmt.Sprintf("Subnet %s cannot be read", id))
 		return 0, fmt.Errorf("reading subnet %s: %w", id, err)
 	}
+	if addresses, until, full := c.FullSubnets.Check(class, free); full {
+		set.False(v1beta1.ConditionTypeSubnetsReady, v1beta1.ReasonSubnetFull, fullMessage(id, addresses, until))
+		return min(fullAgain, max(until.Sub(c.Clock.Now()), time.Second)), nil
+	}
 	set.True(v1beta1.ConditionTypeSubnetsReady)
 	return subnetAgain, nil
+}
+
+// fullMessage says what to do about a subnet that is full. It stays the same until the next launch fails: it is written with each change.
+func fullMessage(id subnet.ID, addresses int, until time.Time) string {
+	needs, fewer := "which needs one", ""
+	if addresses > 1 {
+		needs, fewer = fmt.Sprintf("which needs %d with its pods", addresses), ", lower spec.maxPods"
+	}
+	return fmt.Sprintf("Subnet %s has too few free addresses for another node, %s: set spec.vnetSubnetID to a larger subnet%s, or free addresses. Nodes are launched again at %s, or within a minute after addresses are freed",
+		id, needs, fewer, until.UTC().Format(time.RFC3339))
 }
 
 // misplaced is why nodes in a subnet could not join the cluster, which has another one; empty if they can.

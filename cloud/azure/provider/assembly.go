@@ -54,6 +54,8 @@ type Assembly struct {
 	Instances *instance.Client
 	// AKSMachines has the instances that AKS created; none if AKSMachines are not managed. It has to run while the provider does.
 	AKSMachines *machineinstance.Opened
+	// FullSubnets are the subnets without free addresses, as launches found out.
+	FullSubnets *network.FullSubnets
 	// Cluster is what nodes need to know of the cluster. Before the first launch, the caller fills in what only the API server knows:
 	// CABundle and DNSServiceIP.
 	Cluster *customdata.Cluster
@@ -91,8 +93,10 @@ func Assemble(ctx context.Context, o AssemblyOptions) (*Assembly, error) {
 	if err != nil {
 		return nil, err
 	}
+	full := network.NewFullSubnets(o.Clock, plugin, s.VNETSubnetID)
 	launches := launcher.Options{
-		Catalog: types, Client: o.Client, Clock: o.Clock, Metrics: o.Metrics, Publish: o.Publish, Disrupted: o.Disrupted, Random: o.Random,
+		FullSubnets: full,
+		Catalog:     types, Client: o.Client, Clock: o.Clock, Metrics: o.Metrics, Publish: o.Publish, Disrupted: o.Disrupted, Random: o.Random,
 		VMs: &launcher.VMs{
 			Requests: vms, Instances: instances, Pools: pools, Cloud: at.Cloud, Location: at.Location, Identities: s.NodeIdentities, Metrics: o.Metrics,
 		},
@@ -104,7 +108,7 @@ func Assemble(ctx context.Context, o AssemblyOptions) (*Assembly, error) {
 		launches.Path = launches.AKSMachines
 	}
 	return &Assembly{
-		Instances: instances, AKSMachines: machines, Cluster: &vms.Cluster,
+		Instances: instances, AKSMachines: machines, FullSubnets: full, Cluster: &vms.Cluster,
 		Provider: New(Options{
 			Catalog: types, Launcher: launcher.New(launches), Client: o.Client, Publish: o.Publish,
 			VMs: VMs{Client: instances, KubeletIdentity: s.KubeletIdentityClientID}, AKSMachines: AKSMachines{machines.Client}, AKSMachinesPool: s.AKSMachinesPoolName,

@@ -53,6 +53,8 @@ type world struct {
 	account  *azuretest.Account
 	client   client.WithWatch
 	provider *provider.Provider
+	assembly *provider.Assembly
+	session  *session.Session
 	// instances are what the provider calls Azure with.
 	instances *instance.Client
 	metrics   *prometheus.Registry
@@ -133,6 +135,7 @@ func (w *world) assemble(group string) (*provider.Assembly, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.session = azure
 	return provider.Assemble(t.Context(), provider.AssemblyOptions{
 		Session: azure, Environment: at, Settings: set, ClusterName: "test", ClusterEndpoint: "https://cluster:443", VMMemoryOverheadPercent: 0.075,
 		Client: w.client, Clock: w.clock, Metrics: telemetry.NewMetrics(w.metrics), Random: func(int) int { return 0 },
@@ -158,7 +161,7 @@ func (w *world) start() {
 		t.Fatal(err)
 	}
 	built.Cluster.CABundle, built.Cluster.DNSServiceIP = "Y2E=", "10.0.0.10"
-	w.provider, w.instances = built.Provider, built.Instances
+	w.assembly, w.provider, w.instances = built, built.Provider, built.Instances
 	if err := w.provider.Catalog.Inventory.RefreshSKUs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
