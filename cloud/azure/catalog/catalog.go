@@ -66,6 +66,9 @@ type Catalog struct {
 	// byClass are the instance types as of the generation.
 	generation generation
 	byClass    *types
+
+	// quotaChecked has the pools for which quotas were just looked at, by their UIDs.
+	quotaChecked *ttlcache.Cache[string, bool]
 }
 
 // variant is the part of a class on which its instance types depend.
@@ -84,7 +87,9 @@ type generation struct {
 }
 
 // New returns a catalog.
-func New(o Options) *Catalog { return &Catalog{Options: o} }
+func New(o Options) *Catalog {
+	return &Catalog{Options: o, quotaChecked: ttlcache.New[string, bool](o.Clock, quotaEvery)}
+}
 
 // Class returns a class by its name. One that is being deleted is not found any more.
 func (c *Catalog) Class(ctx context.Context, name string) (*v1beta1.AKSNodeClass, error) {
@@ -102,7 +107,8 @@ func (c *Catalog) Class(ctx context.Context, name string) (*v1beta1.AKSNodeClass
 }
 
 // InstanceTypes returns the instance types of the class of a pool, without regard to the requirements of the pool. A class that does not
-// exist or is being deleted is an error, and an event of the pool; the list is never empty because of it. The caller owns the slice, but
+// exist or is being deleted is an error, and an event of the pool; the list is never empty because of it. Quotas without which the pool could not have
+// any node are an event, too. The caller owns the slice, but
 // must not change the instance types.
 func (c *Catalog) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*cloud.InstanceType, error) {
 	ref := pool.Spec.Template.Spec.NodeClassRef
@@ -116,7 +122,11 @@ func (c *Catalog) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*clou
 		}
 		return nil, fmt.Errorf("resolving the node class of nodepool %q: %w", pool.Name, err)
 	}
-	return c.Types(ctx, class)
+	out, err := c.Types(ctx, class)
+	if err == nil {
+		c.tellQuota(pool, out)
+	}
+	return out, err
 }
 
 // Types returns the instance types that nodes of a class can have, those without an available offering included, in order of name. Types for
