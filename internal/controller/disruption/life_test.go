@@ -42,6 +42,8 @@ type life struct {
 	asEngine bool
 	// stuck keeps nodes being deleted from being drained.
 	stuck atomic.Bool
+	// taint is what another controller adds to new nodes; nil for none.
+	taint *corev1.Taint
 	// history is what happened to nodes: "+name" for one that became ready, "-name" for one that is gone.
 	history []string
 }
@@ -182,6 +184,9 @@ func (l *life) addNodeOf(pool, name string, it *cloud.InstanceType, o *cloud.Off
 		m.node.Labels[v1.CapacityTypeLabelKey] = o.CapacityType()
 		m.node.Labels[corev1.LabelHostname] = name
 		m.node.Status.Capacity, m.node.Status.Allocatable = it.Capacity, it.Capacity
+		if l.taint != nil {
+			m.node.Spec.Taints = append(m.node.Spec.Taints, *l.taint)
+		}
 		m.claim.Labels[v1.CapacityTypeLabelKey] = o.CapacityType()
 		m.claim.Labels[corev1.LabelInstanceTypeStable], m.claim.Labels[corev1.LabelTopologyZone] = it.Name, o.Zone()
 		if claim == nil {
@@ -285,7 +290,7 @@ func (l *life) bind(ctx context.Context) {
 	}
 	free, going := map[string]int64{}, l.deleted()
 	for i := range nodes.Items {
-		if n := &nodes.Items[i]; !disrupted(n) && n.DeletionTimestamp.IsZero() && !slices.Contains(going, n.Name) {
+		if n := &nodes.Items[i]; l.taint == nil && !disrupted(n) && n.DeletionTimestamp.IsZero() && !slices.Contains(going, n.Name) {
 			free[n.Name] = n.Status.Allocatable.Cpu().MilliValue()
 		}
 	}
