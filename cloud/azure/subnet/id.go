@@ -1,4 +1,4 @@
-// Package subnet reads the ids of subnets, and says which are in the virtual network that AKS manages.
+// Package subnet reads the ids of subnets, says which are in the virtual network that AKS manages, and counts free addresses.
 //
 // Source: Azure provider specification, subnet; subnet validation.
 package subnet
