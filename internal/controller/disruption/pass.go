@@ -106,6 +106,7 @@ func (pl *planner) pass(ctx context.Context, tried *[]disrupt.Candidate) (acted 
 	*tried = p.candidates
 	pl.qualifyUnhealthy(&p, tried)
 	pl.reads.prices.set(ctx, v.pools, p.candidates)
+	pl.reads.prices.set(ctx, v.pools, p.unhealthy)
 	p.note(obstacles)
 	pl.nominationEnds = firstNominationEnd(obstacles)
 	pl.obstacles.put("", obstacles)

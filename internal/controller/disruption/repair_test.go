@@ -104,6 +104,24 @@ func TestRepairOfANode(t *testing.T) {
 		w.wantDeleted()
 		w.wantLog(`no longer has the condition DiskBroken with status True`)
 	})
+	inBubble(t, "a node that is replaced by one like it saves nothing, and costs nothing", func(w *harness) {
+		w.repairing()
+		types := ondemand(1)
+		w.live(types)
+		w.pool("pool", budget("100%"), usable)
+		w.addNode("pool", "a", notConsolidatable, sick, func(m *nodeAndClaim) {
+			for key, value := range map[string]string{
+				corev1.LabelInstanceTypeStable: "x1", corev1.LabelTopologyZone: "zone-1", v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand,
+			} {
+				m.node.Labels[key], m.claim.Labels[key] = value, value
+			}
+			m.node.Status.Capacity, m.node.Status.Allocatable = types[0].Capacity, types[0].Capacity
+		})
+		w.pod("a", "web", asks(900))
+		defer w.run()()
+		w.pass(11 * time.Second)
+		w.wantLog("[a] -> [1 replacement] (savings: $0.00)")
+	})
 	t.Run("deadlines", testDeadlines)
 }
 
