@@ -46,6 +46,9 @@ func demonstrate(ctx context.Context, s settings, what scene, out io.Writer) (er
 	if err != nil {
 		return err
 	}
+	if p.stack.azure != nil {
+		show.Line("  azure: the controller reads the price list of the public cloud only: in its savings, spot costs as much as on-demand here")
+	}
 	p.Ctx, p.Client, p.Price = p.stack.ctx, p.stack.client, p.stack.pricePerHour
 	figures, err := what.play(p)
 	if err != nil {
