@@ -182,7 +182,7 @@ func (st *stack) leftOnAzure() []string {
 	return out
 }
 
-// azureCalls counts the requests to Azure by operation, and those for each launched node.
+// azureCalls counts the requests to Azure by operation, and those for each virtual machine, those that failed included.
 func (p *play) azureCalls() string {
 	counted, all := map[string]int{}, 0
 	for _, c := range p.azure.Account.Calls("") {
@@ -193,8 +193,8 @@ func (p *play) azureCalls() string {
 	for _, operation := range slices.Sorted(maps.Keys(counted)) {
 		parts = append(parts, fmt.Sprintf("%s %d", operation, counted[operation]))
 	}
-	launched := p.requestedVMs()
-	return fmt.Sprintf("calls to Azure: %s: %d for %d launched nodes, %.1f for each", strings.Join(parts, ", "), all, launched, float64(all)/float64(max(1, launched)))
+	requested := p.requestedVMs()
+	return fmt.Sprintf("calls to Azure: %s: %d for %d requested virtual machines, %.1f for each", strings.Join(parts, ", "), all, requested, float64(all)/float64(max(1, requested)))
 }
 
 // azureRefusals are why virtual machines have not joined.
