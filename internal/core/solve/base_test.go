@@ -243,3 +243,35 @@ func TestClosedNodesTakeExemptPodsOnly(t *testing.T) {
 		t.Errorf("got %v, want the exempt pod on the node and the second pod rejected", look(plan))
 	}
 }
+
+// TestCommitsCountPodsInTheOnlyDomainOfTheirNode: nothing requires the capacity type of the node that a worker moves to, but only on-demand
+// nodes are offered. A later what-if counts the worker there: with two workers on on-demand nodes and none on the spot node, web has no place.
+func TestCommitsCountPodsInTheOnlyDomainOfTheirNode(t *testing.T) {
+	worker, web := shape(3600, gi), shape(500, gi)
+	web.Spreads = []topology.Spread{spreadOver(capacityTypeKey, 1, "worker")}
+	p := problem(nil, pool("default", instanceType("medium", 4, 16, 0.2)))
+	running := func(node, capacityType, app string, s *model.Shape) *model.Pod {
+		n := existing(node)
+		n.Requirements = n.Requirements.Add(requirement.New(capacityTypeKey, requirement.In, capacityType))
+		pod := labelled(named(pods(1, s), app+"-on-"+node), app)[0]
+		pod.Node, pod.Reschedulable = node, true
+		n.Pods, n.Used = []*model.Pod{pod}, s.Requests
+		p.Nodes = append(p.Nodes, n)
+		return pod
+	}
+	moves := running("a", "on-demand", "worker", worker)
+	running("b", "on-demand", "worker", worker)
+	running("c", "spot", "api", shape(4000, gi))
+	follows := running("d", "on-demand", "web", web)
+	base := NewBase(p, []*model.Pod{moves, follows})
+	if plan := base.Solve(p.Nodes[:1], []*model.Pod{moves}); len(plan.NodeClaims) != 1 || !base.Commit() {
+		t.Fatalf("the worker is placed as %v, want it on a new node", look(plan))
+	}
+	if plan := base.Solve(p.Nodes[3:], []*model.Pod{follows}); unschedulablePods(plan) != 1 {
+		t.Errorf("web is placed as %v, want it refused", look(plan))
+	}
+	base.Reset()
+	if plan := base.Solve(p.Nodes[3:], []*model.Pod{follows}); unschedulablePods(plan) != 1 {
+		t.Errorf("with both workers where they are, web is placed as %v, want it refused", look(plan))
+	}
+}

@@ -73,7 +73,7 @@ func (ct *Counts) addTo(g *Group, b Bin, c *Class, n int) {
 		for _, d := range possible {
 			ct.addIn(g, d, b, n)
 		}
-	case g.Kind == topology.KindSpread && (g.severalLabels() || c.spreads()) && !ct.lacks(b, g.Key):
+	case ct.uncertain(g, b, c):
 		possible = ct.admitted(g, possible)
 		for _, d := range possible {
 			g.AddUncertain(d, n)
@@ -82,6 +82,11 @@ func (ct *Counts) addTo(g *Group, b Bin, c *Class, n int) {
 			b.Open.doubts = append(b.Open.doubts, doubt{g, possible, n})
 		}
 	}
+}
+
+// uncertain reports whether pods of the class on a bin count in every domain that is possible, as long as none is decided.
+func (ct *Counts) uncertain(g *Group, b Bin, c *Class) bool {
+	return g.Kind == topology.KindSpread && (g.severalLabels() || c.spreads()) && !ct.lacks(b, g.Key)
 }
 
 // admitted are those of some domains that the filter of the group admits. Pods that end up in another one do not count, which is no domain of

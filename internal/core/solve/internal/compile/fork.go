@@ -155,6 +155,9 @@ func (b *Base) Commit() bool {
 		b.pristine[i] = b.working[i]
 		b.pristine[i].Pods, b.pristine[i].Ports = nil, slices.Clip(b.working[i].Ports)
 	}
+	for i, on := range b.forked.run.Open {
+		b.forked.run.Counts.CountSettled(b.forked.run.OpenBin(i, on))
+	}
 	for i, g := range b.Compiled.Groups.list {
 		b.counts[i] = topology.Group{}
 		if g.Host {

@@ -31,6 +31,22 @@ func (ct *Counts) CountLate(b Bin, to StateID) {
 	}
 }
 
+// CountSettled counts the pods of an open node that takes no more in the only domains that its candidates can be in, where its state does not
+// decide them.
+func (ct *Counts) CountSettled(b Bin) {
+	for _, batch := range b.Open.Batches {
+		c := batch.Class()
+		for _, g := range c.members {
+			if g.Host || g.Kind == topology.KindAnti || g.late || ct.uncertain(g, b, c) || !ct.looksAt(g.filter, b) {
+				continue
+			}
+			if possible, decided := ct.possible(b, g.Key); !decided && len(possible) == 1 && !ct.lacks(b, g.Key) {
+				ct.addIn(g, possible[0], b, len(batch.Pods))
+			}
+		}
+	}
+}
+
 // in is the bin with its open node in another state.
 func (b Bin) in(state StateID) Bin {
 	next := *b.Open
