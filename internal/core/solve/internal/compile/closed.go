@@ -16,6 +16,8 @@ type closedDomains struct {
 	group   *Group
 	domains []int
 	names   []string
+	// staying are, for each domain, the pods that close it and that no what-if moves, moved those that commits have put there; nil for none.
+	staying, moved []int
 }
 
 // findClosed finds the domains that are closed to DaemonSets, and releases what existing nodes there reserve for them.
@@ -70,8 +72,11 @@ func (ct *Counts) closes(closed []closedDomains, b Bin) bool {
 }
 
 // mayBeClosedTo reports whether the DaemonSet may be kept away from the node.
-func (c *Class) mayBeClosedTo(ct *Counts, b Bin) bool {
-	return slices.ContainsFunc(c.closed, func(in closedDomains) bool {
+func (c *Class) mayBeClosedTo(ct *Counts, b Bin) bool { return ct.touches(c.closed, b) }
+
+// touches reports whether the node may be in some of the closed domains.
+func (ct *Counts) touches(closed []closedDomains, b Bin) bool {
+	return slices.ContainsFunc(closed, func(in closedDomains) bool {
 		domains := []int{b.Host}
 		if !in.group.Host {
 			domains, _ = ct.possible(b, in.group.Key)

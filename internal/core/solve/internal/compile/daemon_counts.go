@@ -153,6 +153,13 @@ func (dc *DaemonCounts) remove(i int) {
 	}
 }
 
+// recount adds n times what is expected on an existing node to the tallies.
+func (dc *DaemonCounts) recount(i, n int) {
+	for _, g := range dc.list() {
+		g.tally.sum = addPresence(g.tally.sum, dc.onTarget(g, i), n)
+	}
+}
+
 // onTarget is what an existing node adds to the tally of a group.
 func (dc *DaemonCounts) onTarget(g *Group, i int) presence {
 	b := Bin{Host: i, Target: dc.targets.List[i]}

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -115,6 +116,9 @@ func (b *Base) Restart() *Run {
 func (b *Base) empty(r *Run) {
 	b.renewTargets(r, b.forked.without)
 	b.renewTemplates(b.forked.without)
+	for d, before := range b.closed { // the order does not matter
+		d.closed = before
+	}
 	b.renewCounts(r, b.forked.without, b.forked.pods)
 	b.renewClosed(r)
 }
@@ -147,7 +151,9 @@ func (b *Base) Commit() bool {
 		return false
 	}
 	if b.origin == nil {
-		b.origin = &Base{Problem: b.Problem, pristine: b.pristine, counts: b.counts, left: b.left, limits: b.limits, expected: b.expected}
+		b.origin = &Base{
+			Problem: b.Problem, pristine: b.pristine, counts: b.counts, left: b.left, limits: b.limits, expected: b.expected, closed: b.closed,
+		}
 		b.pristine, b.counts = slices.Clone(b.pristine), make([]topology.Group, len(b.counts))
 		b.limits = slices.Clone(b.limits)
 	}
@@ -166,6 +172,7 @@ func (b *Base) Commit() bool {
 		}
 		b.counts[i].Restore(&g.Group)
 	}
+	b.commitClosed()
 	b.commitDaemons()
 	for i, t := range b.Compiled.Templates {
 		b.left, b.limits[i] = slices.Clone(t.Reservations.Left), slices.Clone(t.Limits.List)
@@ -180,7 +187,7 @@ func (b *Base) Reset() {
 		return
 	}
 	b.Problem, b.pristine, b.counts, b.left, b.limits = b.origin.Problem, b.origin.pristine, b.origin.counts, b.origin.left, b.origin.limits
-	b.expected = b.origin.expected
+	b.expected, b.closed = b.origin.expected, b.origin.closed
 	b.origin = nil
 	for _, g := range b.Compiled.Groups.list {
 		g.Touch()
@@ -196,7 +203,7 @@ func (b *Base) renewTargets(r *Run, without []*model.Node) {
 	}
 	for _, n := range without {
 		if i, ok := b.number[n.ID]; ok {
-			b.working[i].Free = nil
+			b.working[i].Free, b.working[i].gone = nil, true
 		}
 	}
 }
@@ -254,31 +261,89 @@ func (b *Base) renewCounts(r *Run, without []*model.Node, pods []*model.Pod) {
 	b.renewDaemons(r, without)
 }
 
-// renewClosed reverts the domains that are closed to DaemonSets, and opens those that only pods of the nodes without closed. Existing nodes there
-// take no pods in this what-if: what they have to reserve from then on is not known.
+// renewClosed opens the domains that only pods of the nodes without closed to DaemonSets, the pods that commits have moved included: while
+// these wait for a node, the DaemonSets may be first. Existing nodes there take no pods in this what-if: what they have to reserve from then on
+// is not known.
 func (b *Base) renewClosed(r *Run) {
-	for d, before := range b.closed { // the order does not matter
-		left, opened := r.Counts.stillClosed(before)
-		d.closed = left
-		if !opened {
-			continue
-		}
-		for i, t := range r.Targets.List {
-			if bin := r.ExistingBin(i); r.Targets.hosts(i, d) && r.Counts.closes(before, bin) && !d.closedTo(r.Counts, bin) {
-				t.Free = nil
+	left := map[*Class][]closedDomains{}
+	var opened []*Class
+	for _, d := range r.Classes.daemonList {
+		if before := b.closed[d]; len(before) > 0 {
+			var fewer bool
+			if left[d], fewer = r.Counts.stillClosed(before); fewer {
+				opened = append(opened, d)
 			}
 		}
 	}
+	changed := b.reopen(r, opened, left)
+	for d, domains := range left { // the order does not matter
+		d.closed = domains
+	}
+	for _, i := range changed {
+		r.Daemons.recount(i, 1)
+	}
+}
+
+// reopen has existing nodes expect DaemonSets from which fewer domains are closed than before, takes what was expected there out of the tallies,
+// and returns the numbers of these nodes.
+func (b *Base) reopen(r *Run, opened []*Class, left map[*Class][]closedDomains) (changed []int) {
+	if len(opened) == 0 {
+		return nil
+	}
+	for i, t := range r.Targets.List {
+		bin, changes := r.ExistingBin(i), false
+		var arriving []*Class
+		for _, d := range opened {
+			if !r.Targets.hosts(i, d) || !r.Counts.touches(b.closed[d], bin) {
+				continue
+			}
+			changes = true
+			if r.Counts.closes(b.closed[d], bin) && !r.Counts.closes(left[d], bin) {
+				t.Free = nil
+				arriving = append(arriving, d)
+			}
+		}
+		if changes && !t.gone {
+			r.Daemons.recount(i, -1)
+			t.expect(arriving)
+			changed = append(changed, i)
+		}
+	}
+	return changed
 }
 
 // stillClosed are closed domains without those that have become open; opened reports whether there are any.
 func (ct *Counts) stillClosed(before []closedDomains) (left []closedDomains, opened bool) {
 	for _, in := range before {
-		domains := slices.DeleteFunc(slices.Clone(in.domains), func(d int) bool { return in.group.Count(d) == 0 })
+		var domains, staying, moved []int
+		for i, d := range in.domains {
+			there := 0
+			if in.moved != nil {
+				there = in.moved[i]
+			}
+			if n := in.group.Count(d) - there; n > 0 {
+				domains, staying, moved = append(domains, d), append(staying, n), append(moved, there)
+			}
+		}
 		opened = opened || len(domains) < len(in.domains)
-		left = append(left, ct.closed(in.group, domains))
+		still := ct.closed(in.group, domains)
+		still.staying, still.moved = staying, moved
+		left = append(left, still)
 	}
 	return left, opened
+}
+
+// commitClosed keeps the domains that are closed in the last fork. What it has placed there moves.
+func (b *Base) commitClosed() {
+	b.closed = maps.Clone(b.closed)
+	for c := range b.closed { // the order does not matter
+		for _, in := range c.closed {
+			for i, d := range in.domains {
+				in.moved[i] = in.group.Count(d) - in.staying[i]
+			}
+		}
+		b.closed[c] = c.closed
+	}
 }
 
 // renewDaemons reverts the tallies, and removes what was expected on the nodes without.

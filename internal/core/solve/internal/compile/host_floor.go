@@ -16,7 +16,7 @@ func (r *Run) MeasureHosts(groups []*Group) bool {
 		low, hosts := math.MaxInt, 0
 		measure := func(count int) { low, hosts = min(low, count), hosts+1 }
 		for i, t := range r.Targets.List {
-			if b := (Bin{Host: i, Target: t}); !t.removed() && r.Counts.looksAt(g.filter, b) {
+			if b := (Bin{Host: i, Target: t}); !t.gone && r.Counts.looksAt(g.filter, b) {
 				measure(g.Count(i))
 			}
 		}

@@ -26,6 +26,8 @@ type Target struct {
 	daemons []*Class
 	// closed nodes receive exempt pods only.
 	closed bool
+	// gone is set when a what-if is without the node.
+	gone bool
 	// pool says which features the node is expected to have that it has not reported yet; nil for most nodes.
 	pool *model.Pool
 }
@@ -67,8 +69,14 @@ func newTargets(nodes []*model.Node, u *index.Universe) *Targets {
 	return ts
 }
 
-// removed reports whether a what-if is without the node.
-func (t *Target) removed() bool { return t.Free == nil }
+// expect adds DaemonSets to those whose pods may start on the node.
+func (t *Target) expect(list []*Class) {
+	for _, d := range list {
+		if !slices.Contains(t.daemons, d) {
+			t.daemons = append(slices.Clip(t.daemons), d)
+		}
+	}
+}
 
 func (t *Target) get(key int) index.SetID {
 	if key < len(t.sets) {
