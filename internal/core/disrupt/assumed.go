@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -76,6 +77,12 @@ func (n plannedNode) isIn(key, domain string) bool {
 	return known && len(values) == 1 && values[0] == domain
 }
 
+// mayBeIn reports whether the node may be in a domain.
+func (n plannedNode) mayBeIn(key, domain string) bool {
+	values, known := n.domains(key)
+	return known && slices.Contains(values, domain) || !known && n.launches
+}
+
 // assume makes later simulations assume that the nodes of set are removed, with the plan for their pods.
 func (a *assumedOutcomes) assume(set []Candidate, plan solve.Plan) {
 	a.nodes = append(a.nodes, plannedNodes(plan)...)
@@ -112,4 +119,32 @@ func (a *assumedOutcomes) countsUndecided(spread topology.Spread) bool {
 			return other.Namespace == spread.Namespace && spread.Selector.Matches(other.Labels.Values)
 		})
 	})
+}
+
+// keepingDaemonsAway are the pods of set whose anti-affinity keeps a DaemonSet away from a domain in which assumed outcomes place pods: they may
+// be placed there because no pod of the DaemonSet is.
+func (sim *Simulator) keepingDaemonsAway(set []Candidate) []UnplacedPod {
+	daemons := sim.input.Problem.DaemonSets
+	if len(daemons) == 0 || len(sim.assumed.nodes) == 0 {
+		return nil
+	}
+	var out []UnplacedPod
+	for _, c := range set {
+		for _, pod := range c.PodsToMove {
+			for _, term := range pod.Shape.Affinities {
+				domain, ok := c.Node.Labels[term.Key]
+				if !ok || !term.Anti || !term.Required() || term.Key == requirement.HostnameLabel ||
+					!slices.ContainsFunc(sim.assumed.nodes, func(n plannedNode) bool { return n.mayBeIn(term.Key, domain) }) {
+					continue
+				}
+				terms := []topology.Affinity{term}
+				if i := slices.IndexFunc(daemons, func(d *model.DaemonSet) bool { return sim.matchesTerms(terms, d.Labels) }); i >= 0 {
+					why := fmt.Sprintf("it keeps DaemonSet %s/%s away from pods that would move to %s %s", daemons[i].Namespace, daemons[i].Name, term.Key, domain)
+					out = append(out, UnplacedPod{pod, why})
+					break
+				}
+			}
+		}
+	}
+	return out
 }

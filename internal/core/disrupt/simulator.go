@@ -179,7 +179,7 @@ func (sim *Simulator) simulate(set []Candidate, choices solve.Choices) Outcome {
 	}
 	t.Plan = sim.base.SolveTo(nodes, pods, choices)
 	sim.last.set, sim.last.plan = set, t.Plan
-	t.Failed = append(append(t.Failed, sim.withUnmetAffinity(set, t.Plan)...), sim.withUndecidedSpread(set)...)
+	t.Failed = slices.Concat(t.Failed, sim.withUnmetAffinity(set, t.Plan), sim.withUndecidedSpread(set), sim.keepingDaemonsAway(set))
 	for _, r := range t.Plan.Unschedulable {
 		for _, p := range r.Pods {
 			if p.Node != "" {
