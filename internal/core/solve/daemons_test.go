@@ -103,3 +103,28 @@ func BenchmarkDaemonConflicts(b *testing.B) {
 		compile.NewRun(in)
 	}
 }
+
+// TestPodsBesideDaemonsMayBeTriedFirst: a pod with anti-affinity to pods of a DaemonSet comes after all others, unless a what-if asks for it to be
+// the first. Only the other pod fits on the second node.
+func TestPodsBesideDaemonsMayBeTriedFirst(t *testing.T) {
+	agent, shy := shape(100, gi/4), shape(2000, gi)
+	agent.Selector = requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-b"))
+	shy.Affinities = append(shy.Affinities, far(zoneKey, "agent"))
+	list := append(labelled(named(pods(1, shy), "shy"), "shy"), named(pods(1, shape(2000, gi)), "other")...)
+	p := problem(nil)
+	p.DaemonSets = []*model.DaemonSet{{Namespace: "default", Name: "agent", Shape: agent, Labels: labelled(pods(1, agent), "agent")[0].Labels}}
+	first, second, gone := existing("first"), existing("second"), existing("third")
+	first.Used, second.Used, gone.Pods = shape(1000, gi).Requests, shape(1000, gi).Requests, list
+	second.Requirements = second.Requirements.Without(zoneKey).Add(requirement.New(zoneKey, requirement.In, "zone-b"))
+	p.Nodes = []*model.Node{first, second, gone}
+	for _, pod := range list {
+		pod.Node, pod.Reschedulable = gone.Name, true
+	}
+	base := NewBase(p, list)
+	if plan := base.Solve(p.Nodes[2:], list); unschedulablePods(plan) != 1 {
+		t.Errorf("in order, the plan is %v, want one pod refused", look(plan))
+	}
+	if plan := base.SolveTo(p.Nodes[2:], list, Choices{First: map[string]bool{list[0].UID: true}}); unschedulablePods(plan) > 0 {
+		t.Errorf("with the pod first, the plan is %v, want no pod refused", look(plan))
+	}
+}

@@ -8,17 +8,17 @@ import (
 
 // Pods that are spread beside pods of DaemonSets, or that affinity binds to these or keeps away from them, depend on how many nodes other
 // pods need. They are placed last, and on nodes that are not repacked after that. Small problems are also solved with all pods in one queue:
-// the others may choose domains in which they share nodes with these pods.
+// the others may choose domains in which they share nodes with these pods. So are what-ifs that are asked to try some of these pods first.
 
-// SplitConcerned separates the runs of such pods from those of others, unless the strategy mixes them. The pods that the strategy puts last
-// are at the end of what is placed last.
+// SplitConcerned separates the runs of such pods from those of others, unless the strategy or the problem mixes them. The pods that the strategy
+// puts last are at the end of what is placed last.
 func SplitConcerned(s *Placer, queue []PodRun) (others, concerned []PodRun) {
 	concern := slices.ContainsFunc(queue, func(r PodRun) bool { return r.Class.Concerned() })
 	queue, last := postpone(s, queue)
 	switch {
 	case !concern:
 		return append(queue, last...), nil
-	case s.strategy.Mixed:
+	case s.strategy.Mixed, slices.ContainsFunc(queue, func(r PodRun) bool { return r.Class.Concerned() && s.Problem.First[r.Pods[0].UID] }):
 		return nil, append(queue, last...)
 	}
 	for _, r := range queue {
