@@ -24,7 +24,7 @@ const (
 	// rounding is the part of the price by which plans with equal nodes may differ, as prices are added up in another order.
 	rounding = 1e-9
 	// maxTries is how many strategies a problem is solved with besides the first, whatIfTries the same for a what-if, which is one of many.
-	maxTries, whatIfTries = 40, 3
+	maxTries, whatIfTries = 42, 3
 	// maxPlaced is how many pods all strategies together may place, maxVisited how many existing nodes they may look at, as long as there are as
 	// many strategies as for a what-if.
 	maxPlaced, maxVisited = 512, 1 << 13
@@ -99,7 +99,15 @@ func (w *search) replay() {
 
 // variation is the k-th strategy after the first. mixes is set where it matters that a strategy mixes pods.
 func variation(k int, mixes bool) place.Strategy {
-	first := []place.Strategy{{Fit: place.EmptiestFit}, {Domains: place.LastName}, {Fit: place.CheapestFit}, {Fit: place.OwnFit}, {Fit: place.FreeFit}}
+	first := []place.Strategy{
+		{Fit: place.EmptiestFit},
+		{Domains: place.LastName},
+		{Fit: place.CheapestFit},
+		{Fit: place.OwnFit},
+		{Fit: place.FreeFit},
+		{Fit: place.CheapestFit, Domains: place.LastName},
+		{Single: true},
+	}
 	if mixes {
 		first = append(first, place.Strategy{Mixed: true})
 	}

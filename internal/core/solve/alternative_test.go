@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
@@ -219,5 +220,38 @@ func BenchmarkAlternatives(b *testing.B) {
 				b.ReportMetric(plan.Price(), "$/h")
 			}
 		})
+	}
+}
+
+// TestAPodOnANewNodeOpensADomainOfExistingNodes: the spread admits no third pod in zone a before zone b has one. Then the other pod fits on the
+// node that exists.
+func TestAPodOnANewNodeOpensADomainOfExistingNodes(t *testing.T) {
+	web := shape(1800, gi)
+	web.Spreads = []topology.Spread{spreadOver(zoneKey, 2, "web")}
+	in := pool("default", instanceType("small", 2, 4, 0.1), instanceType("large", 4, 8, 0.15))
+	in.Requirements = in.Requirements.Add(requirement.New(zoneKey, requirement.In, "zone-b"))
+	p := problem(labelled(named(pods(2, web), "web"), "web"), in)
+	full := existing("full")
+	full.Pods, full.Used = labelled(named(pods(2, web), "running"), "web"), full.Allocatable
+	p.Nodes = []*model.Node{existing("free"), full}
+	if plan := Solve(p); plan.Price() > 0.1+1e-9 || unschedulablePods(plan) > 0 {
+		t.Errorf("$%.2f/h, want one small node for $0.10: %v", plan.Price(), look(plan))
+	}
+}
+
+// TestPodsThatTheirSpreadDoesNotCountUseFullerDomains: the spread of the batch pods counts other pods. It admits zone a, which has none, and
+// zone b, which has one; only there do they share nodes with the caches.
+func TestPodsThatTheirSpreadDoesNotCountUseFullerDomains(t *testing.T) {
+	batch, cached := shape(3000, gi), shape(500, 6*gi)
+	batch.Spreads = []topology.Spread{spreadOver(zoneKey, 1, "web")}
+	cached.Selector = requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-b"))
+	list := append(labelled(named(pods(2, batch), "batch"), "batch"), labelled(named(pods(2, cached), "cache"), "cache")...)
+	p := problem(list, pool("default", instanceType("medium", 4, 16, 0.2)))
+	full := existing("full")
+	full.Requirements = full.Requirements.Without(zoneKey).Add(requirement.New(zoneKey, requirement.In, "zone-b"))
+	full.Pods, full.Used = labelled(named(pods(1, shape(100, gi)), "running"), "web"), full.Allocatable
+	p.Nodes = []*model.Node{full}
+	if plan := Solve(p); plan.Price() > 0.4+1e-9 || unschedulablePods(plan) > 0 {
+		t.Errorf("$%.2f/h, want two nodes for $0.40: %v", plan.Price(), look(plan))
 	}
 }

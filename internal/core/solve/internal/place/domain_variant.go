@@ -192,6 +192,9 @@ func (s *Placer) choices(out []domainChoice, c *compile.Class, st *compile.Level
 			counting = slices.DeleteFunc(slices.Clone(groups), func(b GroupState) bool { return b.Kind == topology.KindAnti })
 		}
 		maxPods, count := CapacityIn(counting, d, within)
+		if s.strategy.Domains != CheapestFirst {
+			count = ownCount(counting, d)
+		}
 		if maxPods == 0 || slices.Contains(blocked, d) {
 			continue
 		}
@@ -278,4 +281,14 @@ func CapacityIn(groups []GroupState, d int, within topology.DomainFilter) (maxPo
 		}
 	}
 	return maxPods, count
+}
+
+// ownCount is how many pods domain d has by the spreads that count the pods that own them. For the others, all domains that they allow are equal.
+func ownCount(groups []GroupState, d int) (count int) {
+	for _, b := range groups {
+		if b.Kind == topology.KindSpread && b.Self {
+			count += b.Count(d) + b.Expected(d)
+		}
+	}
+	return count
 }

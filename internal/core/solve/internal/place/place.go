@@ -325,6 +325,10 @@ func (s *Placer) placeOnOpenOf(t *compile.Template, sp *compile.TemplateCursor, 
 // openFrom opens nodes of one pool for pods and returns the rest.
 func (s *Placer) openFrom(t *compile.Template, c *compile.Class, st *compile.Level, o Option, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
 	want := min(len(pods), o.maxPods)
+	single := s.strategy.Single && len(st.Owned) > 0
+	if single {
+		want = 1
+	}
 	sp := o.Cursor(st, t)
 	for want > 0 && !sp.Closed && !sp.Rejects {
 		opened, later := s.tryOpen(t, c, st, o, pods[:want])
@@ -337,6 +341,9 @@ func (s *Placer) openFrom(t *compile.Template, c *compile.Class, st *compile.Lev
 			break
 		}
 		pods, want = pods[opened:], want-opened
+		if single {
+			break
+		}
 		if len(c.Levels) > 1 || t.Attaches(c) || c.Extended != nil {
 			// The node just opened may take pods that have to relax a preference for it, or more pods one by one.
 			break

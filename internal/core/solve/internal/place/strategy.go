@@ -16,6 +16,8 @@ type Strategy struct {
 	Order int
 	// Mixed places pods that pods of DaemonSets concern in their turn, instead of after all others, whose nodes are repacked before.
 	Mixed bool
+	// Single opens each node for one pod that spreads over domains: what it adds to its domain may leave places for others on existing nodes.
+	Single bool
 	// Last are pods that come after all others; nil for none.
 	Last *PodSet
 }
@@ -47,9 +49,10 @@ const (
 type DomainOrder int
 
 const (
-	// CheapestFirst tries the cheapest domain first, by name where they cost the same.
+	// CheapestFirst tries the cheapest of the emptiest domains first, by name where they cost the same.
 	CheapestFirst DomainOrder = iota
-	// LastName is CheapestFirst with the names in the opposite order.
+	// LastName is CheapestFirst with the names in the opposite order. Like all others it takes domains to be equally full whose pods only other
+	// pods' constraints limit.
 	LastName
 	// Permuted is the first of many permutations, whatever the domains cost.
 	Permuted
