@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	schedulingcorev1 "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -84,7 +86,7 @@ func later(q, other *question) bool {
 			return pool, true
 		}
 		for uid, of := range pools { // the order does not matter
-			if _, both := theirs[uid]; !both && alike(q.pods[uid], q.pods[pod.UID]) && (!launched || q.compareTrial(of, pool) > 0) {
+			if _, both := theirs[uid]; !both && alike(q.pods[uid], q.pods[pod.UID]) && (!launched || q.compareTrial(pod.UID, of, pool) > 0) {
 				pool, launched = of, true
 			}
 		}
@@ -94,7 +96,7 @@ func later(q, other *question) bool {
 		before := 0
 		for _, pod := range c.Pods {
 			pool, launched := poolOf(pod)
-			if launched && q.compareTrial(c.Pool, pool) <= 0 {
+			if launched && q.compareTrial(pod.UID, c.Pool, pool) <= 0 {
 				return false
 			}
 			if launched {
@@ -121,10 +123,23 @@ func alike(a, b *corev1.Pod) bool {
 	return a.Namespace == b.Namespace && equality.Semantic.DeepEqual(a.Labels, b.Labels) && equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-// compareTrial compares two pools by the order in which they are tried: by weight, and by name in reverse where that is equal.
-// Source: scheduling specification, 1.9, checklist L197.
-func (q *question) compareTrial(a, b string) int {
-	return cmp.Or(cmp.Compare(q.weight(b), q.weight(a)), strings.Compare(b, a))
+// compareTrial compares two pools by the order in which they are tried for a pod: those that prefer not to have it last, then by weight, and by
+// name in reverse where that is equal. Source: scheduling specification, 1.9, checklist L087, L197.
+func (q *question) compareTrial(uid, a, b string) int {
+	return cmp.Or(q.unwelcome(uid, a)-q.unwelcome(uid, b), cmp.Compare(q.weight(b), q.weight(a)), strings.Compare(b, a))
+}
+
+// unwelcome is 1 for a pod that does not tolerate a PreferNoSchedule taint of a pool, 0 for others.
+func (q *question) unwelcome(uid, pool string) int {
+	pod, p := q.pods[uid], q.pools[pool]
+	if pod == nil || p == nil {
+		return 0
+	}
+	if _, repelled := schedulingcorev1.FindMatchingUntoleratedTaint(klog.Logger{}, p.Spec.Template.Spec.Taints, pod.Spec.Tolerations,
+		func(t *corev1.Taint) bool { return t.Effect == corev1.TaintEffectPreferNoSchedule }, true); repelled {
+		return 1
+	}
+	return 0
 }
 
 func (q *question) weight(pool string) int32 {

@@ -96,21 +96,23 @@ func TestPlansThatDependOnAnOrderAreWeaker(t *testing.T) {
 }
 
 // TestPlansFromPoolsThatAreTriedLater: the engine launches from the pool that is tried first, whatever others cost: that of the highest weight,
-// of these the last one by name.
+// of these the last one by name. A pool with a PreferNoSchedule taint comes after all others.
 func TestPlansFromPoolsThatAreTriedLater(t *testing.T) {
 	pool, _, _ := strings.Cut(spread, "---")
 	zones := []string{"test-zone-a", "test-zone-b", "test-zone-c"}
+	const taint = "      taints: [{key: avoid, effect: PreferNoSchedule}]\n"
 	for _, c := range []struct {
-		name, pool string
-		want       judge.Standing
+		name, pool, taint string
+		want              judge.Standing
 	}{
-		{"higher weight", "metadata: {name: first}\nspec:\n  weight: 10\n", judge.Later},
-		{"equal weight, later name", "metadata: {name: last}\nspec:\n", judge.Later},
-		{"equal weight, earlier name", "metadata: {name: another}\nspec:\n", judge.Sound},
+		{"higher weight", "metadata: {name: first}\nspec:\n  weight: 10\n", "", judge.Later},
+		{"equal weight, later name", "metadata: {name: last}\nspec:\n", "", judge.Later},
+		{"equal weight, earlier name", "metadata: {name: another}\nspec:\n", "", judge.Sound},
+		{"equal weight, earlier name, no taint", "metadata: {name: another}\nspec:\n", taint, judge.Later},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			other := strings.Replace(spread, "metadata: {name: default}\nspec:\n", c.pool, 1)
-			j, p := newJudge(t), problem(t, other+"---"+pool)
+			j, p := newJudge(t), problem(t, other+"---"+strings.Replace(pool, "      nodeClassRef", c.taint+"      nodeClassRef", 1))
 			if got, err := j.Standing(p, plan(t, 0, zones, 1)); err != nil || got != c.want {
 				t.Errorf("the plan has standing %v, %v; want %v", got, err, c.want)
 			}
