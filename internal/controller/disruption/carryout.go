@@ -110,7 +110,7 @@ func (e *executor) carryOut(ctx context.Context, cmd command) {
 	e.wake.send()
 	if e.await(ctx, cmd) {
 		for _, pool := range cmd.launchesFrom() {
-			e.backoffs.pools.succeed(pool)
+			e.backoffs.pools.Succeed(pool)
 		}
 		e.deleteAll(ctx, cmd)
 	}
@@ -124,7 +124,7 @@ func (e *executor) deleteAll(ctx context.Context, cmd command) {
 		var err error
 		if left, err = e.deleteClaims(ctx, cmd, left, policies); len(left) == 0 {
 			for _, candidate := range cmd.plan.Candidates {
-				e.backoffs.nodes.succeed(candidate.Node.ClaimName)
+				e.backoffs.nodes.Succeed(candidate.Node.ClaimName)
 			}
 			e.reports.outcome(cmd, ledger.CommandSucceeded, nil, nil)
 			e.claimSavings(ctx, cmd)
@@ -258,7 +258,7 @@ func (e *executor) giveUp(ctx context.Context, cmd command, left []disrupt.Candi
 	unready := e.withdraw(ctx, cmd.launched)
 	if unready > 0 {
 		for _, pool := range cmd.launchesFrom() {
-			e.backoffs.pools.fail(pool, e.Clock.Now())
+			e.backoffs.pools.Fail(pool, e.Clock.Now())
 		}
 	}
 	e.Metrics.Disruption.QueueFailures.WithLabelValues(cmd.plan.Decision(), observe.SnakeCase(string(cmd.method.Reason)), cmd.method.Type).
@@ -275,6 +275,6 @@ func (e *executor) giveUp(ctx context.Context, cmd command, left []disrupt.Candi
 // backOff puts the nodes of a failed command into backoff.
 func (e *executor) backOff(candidates []disrupt.Candidate) {
 	for _, candidate := range candidates {
-		e.backoffs.nodes.fail(candidate.Node.ClaimName, e.Clock.Now())
+		e.backoffs.nodes.Fail(candidate.Node.ClaimName, e.Clock.Now())
 	}
 }

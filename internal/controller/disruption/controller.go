@@ -33,6 +33,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/prediction"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
@@ -92,6 +93,9 @@ type Controller struct {
 	lastPass time.Time
 }
 
+// backoffSet has the backoffs of nodes, those of nodes in commands for several nodes, and those of pools.
+type backoffSet struct{ nodes, groups, pools *problem.Backoffs }
+
 // signal holds at most one notification.
 type signal chan struct{}
 
@@ -110,7 +114,7 @@ func New(deps Deps) *Controller {
 	passes, log := passlog.New(deps.Log)
 	deps.Log = log
 	wake, waiting, obstacles := make(signal, 1), newQueue(), newObstacles()
-	backoffs := &backoffSet{nodes: newBackoffs(), groups: newBackoffs(), pools: newBackoffs()}
+	backoffs := &backoffSet{nodes: problem.NewBackoffs(), groups: problem.NewBackoffs(), pools: problem.NewBackoffs()}
 	reports := &reporter{recorder: deps.Recorder, metrics: deps.Metrics, books: deps.Books, log: deps.Log, perPool: observe.NewGaugeStore()}
 	marks := &marker{client: deps.Client, live: deps.Live, clock: deps.Clock, log: deps.Log, turns: semaphore.NewWeighted(writers)}
 	reads := &gatherer{
@@ -165,7 +169,11 @@ func (c *Controller) Start(ctx context.Context) error {
 	defer c.executor.running.Wait()
 	c.lastPass = c.Clock.Now()
 	next := c.lastPass
+	resume := false // the last pass proposed commands, and the next one waits until those that started are written
 	for {
+		if resume && !c.queue.writing() {
+			next, resume = c.Clock.Now(), false
+		}
 		wake := next
 		if due, ok := c.queue.nextDue(); ok && due.Before(wake) {
 			wake = due
@@ -188,7 +196,12 @@ func (c *Controller) Start(ctx context.Context) error {
 		}
 		c.validate(ctx)
 		if now := c.Clock.Now(); !now.Before(next) || !c.planner.nominationEnds.IsZero() && !now.Before(c.planner.nominationEnds) {
-			next = now.Add(c.run(ctx))
+			wait := c.run(ctx)
+			resume = wait == 0
+			if resume {
+				wait = quietPeriod
+			}
+			next = now.Add(wait)
 		}
 	}
 }
@@ -216,7 +229,7 @@ func (c *Controller) run(ctx context.Context) time.Duration {
 	case ctx.Err() != nil:
 		return passInterval
 	case err == nil && acted:
-		// Another pass may find more commands.
+		// Another pass may find more commands, as soon as what these change is written.
 		c.forgetFailures()
 		return 0
 	case err == nil:

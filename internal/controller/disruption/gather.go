@@ -77,7 +77,7 @@ func (g *gatherer) gather(ctx context.Context) (view, error) {
 		now: g.Clock.Now(), running: g.queue.running(), inCommand: g.queue.nodes(""), underway: g.queue.underway(),
 		unevictable: map[string]bool{}, surplus: map[string]bool{}, limits: map[string]int64{}, drainRounds: map[string]int{},
 	}
-	v.nodeBackoff, v.groupBackoff, v.poolBackoff = g.backoffs.nodes.active(v.now), g.backoffs.groups.active(v.now), g.backoffs.pools.active(v.now)
+	v.nodeBackoff, v.groupBackoff, v.poolBackoff = g.backoffs.nodes.Active(v.now), g.backoffs.groups.Active(v.now), g.backoffs.pools.Active(v.now)
 	v.snapshot = g.Store.Snapshot()
 	var pools v1.NodePoolList
 	var claims v1.NodeClaimList

@@ -102,7 +102,7 @@ func (vr *validator) safeValidateDue(ctx context.Context) {
 	for _, cmd := range vr.queue.due(vr.clock.Now()) { // those that were not started
 		vr.queue.drop(cmd.id)
 		for _, candidate := range cmd.plan.Candidates {
-			vr.backoffs.nodes.fail(candidate.Node.ClaimName, vr.clock.Now())
+			vr.backoffs.nodes.Fail(candidate.Node.ClaimName, vr.clock.Now())
 		}
 	}
 	vr.reports.panicked("validating disruption commands panicked, dropping them", err, logfield.CommandCount(len(due)))

@@ -45,6 +45,8 @@ type planner struct {
 	// methods are those of the controller, in their order.
 	methods []disrupt.Method
 	told    told
+	// proposed is how many commands there have been.
+	proposed uint64
 }
 
 // pass is what the methods of one pass share.
@@ -277,7 +279,8 @@ func digest(list []disrupt.Candidate) uint64 {
 
 // enqueue adds a command to the queue, or starts it if its method is not validated.
 func (pl *planner) enqueue(ctx context.Context, p *pass, m disrupt.Method, work disrupt.Command) {
-	cmd := command{id: string(uuid.NewUUID()), method: m, plan: work, due: p.now}
+	pl.proposed++
+	cmd := command{id: string(uuid.NewUUID()), serial: pl.proposed, method: m, plan: work, due: p.now}
 	if m.Queued {
 		cmd.due = p.changed.Add(problem.ValidationDelay)
 	}

@@ -3,7 +3,6 @@ package disruption
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +15,8 @@ type command struct {
 	id     string
 	method disrupt.Method
 	plan   disrupt.Command
+	// serial is the place of the command among all that were proposed.
+	serial uint64
 	// due is when the command is validated.
 	due time.Time
 	// started is when it passed validation; zero while it waits.
@@ -73,9 +74,9 @@ func (q *queue) nextDue() (time.Time, bool) {
 	defer q.mu.Unlock()
 	var next time.Time
 	found := false
-	starting := q.isStarting()
+	writing := q.isWriting()
 	for _, c := range q.commands {
-		if starting && c.simulated() {
+		if writing && c.simulated() {
 			continue
 		}
 		if c.started.IsZero() && (!found || c.due.Before(next)) {
@@ -85,17 +86,17 @@ func (q *queue) nextDue() (time.Time, bool) {
 	return next, found
 }
 
-// starting reports whether a command that moves pods is being started: until its nodes are marked and its replacements are
-// created, simulations of other commands would be wrong.
-func (q *queue) starting() bool {
+// writing reports whether a command is being started: until its nodes are marked and its replacements are created, simulations of
+// other commands would be wrong, or depend on how fast it is written. Reboots move no pods.
+func (q *queue) writing() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.isStarting()
+	return q.isWriting()
 }
 
-func (q *queue) isStarting() bool {
+func (q *queue) isWriting() bool {
 	for _, c := range q.commands {
-		if c.simulated() && !c.started.IsZero() && !c.launchesWritten {
+		if !c.started.IsZero() && !c.launchesWritten && !c.plan.Reboot {
 			return true
 		}
 	}
@@ -121,7 +122,7 @@ func (q *queue) list(keep func(command) bool) []disrupt.Command {
 			list = append(list, c)
 		}
 	}
-	slices.SortFunc(list, func(a, b command) int { return cmp.Or(a.due.Compare(b.due), strings.Compare(a.id, b.id)) })
+	slices.SortFunc(list, func(a, b command) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.serial, b.serial)) })
 	out := make([]disrupt.Command, len(list))
 	for i, c := range list {
 		out[i] = c.plan
@@ -140,7 +141,7 @@ func (q *queue) due(now time.Time) []command {
 		}
 	}
 	slices.SortFunc(out, func(a, b command) int {
-		return cmp.Or(a.due.Compare(b.due), strings.Compare(a.id, b.id))
+		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.serial, b.serial))
 	})
 	return out
 }

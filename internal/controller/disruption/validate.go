@@ -31,6 +31,7 @@ func (vr *validator) validateDue(ctx context.Context, due []command) {
 	if len(due) == 0 {
 		return
 	}
+	moving := vr.queue.writing() // before the view is gathered, which shows what was written before only
 	v, err := vr.reads.gather(ctx)
 	if err != nil {
 		// Nothing was changed yet; the next pass finds the same nodes again.
@@ -43,10 +44,9 @@ func (vr *validator) validateDue(ctx context.Context, due []command) {
 	}
 	candidates, obstacles := disrupt.Qualify(v.qualifyInput(nil))
 	vr.reads.prices.set(ctx, v.pools, candidates)
-	moving := vr.queue.starting()
 	for _, cmd := range due {
-		if !cmd.simulated() {
-			vr.validateEmpty(ctx, v, cmd, candidates, obstacles)
+		if !cmd.simulated() && vr.validateEmpty(ctx, v, cmd, candidates, obstacles) {
+			moving = true
 		}
 	}
 	var shared *simContext
@@ -58,8 +58,8 @@ func (vr *validator) validateDue(ctx context.Context, due []command) {
 }
 
 // validateEmpty validates one command that was found without simulation. Other commands count against the budgets, the command
-// itself does not.
-func (vr *validator) validateEmpty(ctx context.Context, v view, cmd command, candidates []disrupt.Candidate, obstacles []disrupt.Obstacle) {
+// itself does not. It reports whether the command was started.
+func (vr *validator) validateEmpty(ctx context.Context, v view, cmd command, candidates []disrupt.Candidate, obstacles []disrupt.Obstacle) bool {
 	wanted, refused := cmd.method.FilterNodes(among(candidates, cmd.plan))
 	fit, blocked := cmd.method.FilterPods(wanted, vr.reads.podBlocks(ctx, v, wanted))
 	budgets := remaining(v.budgetsFor(cmd.method.Reason, vr.reads.pledged(v, cmd)))
@@ -69,10 +69,11 @@ func (vr *validator) validateEmpty(ctx context.Context, v view, cmd command, can
 		vr.queue.drop(cmd.id)
 		vr.reports.outcome(cmd, ledger.CommandRejected, verdict.Dropped, nil)
 		vr.log.Debug("abandoning disruption attempt due to pod churn, the command is no longer valid", logfield.CommandID(cmd.id))
-		return
+		return false
 	}
 	cmd.plan, cmd.started = verdict.Command, v.now
 	vr.exec.start(ctx, cmd)
+	return true
 }
 
 // validateSimulated validates one command that was found by simulation, and reports whether it was started.
@@ -134,6 +135,6 @@ func (vr *validator) reject(v view, cmd command, dropped []disrupt.Obstacle) {
 		defer vr.wake.send()
 	}
 	for _, candidate := range cmd.plan.Candidates {
-		rest.fail(candidate.Node.ClaimName, vr.clock.Now())
+		rest.Fail(candidate.Node.ClaimName, vr.clock.Now())
 	}
 }

@@ -83,7 +83,7 @@ func TestBackoffLetsOthersGo(t *testing.T) {
 		if err := c.Register(fakeManager{w: w}); err != nil {
 			t.Fatal(err)
 		}
-		c.planner.reads.backoffs.pools.fail("pool", time.Now())
+		c.planner.reads.backoffs.pools.Fail("pool", time.Now())
 		defer w.launch(c.Start)()
 		w.pass(problem.MinBackoff - time.Second)
 		if strings.Contains(w.logs.String(), "proposing disruption") {
