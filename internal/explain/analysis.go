@@ -8,6 +8,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
@@ -22,8 +23,8 @@ type analysis struct {
 	candidates map[string]int
 	// ofPool are the nodes by NodePool.
 	ofPool map[string][]*model.Node
-	// usages are how much of the budgets of each NodePool is used, by reason; computed when first needed.
-	usages map[disrupt.Reason]map[string]disrupt.Usage
+	// allowances are what budgets allow, by reason; computed when first needed.
+	allowances map[disrupt.Reason]problem.Allowances
 	// together is the command for several nodes at once; nil until it was searched for.
 	together *disrupt.Decision
 }
@@ -34,7 +35,7 @@ func newAnalysis(ctx context.Context, q Question) (*analysis, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &analysis{Question: q, view: fleet, excluded: map[string]disrupt.Obstacle{}, candidates: map[string]int{}, ofPool: map[string][]*model.Node{}, usages: map[disrupt.Reason]map[string]disrupt.Usage{}}
+	s := &analysis{Question: q, view: fleet, excluded: map[string]disrupt.Obstacle{}, candidates: map[string]int{}, ofPool: map[string][]*model.Node{}, allowances: map[disrupt.Reason]problem.Allowances{}}
 	if s.assessed, err = fleet.Assess(ctx, q.Options.Now, nil, nil); err != nil {
 		return nil, err
 	}
@@ -155,14 +156,14 @@ type Allowance struct {
 }
 
 func (s *analysis) allowance(pool string, reason disrupt.Reason) Allowance {
-	if s.usages[reason] == nil {
-		s.usages[reason] = disrupt.Usages(s.view.Snapshot, nil, reason)
+	if s.allowances[reason] == nil {
+		s.allowances[reason] = problem.AllowancesOf(s.view.Snapshot, s.Options.Now, s.view.Pools, reason, nil, problem.Operations{})
 	}
-	usage := s.usages[reason][pool]
-	allowed, err := s.view.Pools[pool].AllowedDisruptions(s.Options.Now, usage.Nodes, v1.DisruptionReason(reason))
-	a := Allowance{Reason: string(reason), Disrupting: usage.Disrupting, Remaining: min(usage.Remaining(allowed), usage.Nodes)}
-	if err != nil {
-		a.Error = err.Error()
+	found := s.allowances[reason][pool]
+	allowed := found.Allowed
+	a := Allowance{Reason: string(reason), Disrupting: found.Usage.Disrupting, Remaining: min(found.Remaining(), found.Usage.Nodes)}
+	if found.Err != nil {
+		a.Error = found.Err.Error()
 	}
 	if allowed < v1.NoDisruptionLimit {
 		a.Allowed = &allowed

@@ -16,7 +16,6 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/policy"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/translate"
@@ -148,40 +147,9 @@ func (g *gatherer) pledged(v view, except command) map[string]bool {
 	return out
 }
 
-// budgetsFor evaluates the budgets of every pool for a reason. pledged are the nodes of commands to count as disrupting.
-// A pool whose budgets cannot be evaluated allows nothing.
-func (v view) budgetsFor(reason disrupt.Reason, pledged map[string]bool) map[string]allowance {
-	usages := disrupt.Usages(v.snapshot, pledged, reason)
-	out := make(map[string]allowance, len(v.pools))
-	for name, pool := range v.pools {
-		usage := usages[name]
-		allowed, err := pool.AllowedDisruptions(v.now, usage.Nodes, v1.DisruptionReason(reason))
-		a := allowance{usage: usage, allowed: allowed, err: err}
-		if a.closure, a.closed = v.operations.Closed(name, reason); a.closed {
-			a.allowed = 0
-		}
-		out[name] = a
-	}
-	return out
-}
-
-// allowance is what the budgets of one pool allow for one reason.
-type allowance struct {
-	usage   disrupt.Usage
-	allowed int
-	err     error
-	// closure is why operations policies allow nothing, if closed is set.
-	closure policy.Closure
-	closed  bool
-}
-
-// remaining returns the numbers of allowed disruptions.
-func remaining(allowances map[string]allowance) disrupt.Budgets {
-	out := make(disrupt.Budgets, len(allowances))
-	for name, a := range allowances {
-		out[name] = a.usage.Remaining(a.allowed)
-	}
-	return out
+// allowancesFor is what the budgets of every pool allow for a reason. pledged are the nodes of commands to count as disrupting.
+func (v view) allowancesFor(reason disrupt.Reason, pledged map[string]bool) problem.Allowances {
+	return problem.AllowancesOf(v.snapshot, v.now, v.pools, reason, pledged, v.operations)
 }
 
 // countStatic records which static pools have more nodes than replicas, and their limits.

@@ -147,7 +147,7 @@ func (pl *planner) propose(ctx context.Context, p *pass, m disrupt.Method) bool 
 	started := pl.Clock.Now()
 	fit, obstacles := pl.fit(ctx, p, m)
 	eligible := len(fit)
-	budgets := remaining(p.budgetsFor(m.Reason, pl.reads.pledged(p.view, command{})))
+	budgets := p.allowancesFor(m.Reason, pl.reads.pledged(p.view, command{})).Budgets()
 	if m.Admit != nil {
 		var refused []disrupt.Obstacle
 		fit, refused = m.Admit(budgets, fit)

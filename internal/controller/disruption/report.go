@@ -96,15 +96,15 @@ func (r *reporter) budgets(p *pass, repairs, expires bool) {
 	}
 	gauges := map[string][]observe.Sample{}
 	for _, reason := range reasons {
-		for name, a := range p.budgetsFor(reason, nil) {
+		for name, a := range p.allowancesFor(reason, nil) {
 			gauges[string(reason)+"/"+name] = []observe.Sample{
-				{Gauge: r.metrics.NodePools.AllowedDisruptions, Labels: []string{name, label(reason)}, Value: float64(a.allowed)},
-				{Gauge: r.metrics.NodePools.NodesConsumingBudgets, Labels: []string{name, label(reason)}, Value: float64(a.usage.Disrupting)},
+				{Gauge: r.metrics.NodePools.AllowedDisruptions, Labels: []string{name, label(reason)}, Value: float64(a.Allowed)},
+				{Gauge: r.metrics.NodePools.NodesConsumingBudgets, Labels: []string{name, label(reason)}, Value: float64(a.Usage.Disrupting)},
 			}
 			switch {
-			case a.usage.Nodes == 0 || a.allowed > 0 || reason == disrupt.Unhealthy && !unhealthy[name]:
-			case a.closed:
-				r.recorder.Publish(observe.NodePoolDisruptionClosed(p.pools[name], string(reason), a.closure.Text(name, string(reason))))
+			case a.Usage.Nodes == 0 || a.Allowed > 0 || reason == disrupt.Unhealthy && !unhealthy[name]:
+			case a.Closed:
+				r.recorder.Publish(observe.NodePoolDisruptionClosed(p.pools[name], string(reason), a.Closure.Text(name, string(reason))))
 			default:
 				r.recorder.Publish(observe.NodePoolDisruptionBlocked(p.pools[name], string(reason)))
 			}

@@ -62,7 +62,7 @@ func (vr *validator) validateDue(ctx context.Context, due []command) {
 func (vr *validator) validateEmpty(ctx context.Context, v view, cmd command, candidates []disrupt.Candidate, obstacles []disrupt.Obstacle) bool {
 	wanted, refused := cmd.method.FilterNodes(among(candidates, cmd.plan))
 	fit, blocked := cmd.method.FilterPods(wanted, vr.reads.podBlocks(ctx, v, wanted))
-	budgets := remaining(v.budgetsFor(cmd.method.Reason, vr.reads.pledged(v, cmd)))
+	budgets := v.allowancesFor(cmd.method.Reason, vr.reads.pledged(v, cmd)).Budgets()
 	verdict := disrupt.Validate(cmd.plan, fit, append(append(refused, blocked...), obstacles...), budgets)
 	vr.reports.dropped(cmd, verdict.Dropped)
 	if len(verdict.Command.Candidates) == 0 {
@@ -94,7 +94,7 @@ func (vr *validator) validateSimulated(
 		}
 	}
 	sim := (*shared).simulator(cmd.method.Simulates)
-	budgets := remaining(v.budgetsFor(cmd.method.Reason, vr.reads.pledged(v, cmd)))
+	budgets := v.allowancesFor(cmd.method.Reason, vr.reads.pledged(v, cmd)).Budgets()
 	verdict := sim.Validate(cmd.plan, fit, append(append(refused, blocked...), obstacles...), budgets)
 	if len(verdict.Dropped) == 0 {
 		// Pods may have been bound while the simulation ran.
@@ -120,7 +120,7 @@ func (vr *validator) validateCandidates(ctx context.Context, cmd command) []disr
 	vr.reads.prices.set(ctx, v.pools, own)
 	wanted, refused := cmd.method.FilterNodes(own)
 	fit, blocked := cmd.method.FilterPods(wanted, vr.reads.podBlocks(ctx, v, wanted))
-	budgets := remaining(v.budgetsFor(cmd.method.Reason, vr.reads.pledged(v, cmd)))
+	budgets := v.allowancesFor(cmd.method.Reason, vr.reads.pledged(v, cmd)).Budgets()
 	return disrupt.Validate(cmd.plan, fit, append(append(refused, blocked...), obstacles...), budgets).Dropped
 }
 

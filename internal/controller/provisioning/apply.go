@@ -55,7 +55,7 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 func (p *Provisioner) carryOut(ctx context.Context, in input, plan solve.Plan) ([]refusal, error) {
 	plan = withoutChangedGroups(p, plan, in.problem)
 	p.nominate(plan.Placements)
-	p.nominations.note(plan.Placements)
+	p.nominations.Note(plan.Placements)
 	if len(plan.NodeClaims) > 0 {
 		p.logLaunch(in.began, plan.NodeClaims)
 	}

@@ -54,7 +54,7 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 	in.Problem.Pods = p.withoutQuarantined(in.Problem.Pods, now)
 	out := input{snapshot: snapshot, rejected: in.Rejected, buffersUnknown: blind || virtual(in.Problem.Pods) < all}
 	p.stranded.keep(in.Problem)
-	in.Problem.Pods, in.Problem.Nodes = p.nominations.reserve(in.Problem.Pods, in.Problem.Nodes, now, p.Scheduling.NominationWindow())
+	in.Problem.Pods, in.Problem.Nodes = p.nominations.Reserve(in.Problem.Pods, in.Problem.Nodes, now, p.Scheduling.NominationWindow())
 	p.Planned.Keep(func(uid types.UID) bool { return p.nominations[string(uid)] != "" })
 	if len(in.Problem.Pods) > 0 {
 		err = builder.AddPools(ctx, snapshot, &in)

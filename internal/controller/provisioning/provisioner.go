@@ -35,6 +35,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/podlatency"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
@@ -78,7 +79,7 @@ type Provisioner struct {
 	batcher     *Batcher
 	series      *series
 	catalogs    *translate.Catalogs
-	nominations nominations
+	nominations problem.Nominations
 	refused     refusedPods
 	split       splitGroups
 	stranded    strandedGroups
@@ -110,7 +111,7 @@ func New(d Deps) *Provisioner {
 		batcher:     NewBatcher(d.Clock, d.Scheduling.BatchIdleDuration, d.Scheduling.BatchMaxDuration),
 		series:      newSeries(d.Scheduling.BatchMaxDuration),
 		catalogs:    translate.NewCatalogs(d.Translator),
-		nominations: nominations{},
+		nominations: problem.Nominations{},
 		split:       splitGroups{},
 		stranded:    strandedGroups{},
 		refused:     refusedPods{aside: map[string]*setAside{}},

@@ -1,4 +1,4 @@
-package provisioning
+package problem
 
 import (
 	"testing"
@@ -12,18 +12,18 @@ import (
 )
 
 var (
-	now     = time.Unix(1_800_000_000, 0)
-	unready = []model.Taint{{Key: corev1.TaintNodeNotReady, Effect: model.NoSchedule}}
+	atNow         = time.Unix(1_800_000_000, 0)
+	unreadyTaints = []model.Taint{{Key: corev1.TaintNodeNotReady, Effect: model.NoSchedule}}
 )
 
 func TestAPodWithALaunchingNodeIsNotPlannedAgain(t *testing.T) {
 	one := &model.Shape{Requests: resource.Vector{1000}}
 	served, waiting := &model.Pod{UID: "served", Shape: one}, &model.Pod{UID: "waiting", Shape: one}
 	node := &model.Node{ID: "nodeclaim/a", ClaimName: "a", Allocatable: resource.Vector{2000}}
-	ps := nominations{}
-	ps.note([]solve.Placement{{Node: node, Pods: []*model.Pod{served}}})
+	ps := Nominations{}
+	ps.Note([]solve.Placement{{Node: node, Pods: []*model.Pod{served}}})
 
-	open, reserved := ps.reserve([]*model.Pod{served, waiting}, []*model.Node{node}, time.Time{}, 0)
+	open, reserved := ps.Reserve([]*model.Pod{served, waiting}, []*model.Node{node}, time.Time{}, 0)
 	if len(open) != 1 || open[0] != waiting {
 		t.Errorf("to plan: %v, want only the pod without a node", open)
 	}
@@ -36,13 +36,13 @@ func TestNominationsEndWithTheirNode(t *testing.T) {
 	pod := &model.Pod{UID: "p", Shape: &model.Shape{Requests: resource.Vector{1000}}}
 	for name, nodes := range map[string][]*model.Node{
 		"the claim is gone":       nil,
-		"the node is initialized": {{ID: "x", ClaimName: "a", Initialized: true, Disruption: model.Disruption{LastPodEvent: now.UnixNano()}}},
+		"the node is initialized": {{ID: "x", ClaimName: "a", Initialized: true, Disruption: model.Disruption{LastPodEvent: atNow.UnixNano()}}},
 		"the node has been closed for long": {{
-			ID: "x", ClaimName: "a", Initialized: true, Taints: unready, Disruption: model.Disruption{LastPodEvent: now.Add(-20 * time.Second).UnixNano()},
+			ID: "x", ClaimName: "a", Initialized: true, Taints: unreadyTaints, Disruption: model.Disruption{LastPodEvent: atNow.Add(-20 * time.Second).UnixNano()},
 		}},
 	} {
-		ps := nominations{"p": "a"}
-		if open, _ := ps.reserve([]*model.Pod{pod}, nodes, now, 20*time.Second); len(open) != 1 || len(ps) != 0 {
+		ps := Nominations{"p": "a"}
+		if open, _ := ps.Reserve([]*model.Pod{pod}, nodes, atNow, 20*time.Second); len(open) != 1 || len(ps) != 0 {
 			t.Errorf("%s: %d pods to plan and %d nominations left, want 1 and 0", name, len(open), len(ps))
 		}
 	}
@@ -51,13 +51,13 @@ func TestNominationsEndWithTheirNode(t *testing.T) {
 func TestAPodWaitsForANodeThatIsTaintedRightAfterItsStart(t *testing.T) {
 	pod := &model.Pod{UID: "p", Shape: &model.Shape{Requests: resource.Vector{1000}}}
 	for name, last := range map[string]int64{
-		"within the window":                       now.Add(-19 * time.Second).UnixNano(),
+		"within the window":                       atNow.Add(-19 * time.Second).UnixNano(),
 		"when it was initialized is not said yet": 0,
 	} {
-		node := &model.Node{ID: "x", ClaimName: "a", Initialized: true, Taints: unready}
+		node := &model.Node{ID: "x", ClaimName: "a", Initialized: true, Taints: unreadyTaints}
 		node.Disruption.LastPodEvent = last
-		ps := nominations{"p": "a"}
-		if open, reserved := ps.reserve([]*model.Pod{pod}, []*model.Node{node}, now, 20*time.Second); len(open) != 0 || len(reserved[0].Pods) != 1 {
+		ps := Nominations{"p": "a"}
+		if open, reserved := ps.Reserve([]*model.Pod{pod}, []*model.Node{node}, atNow, 20*time.Second); len(open) != 0 || len(reserved[0].Pods) != 1 {
 			t.Errorf("%s: %d pods to plan, %d pods expected on the node, want 0 and 1", name, len(open), len(reserved[0].Pods))
 		}
 	}
@@ -82,10 +82,10 @@ func TestAReplicaThatTakesThePlaceOfANominatedPod(t *testing.T) {
 		"a pod of a DaemonSet":                              {&model.Pod{UID: "daemon", Shape: one, Daemon: true}, 3000, 0, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ps := nominations{"served": "a", "first": "a", "second": "a"}
+			ps := Nominations{"served": "a", "first": "a", "second": "a"}
 			node := &model.Node{ID: "x", ClaimName: "a", NodeName: "x", Allocatable: resource.Vector{c.cpu}, Pods: []*model.Pod{c.bound}, Used: c.bound.Shape.Requests}
 			for pass := range 2 {
-				open, reserved := ps.reserve([]*model.Pod{pod("first"), pod("second")}, []*model.Node{node}, now, 0)
+				open, reserved := ps.Reserve([]*model.Pod{pod("first"), pod("second")}, []*model.Node{node}, atNow, 0)
 				if len(open) != c.planned || len(reserved[0].Pods) != c.expected {
 					t.Errorf("pass %d: %d pods to plan, %d pods on the node, want %d and %d", pass, len(open), len(reserved[0].Pods), c.planned, c.expected)
 				}

@@ -1,4 +1,4 @@
-package provisioning
+package problem
 
 import (
 	"time"
@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// nominations are the NodeClaims that pods were planned on, by pod UID, while the nodes start. A node starts while it
+// Nominations are the NodeClaims that pods were planned on, by pod UID, while the nodes start. A node starts while it
 // is not initialized, and while taints make it unschedulable right after that: agents that start with a node make it unready
 // for a moment.
 //
@@ -18,14 +18,14 @@ import (
 //
 // kube-scheduler does not know the plan and may bind another replica in place of a nominated pod. That pod is planned again: if it were
 // still expected on the node, the node would count one replica too many for spread constraints, and refusals would name wrong counts.
-type nominations map[string]string
+type Nominations map[string]string
 
-// reserve removes the pods that are nominated to a node that starts from pods, and returns copies of their nodes on which they
+// Reserve removes the pods that are nominated to a node that starts from pods, and returns copies of their nodes on which they
 // count as running. Nominations to other nodes are dropped, and those whose place another pod took. A node that is tainted again has
 // until the end of window, counted from the last pod event on it, to become schedulable.
-func (ps nominations) reserve(pods []*model.Pod, nodes []*model.Node, now time.Time, window time.Duration) (open []*model.Pod, reserved []*model.Node) {
+func (ps Nominations) Reserve(pods []*model.Pod, nodes []*model.Node, now time.Time, window time.Duration) (open []*model.Pod, reserved []*model.Node) {
 	starting := map[string]int{}
-	held, replaced := nominations{}, places{}
+	held, replaced := Nominations{}, places{}
 	for i, n := range nodes {
 		if n.ClaimName != "" && (!n.Initialized || closedAgain(n, now, window)) {
 			starting[n.ClaimName] = i
@@ -61,7 +61,7 @@ func closedAgain(n *model.Node, now time.Time, window time.Duration) bool {
 
 // compare counts in replaced the pods that run on a node without having been nominated to it. They hold a place there from now on: each
 // takes that of one pod only, not that of another one in each pass.
-func (ps nominations) compare(n *model.Node, held nominations, replaced places) {
+func (ps Nominations) compare(n *model.Node, held Nominations, replaced places) {
 	for _, p := range n.Pods {
 		if p.Daemon {
 			continue
@@ -98,14 +98,16 @@ func fits(p *model.Pod, n *model.Node) bool {
 	return n.NodeName == "" || p.Shape.Requests.Fits(n.Allocatable.Sub(n.Used))
 }
 
-// note records the placements on nodes that start.
-func (ps nominations) note(placements []solve.Placement) {
+// Note records the placements on nodes that start.
+func (ps Nominations) Note(placements []solve.Placement) {
 	for _, placed := range placements {
 		if placed.Node.ClaimName == "" || placed.Node.Initialized {
 			continue
 		}
-		for _, p := range realPods(placed.Pods) {
-			ps[p.UID] = placed.Node.ClaimName
+		for _, p := range placed.Pods {
+			if !p.Virtual {
+				ps[p.UID] = placed.Node.ClaimName
+			}
 		}
 	}
 }
