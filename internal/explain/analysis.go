@@ -36,7 +36,7 @@ func newAnalysis(ctx context.Context, q Question) (*analysis, error) {
 		return nil, err
 	}
 	s := &analysis{Question: q, view: fleet, excluded: map[string]disrupt.Obstacle{}, candidates: map[string]int{}, ofPool: map[string][]*model.Node{}, allowances: map[disrupt.Reason]problem.Allowances{}}
-	if s.assessed, err = fleet.Assess(ctx, q.Options.Now, nil, nil); err != nil {
+	if s.assessed, err = fleet.Assess(ctx, q.Options.Now, simulation.InProgress{}); err != nil {
 		return nil, err
 	}
 	for _, o := range s.assessed.Excluded {

@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,20 +11,17 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
-	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
 // conclude fills in what is known at the end.
-func (r *run) conclude(a simulation.Assessment) {
-	r.out.After = r.fleet()
-	ending := 0
-	for _, c := range r.underway {
-		if c.phase != validating {
-			ending += len(c.plan.Candidates)
-		}
+func (r *run) conclude(ctx context.Context) error {
+	a, err := r.assess(ctx)
+	if err != nil {
+		return err
 	}
-	if r.out.Incomplete != "" && ending > 0 {
-		r.out.Incomplete += ", and of those that are removed, " + nodes(ending, "is not gone", "are not gone")
+	r.out.After, r.out.Unplaced = fleet(r), r.view.Snapshot.Pending.Len()
+	if r.out.Incomplete != "" && r.ending > 0 {
+		r.out.Incomplete += ", and of those that are removed, " + nodes(r.ending, "is not gone", "are not gone")
 	}
 	for _, o := range a.Excluded {
 		if o.Node.Disruption.Drifted && !o.Node.Deleting && !a.Qualification.InCommand[o.Node.ID] { // of others, the command is shown
@@ -40,12 +38,13 @@ func (r *run) conclude(a simulation.Assessment) {
 	slices.SortStableFunc(r.out.Blocked, func(x, y Blocked) int {
 		return cmp.Or(strings.Compare(x.Reason, y.Reason), strings.Compare(x.Node, y.Node))
 	})
-	r.omissions()
+	omissions(r)
+	return nil
 }
 
 // block records the obstacles of nodes that a method would disrupt. That consolidation finds nothing better for a node is no obstacle of
 // this kind.
-func (r *run) block(m disrupt.Method, obstacles []disrupt.Obstacle) {
+func block(r *run, m disrupt.Method, obstacles []disrupt.Obstacle) {
 	if m.Reason != disrupt.Drifted && m.Reason != disrupt.Empty {
 		return
 	}
@@ -64,7 +63,7 @@ func blocked(reason disrupt.Reason, o disrupt.Obstacle) Blocked {
 }
 
 // protectedUntil is when the do-not-disrupt annotation of the pod of an obstacle ends; zero for never.
-func (r *run) protectedUntil(o disrupt.Obstacle) time.Time {
+func protectedUntil(r *run, o disrupt.Obstacle) time.Time {
 	for _, pod := range r.view.Pods[o.Node.NodeName] {
 		if pod.Namespace+"/"+pod.Name == o.Pod {
 			return podrules.DoNotDisrupt(pod, r.now).Until
@@ -74,7 +73,7 @@ func (r *run) protectedUntil(o disrupt.Obstacle) time.Time {
 }
 
 // omissions notes what the forecast leaves out although it concerns the cluster.
-func (r *run) omissions() {
+func omissions(r *run) {
 	end := r.opts.Now.Add(max(r.out.Duration(), time.Hour))
 	expiring, unhealthy, devices, starting, homeless := 0, 0, 0, 0, 0
 	for _, n := range r.view.Snapshot.Nodes.Sorted() {
@@ -114,7 +113,7 @@ func (r *run) omissions() {
 }
 
 // staticPools notes the static pools that have more or fewer nodes than replicas.
-func (r *run) staticPools() {
+func staticPools(r *run) {
 	count := map[string]int64{}
 	for _, n := range r.view.Snapshot.Nodes.Sorted() {
 		if n.Managed && !n.Deleting {

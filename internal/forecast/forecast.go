@@ -2,11 +2,12 @@
 // which order, how long that takes under disruption budgets, and what the nodes cost before and after.
 //
 // Problem: one pass of disruption is a pure function of a snapshot, but a change of a fleet takes many passes: commands have to wait for
-// budgets, for consolidateAfter, and for the nodes of earlier commands. Approach: discrete-event simulation. The methods of package disrupt
-// decide on the objects at one moment; each command is complete after its validation, launches and drains, and then its effects are
-// written to the objects, on which the methods decide again. Time jumps from one event to the next. Invariant: pods are where the commands
-// placed them, and budgets count the nodes of commands under way as the controller counts them. Cost: one assessment of the cluster for each
-// pass, and at most maxPasses passes.
+// budgets, for consolidateAfter, and for the nodes of earlier commands; and which node is taken next depends on when the controller looks.
+// Approach: discrete-event simulation of the controller (loop, command, provision) and of what it finds around it (environment). The cluster state
+// is the store of the controllers, and the methods of package disrupt decide on it at the times at which the controller would. Between two
+// decisions events change the objects: nodes join, pods leave and start, nodes are gone. Invariant: at every decision the cluster state is that
+// which the controller would see if launches and terminations took the assumed time and pods started where the engine places them.
+// Cost: one assessment of the cluster for each pass, and at most maxPasses passes.
 //
 // What is not forecast: workloads and prices that change, capacity that is not available, repair, expiration, interruptions, and whatever
 // only a cloud provider decides, such as new images. Forecast.Notes names those of them that concern the cluster.
@@ -21,6 +22,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
@@ -40,6 +42,8 @@ type Options struct {
 	// Launch is how long it takes from the creation of a NodeClaim until its node is initialized; 0 for the median of the NodeClaims of the
 	// cluster, or DefaultLaunch where there are none.
 	Launch time.Duration
+	// BatchIdle and BatchMax are the idle and the longest time of a batch of pods; 0 for the defaults of the controller.
+	BatchIdle, BatchMax time.Duration
 	// DriftedNodeClasses are the names of node classes whose nodes count as drifted, as after a change of the class or of its images. Whether such
 	// a change makes nodes drift is not known without the cloud provider.
 	DriftedNodeClasses []string
@@ -81,13 +85,20 @@ type Fleet struct {
 	Unpriced int
 	// Types is the number of nodes by instance type.
 	Types map[string]int
+	// Kinds is the number of nodes by all that tells one from another to those who pay for them.
+	Kinds map[Kind]int
 }
+
+// Kind is what nodes have in common that cost the same.
+type Kind struct{ Pool, InstanceType, Zone, CapacityType string }
 
 // Node is a node that is launched.
 type Node struct {
 	Name, Pool, InstanceType, Zone, CapacityType string
 	// Price is in dollars an hour.
 	Price float64
+	// Spec is that of the NodeClaim.
+	Spec v1.NodeClaimSpec
 }
 
 // Command is a set of nodes that are removed or replaced together.
@@ -145,7 +156,16 @@ func Run(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Optio
 	if opts.Horizon == 0 {
 		opts.Horizon = DefaultHorizon
 	}
-	r := newRun(objects, c, opts)
+	if opts.BatchIdle == 0 {
+		opts.BatchIdle = defaultBatchIdle
+	}
+	if opts.BatchMax == 0 {
+		opts.BatchMax = defaultBatchMax
+	}
+	r, err := newRun(ctx, objects, c, opts)
+	if err != nil {
+		return Forecast{}, err
+	}
 	if err := r.play(ctx); err != nil {
 		return Forecast{}, err
 	}

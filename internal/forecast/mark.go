@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -13,10 +14,12 @@ import (
 )
 
 // mark sets the conditions Drifted and Consolidatable of the claims as their controller would at now. What the cloud provider decided about a
-// claim stays as it is.
-func (w *world) mark(now time.Time) {
+// claim stays as it is. It returns the claims that changed, by name.
+func (w *world) mark(now time.Time) []*v1.NodeClaim {
 	hashed := map[string]*v1.NodePool{}
-	for _, claim := range w.claims {
+	var changed []*v1.NodeClaim
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		claim := w.claims[name]
 		pool := w.pools[claim.Labels[v1.NodePoolLabelKey]]
 		if pool == nil || claim.DeletionTimestamp != nil || !w.cloud.Manages(pool.Spec.Template.Spec.NodeClassRef) {
 			continue
@@ -25,17 +28,37 @@ func (w *world) mark(now time.Time) {
 			hashed[pool.Name] = simulation.WithHash(pool)
 		}
 		set := condition.For(claim, now)
+		drifted, consolidatable := set.IsTrue(v1.ConditionTypeDrifted), set.IsTrue(v1.ConditionTypeConsolidatable)
 		w.markDrift(set, hashed[pool.Name], claim)
-		if pool.Spec.Replicas != nil {
-			continue
+		if pool.Spec.Replicas == nil {
+			after, initialized := pool.Spec.Disruption.ConsolidateAfter.Duration, set.Get(v1.ConditionTypeInitialized)
+			if yes, _ := problem.Consolidatable(after, initialized, claim.Status.LastPodEventTime, now); yes {
+				set.True(v1.ConditionTypeConsolidatable)
+			} else {
+				set.Clear(v1.ConditionTypeConsolidatable)
+			}
 		}
-		after, initialized := pool.Spec.Disruption.ConsolidateAfter.Duration, set.Get(v1.ConditionTypeInitialized)
-		if yes, _ := problem.Consolidatable(after, initialized, claim.Status.LastPodEventTime, now); yes {
-			set.True(v1.ConditionTypeConsolidatable)
-		} else {
-			set.Clear(v1.ConditionTypeConsolidatable)
+		if drifted != set.IsTrue(v1.ConditionTypeDrifted) || consolidatable != set.IsTrue(v1.ConditionTypeConsolidatable) {
+			changed = append(changed, claim)
 		}
 	}
+	return changed
+}
+
+// settles is when the consolidateAfter of a NodeClaim ends next; zero if that of none does.
+func (w *world) settles(now time.Time) time.Time {
+	var next time.Time
+	for _, claim := range w.claims {
+		pool := w.pools[claim.Labels[v1.NodePoolLabelKey]]
+		if pool == nil || claim.DeletionTimestamp != nil || pool.Spec.Replicas != nil || !w.cloud.Manages(pool.Spec.Template.Spec.NodeClassRef) {
+			continue
+		}
+		initialized := condition.For(claim, now).Get(v1.ConditionTypeInitialized)
+		if _, wait := problem.Consolidatable(pool.Spec.Disruption.ConsolidateAfter.Duration, initialized, claim.Status.LastPodEventTime, now); wait > 0 {
+			next = earliest(next, now.Add(wait))
+		}
+	}
+	return next
 }
 
 // nodeClassDrifted is the reason of drift that the caller of the forecast assumes.

@@ -9,14 +9,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
@@ -24,19 +23,34 @@ import (
 type run struct {
 	opts  Options
 	cloud cloud.Cloud
-	world *world
-	now   time.Time
-	// view is the cluster at now.
+	// world are the objects, cluster is their state as the controllers see it.
+	world   *world
+	cluster *simulation.Cluster
+	now     time.Time
+	// events are what will happen to the objects, in its order.
+	events []event
+	serial int
+	// unsettled is set when pods may start elsewhere because of the events of now.
+	unsettled bool
+	loop      loop
+	batch     batch
+	// view is the cluster at the last decision, last its assessment by the last pass.
 	view simulation.DisruptionView
-	// underway are the commands that are not done.
-	underway []*running
-	// leaving are the nodes that were being deleted at the start and are not gone.
-	leaving []leaving
-	backoff backoff
+	last simulation.Assessment
+	// underway are the commands that have not ended.
+	underway                    []*running
+	nodeBackoffs, groupBackoffs *problem.Backoffs
+	// leaving is how many nodes that were being deleted at the start are not gone.
+	leaving int
+	// ending is how many nodes of commands that have started are not gone.
+	ending int
 	// offerings are what each pool may launch.
 	offerings map[string]*cloud.OfferingList
-	// overBudget is set when budgets kept a node from being disrupted, settled once nothing is left to do whatever budgets allow.
-	overBudget, settled bool
+	// owners are the workloads of pods that were created during the forecast, asked the pods that provisioning was told of, by UID.
+	owners map[string]simulation.Owner
+	asked  map[string]bool
+	// overBudget is set when budgets kept a node from being disrupted.
+	overBudget bool
 	// allowances are what budgets have allowed since nodes changed last.
 	allowances map[string]bool
 	// obstacles are those of the last pass that prevent a disruption for which there is a reason.
@@ -45,20 +59,60 @@ type run struct {
 	out       Forecast
 }
 
-func newRun(objects []client.Object, c cloud.Cloud, opts Options) *run {
-	r := &run{opts: opts, cloud: c, world: newWorld(objects, c, opts.DriftedNodeClasses), now: opts.Now, offerings: map[string]*cloud.OfferingList{}, backoff: backoff{}, allowances: map[string]bool{}}
+func newRun(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Options) (*run, error) {
+	r := &run{
+		opts: opts, cloud: c, world: newWorld(objects, c, opts.DriftedNodeClasses), now: opts.Now, offerings: map[string]*cloud.OfferingList{},
+		nodeBackoffs: problem.NewBackoffs(), groupBackoffs: problem.NewBackoffs(), allowances: map[string]bool{},
+		owners: map[string]simulation.Owner{}, asked: map[string]bool{},
+		batch: batch{seen: map[string]bool{}, waits: opts.Now, reminds: opts.Now.Add(remindAfter), nominations: problem.Nominations{}},
+	}
+	r.loop.next, r.loop.woken = opts.Now, true
 	r.out.Start, r.out.Launch = opts.Now, opts.Launch
 	if opts.Launch == 0 {
 		r.out.Launch, r.out.LaunchLearned = learnLaunch(r.world.claims)
 	}
-	return r
+	var err error
+	r.cluster, err = simulation.NewCluster(ctx, objects, c, opts.at(opts.Now))
+	return r, err
+}
+
+// at are the policies at a time.
+func (o Options) at(now time.Time) simulation.Options {
+	out := o.Options
+	out.Now = now
+	return out
 }
 
 func (r *run) play(ctx context.Context) error {
-	if err := r.look(ctx); err != nil {
+	if err := r.start(ctx); err != nil {
 		return err
 	}
-	r.out.Before = r.fleet()
+	end := r.opts.Now.Add(r.opts.Horizon)
+	for {
+		next := r.nextEvent()
+		switch {
+		case next.IsZero():
+		case r.passes >= maxPasses:
+			r.out.Incomplete = fmt.Sprintf("nodes are still disrupted after %d passes", maxPasses)
+		case next.After(end) && !expectsMore(r):
+		case next.After(end):
+			r.out.Incomplete = fmt.Sprintf("nodes are still disrupted at the horizon of %s", r.opts.Horizon)
+		default:
+			r.now = next
+			if err := r.step(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		return r.conclude(ctx)
+	}
+}
+
+// start describes the cluster as it is, and lets the pods that are pending start.
+func (r *run) start(ctx context.Context) error {
+	r.mark()
+	r.view = r.cluster.View()
+	r.out.Before = fleet(r)
 	for _, skipped := range r.view.Result.Skipped {
 		if pool := r.world.pools[skipped.Name]; pool != nil && pool.Spec.Replicas != nil {
 			continue
@@ -70,127 +124,57 @@ func (r *run) play(ctx context.Context) error {
 			r.out.Drifted++
 		}
 	}
-	r.leave()
-	r.staticPools()
+	leave(r)
+	staticPools(r)
 	for _, class := range r.opts.DriftedNodeClasses {
 		if !r.world.usesClass(class) {
 			r.note("no NodeClaim has the node class %q: nothing drifts because of it", class)
 		}
 	}
-	if err := r.placePending(ctx); err != nil {
+	if err := r.schedule(ctx); err != nil {
 		return err
 	}
-	end := r.opts.Now.Add(r.opts.Horizon)
-	for {
-		a, err := r.decide(ctx)
-		if err != nil {
-			return err
-		}
-		next, more := r.nextEvent(a)
-		switch {
-		case !more:
-		case r.passes >= maxPasses:
-			r.out.Incomplete = fmt.Sprintf("nodes are still disrupted after %d passes", maxPasses)
-		case next.After(end) && !r.expectsMore():
-		case next.After(end):
-			r.out.Incomplete = fmt.Sprintf("nodes are still disrupted at the horizon of %s", r.opts.Horizon)
-		default:
-			r.now = next
-			if err := r.advance(ctx); err != nil {
-				return err
-			}
-			continue
-		}
-		r.conclude(a)
+	if len(waiting(r)) == 0 && len(r.view.Snapshot.Virtual) == 0 {
 		return nil
 	}
+	// Pods that wait at the start have been waiting before.
+	return r.provision(ctx)
+}
+
+// step lets happen what happens at now: changes of the objects, then a plan for pods, then a decision about nodes.
+func (r *run) step(ctx context.Context) error {
+	if err := r.happen(ctx); err != nil {
+		return err
+	}
+	if at := nextReminder(r); !at.IsZero() && !at.After(r.now) {
+		remind(r)
+	}
+	if b := r.batch; !b.closes.IsZero() && !b.closes.After(r.now) {
+		if err := r.provision(ctx); err != nil {
+			return err
+		}
+	}
+	if settles := r.world.settles(r.now); !settles.IsZero() || r.loop.woken {
+		r.mark()
+	}
+	if at := r.nextDecision(); !at.IsZero() && !at.After(r.now) {
+		return r.decide(ctx)
+	}
+	return nil
+}
+
+// nextEvent is when something happens next; zero for never.
+func (r *run) nextEvent() time.Time {
+	next := earliest(r.nextDecision(), r.batch.closes, nextReminder(r), r.world.settles(r.now))
+	if len(r.events) > 0 {
+		next = earliest(next, r.events[0].at)
+	}
+	return next
 }
 
 // expectsMore reports whether commands are under way, or budgets alone prevent one.
-func (r *run) expectsMore() bool {
-	return len(r.underway)+len(r.leaving) > 0 || slices.ContainsFunc(r.obstacles, func(b Blocked) bool { return disrupt.Code(b.Code).OfBudgets() })
-}
-
-// look takes a view of the objects at now.
-func (r *run) look(ctx context.Context) error {
-	r.world.mark(r.now)
-	opts := r.opts.Options
-	opts.Now = r.now
-	var err error
-	r.view, err = simulation.ViewForDisruption(ctx, r.world.objects(), r.cloud, opts)
-	return err
-}
-
-// placePending starts the pods that are pending: those that fit on existing nodes at once, the others after a launch.
-func (r *run) placePending(ctx context.Context) error {
-	plan := r.view.Result.Plan
-	changed := false
-	for _, at := range plan.Placements {
-		for _, p := range at.Pods {
-			if !p.Virtual {
-				r.world.bind(p.UID, at.Node.NodeName, r.now)
-				changed = true
-			}
-		}
-	}
-	if len(plan.NodeClaims) > 0 {
-		r.now = r.now.Add(r.out.Launch)
-	}
-	for _, c := range plan.NodeClaims {
-		node, ok, err := r.launch(ctx, c)
-		if err != nil {
-			return err
-		}
-		if ok {
-			r.out.Launches = append(r.out.Launches, node)
-			changed = true
-		}
-	}
-	r.out.Unplaced = len(plan.Unschedulable)
-	if !changed {
-		return nil
-	}
-	return r.look(ctx)
-}
-
-// launch launches a node that was planned, and binds its pods.
-func (r *run) launch(ctx context.Context, c solve.NodeClaim) (Node, bool, error) {
-	claim := r.view.Builder.Translator.NodeClaim(r.view.Pools[c.Pool], c, r.gracePeriod())
-	node, ok, err := r.start(ctx, c.Pool, claim)
-	if err != nil || !ok {
-		return node, ok, err
-	}
-	for _, p := range c.Pods {
-		r.world.bind(p.UID, node.Name, r.now)
-	}
-	return node, true, nil
-}
-
-func (r *run) start(ctx context.Context, pool string, claim *v1.NodeClaim) (Node, bool, error) {
-	offerings, ok := r.offerings[pool]
-	if !ok {
-		types, err := r.view.Builder.Cloud.Provider.InstanceTypes(ctx, r.view.Pools[pool])
-		if err != nil {
-			return Node{}, false, fmt.Errorf("listing the instance types of nodepool %q: %w", pool, err)
-		}
-		offerings = cloud.NewOfferingList(types, r.cloud.Labels)
-		r.offerings[pool] = offerings
-	}
-	for key, value := range simulation.PoolHash(r.view.Pools[pool]) {
-		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, key, value)
-	}
-	node, ok := r.world.launch(claim, r.view.Pools[pool], offerings, r.now)
-	if !ok {
-		r.note("NodePool %q cannot launch what was planned for it: no offering that the NodeClaim allows is available", pool)
-	}
-	return node, ok, nil
-}
-
-func (r *run) gracePeriod() *metav1.Duration {
-	if r.cloud.DefaultTerminationGracePeriod == nil {
-		return nil
-	}
-	return &metav1.Duration{Duration: *r.cloud.DefaultTerminationGracePeriod}
+func expectsMore(r *run) bool {
+	return len(r.underway)+len(r.events) > 0 || slices.ContainsFunc(r.obstacles, func(b Blocked) bool { return disrupt.Code(b.Code).OfBudgets() })
 }
 
 func (r *run) note(format string, args ...any) {
@@ -199,112 +183,35 @@ func (r *run) note(format string, args ...any) {
 	}
 }
 
-// decide runs passes of disruption until no method proposes a command, and returns the last assessment.
-func (r *run) decide(ctx context.Context) (simulation.Assessment, error) {
-	for {
-		r.passes++
-		a, err := r.assess(ctx, nil)
-		if err != nil {
-			return a, err
-		}
-		if r.passes >= maxPasses || !r.pass(a) {
-			r.settled = r.settled || !r.overBudget
-			return a, nil
-		}
-	}
-}
-
-// pass tries one method after the other until one proposes commands.
-func (r *run) pass(a simulation.Assessment) bool {
-	r.overBudget, r.obstacles = false, nil
-	for _, m := range disrupt.Methods() {
-		wanted, _ := m.FilterNodes(a.Candidates)
-		fit, blocked := m.FilterPods(wanted, a.PodObstacles)
-		r.block(m, blocked)
-		budgets := r.budgets(a, m.Reason)
-		for _, c := range fit {
-			r.overBudget = r.overBudget || budgets[c.Node.Pool] == 0
-		}
-		if m.Admit != nil {
-			fit, blocked = m.Admit(budgets, fit)
-			r.block(m, blocked)
-		}
-		if len(fit) == 0 {
-			continue
-		}
-		d := a.Decide(m, fit, budgets)
-		for _, command := range d.Commands {
-			r.propose(m, command)
-		}
-		r.block(m, d.Obstacles)
-		r.overBudget = r.overBudget || d.Incomplete
-		if len(d.Commands) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// budgets is how many more nodes of each pool may be disrupted. A pool whose budgets cannot be read allows none.
-func (r *run) budgets(a simulation.Assessment, reason disrupt.Reason) disrupt.Budgets {
-	usages := disrupt.Usages(r.view.Snapshot, a.Qualification.InCommand, reason)
-	out := disrupt.Budgets{}
-	for _, name := range slices.Sorted(maps.Keys(r.view.Pools)) {
-		allowed, err := r.view.Pools[name].AllowedDisruptions(r.now, usages[name].Nodes, v1.DisruptionReason(reason))
-		if err != nil {
-			allowed = 0
-			r.note("NodePool %q allows no disruption: %v", name, err)
-		}
-		out[name] = usages[name].Remaining(allowed)
-	}
-	return out
-}
-
-// nextEvent is when something may change: a command is done, consolidateAfter of a node ends, and, where budgets or annotations prevent
-// a disruption, the next change of these.
-func (r *run) nextEvent(a simulation.Assessment) (time.Time, bool) {
-	var next time.Time
-	consider := func(t time.Time) {
-		if t.After(r.now) && (next.IsZero() || t.Before(next)) {
-			next = t
-		}
-	}
-	for _, c := range r.underway {
-		consider(later(c.next, r.now.Add(time.Nanosecond)))
-	}
-	for _, l := range r.leaving {
-		consider(later(l.at, r.now.Add(time.Nanosecond)))
-	}
-	for _, f := range r.backoff {
-		consider(f.until)
-	}
-	for _, n := range r.view.Snapshot.Nodes.Sorted() {
-		pool, managed := a.Qualification.Pools[n.Pool]
-		if managed && !pool.Static && !pool.ConsolidationDisabled && n.Disruption.LastPodEvent != 0 && !a.Qualification.InCommand[n.ID] {
-			consider(time.Unix(0, n.Disruption.LastPodEvent).Add(pool.ConsolidateAfter))
-		}
-	}
-	for _, o := range a.PodObstacles {
+// timePasses is, after a pass, when the passing of time may change what the controller decides next, without a change of the cluster: a backoff ends, and, where
+// budgets or annotations prevent a disruption, the next change of these.
+func (r *run) timePasses() time.Time {
+	next := earliest(r.nodeBackoffs.NextEnd(r.now), r.groupBackoffs.NextEnd(r.now))
+	for _, o := range r.last.PodObstacles {
 		if o.Code == disrupt.PodProtected {
-			consider(r.protectedUntil(o))
+			if at := protectedUntil(r, o); at.After(r.now) {
+				next = earliest(next, at)
+			}
 		}
+	}
+	if !r.overBudget {
+		return next
 	}
 	other := next
-	if r.overBudget && !r.settled {
-		consider(r.nextAllowance(other))
+	if len(r.events) > 0 {
+		other = earliest(other, r.events[0].at)
 	}
-	if !next.IsZero() && next.Equal(other) {
-		clear(r.allowances) // nodes change, so that what budgets allowed before may be of use
+	if r.loop.woken {
+		other = earliest(other, r.loop.next)
 	}
-	r.settled = r.settled && next.IsZero()
-	return next, !next.IsZero()
+	return earliest(next, nextAllowance(r, other))
 }
 
 // nextAllowance is when budgets allow next what they have not allowed since nodes changed last; zero where that is not before the other event, or
 // not within the horizon. Windows that open and close every minute would cost a pass each otherwise.
-func (r *run) nextAllowance(other time.Time) time.Time {
+func nextAllowance(r *run, other time.Time) time.Time {
 	end, nodes := r.opts.Now.Add(r.opts.Horizon), disrupt.Usages(r.view.Snapshot, nil, "") // how many there are is the same for all reasons
-	r.allowances[r.allowance(r.now, nodes)] = true
+	r.allowances[allowance(r, r.now, nodes)] = true
 	for t := r.now; ; {
 		var next time.Time
 		for _, pool := range r.view.Pools {
@@ -318,7 +225,7 @@ func (r *run) nextAllowance(other time.Time) time.Time {
 		switch {
 		case next.IsZero() || !other.IsZero() && !next.Before(other):
 			return time.Time{}
-		case next.After(end) || !r.allowances[r.allowance(next, nodes)]:
+		case next.After(end) || !r.allowances[allowance(r, next, nodes)]:
 			return next
 		}
 		t = next
@@ -326,9 +233,9 @@ func (r *run) nextAllowance(other time.Time) time.Time {
 }
 
 // allowance is what the budgets of all pools allow at a time.
-func (r *run) allowance(at time.Time, nodes map[string]disrupt.Usage) string {
+func allowance(r *run, at time.Time, nodes map[string]disrupt.Usage) string {
 	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(r.view.Pools)) {
+	for _, name := range sortedKeys(r.view.Pools) {
 		for _, reason := range disrupt.Reasons() {
 			allowed, err := r.view.Pools[name].AllowedDisruptions(at, nodes[name].Nodes, v1.DisruptionReason(reason))
 			fmt.Fprint(&b, allowed, err, " ")
@@ -338,14 +245,15 @@ func (r *run) allowance(at time.Time, nodes map[string]disrupt.Usage) string {
 }
 
 // fleet is the managed nodes at now.
-func (r *run) fleet() Fleet {
-	f := Fleet{Types: map[string]int{}}
+func fleet(r *run) Fleet {
+	f := Fleet{Types: map[string]int{}, Kinds: map[Kind]int{}}
 	for _, n := range r.view.Snapshot.Nodes.Sorted() {
 		if _, managed := r.view.Pools[n.Pool]; !managed || !n.Managed {
 			continue
 		}
 		f.Nodes++
 		f.Types[instanceType(n)]++
+		f.Kinds[Kind{Pool: n.Pool, InstanceType: instanceType(n), Zone: n.Labels[corev1.LabelTopologyZone], CapacityType: n.Labels[v1.CapacityTypeLabelKey]}]++
 		if price, known := r.view.Prices[n.Pool].Known(n); known {
 			f.Price += price
 		} else {
@@ -362,9 +270,4 @@ func instanceType(n *model.Node) string {
 	return "unknown"
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
+func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

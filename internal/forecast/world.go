@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,7 +14,6 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
 // world is the objects of the cluster at one moment of the forecast.
@@ -28,10 +26,8 @@ type world struct {
 	pools  map[string]*v1.NodePool
 	// claimOf are the claims by the name of their node.
 	claimOf map[string]*v1.NodeClaim
-	// onNode are VolumeAttachments and CSINodes by the node that they are about; others are never changed.
-	onNode map[string][]client.Object
-	others []client.Object
-	serial int
+	// serial and recreated are how many NodeClaims and pods were created.
+	serial, recreated int
 	// drifted are the names of NodeClaims that drift because of their node class.
 	drifted map[string]bool
 }
@@ -39,7 +35,7 @@ type world struct {
 func newWorld(objects []client.Object, c cloud.Cloud, driftedClasses []string) *world {
 	w := &world{
 		cloud: c, drifted: map[string]bool{}, nodes: map[string]*corev1.Node{}, claims: map[string]*v1.NodeClaim{}, pods: map[types.UID]*corev1.Pod{},
-		pools: map[string]*v1.NodePool{}, claimOf: map[string]*v1.NodeClaim{}, onNode: map[string][]client.Object{},
+		pools: map[string]*v1.NodePool{}, claimOf: map[string]*v1.NodeClaim{},
 	}
 	for _, o := range objects {
 		switch o := o.(type) {
@@ -53,15 +49,8 @@ func newWorld(objects []client.Object, c cloud.Cloud, driftedClasses []string) *
 			}
 		case *corev1.Pod:
 			w.pods[o.UID] = o
-		case *storagev1.VolumeAttachment:
-			w.onNode[o.Spec.NodeName] = append(w.onNode[o.Spec.NodeName], o)
-		case *storagev1.CSINode:
-			w.onNode[o.Name] = append(w.onNode[o.Name], o)
 		case *v1.NodePool:
 			w.pools[o.Name] = o
-			w.others = append(w.others, o)
-		default:
-			w.others = append(w.others, o)
 		}
 	}
 	return w
@@ -77,72 +66,47 @@ func (w *world) usesClass(name string) bool {
 	return false
 }
 
-// objects are all objects, in no particular order.
-func (w *world) objects() []client.Object {
-	out := slices.Clone(w.others)
-	for _, o := range w.nodes {
-		out = append(out, o)
-	}
-	for _, o := range w.claims {
-		out = append(out, o)
-	}
-	for _, o := range w.pods {
-		out = append(out, o)
-	}
-	for _, list := range w.onNode {
-		out = append(out, list...)
-	}
-	return out
-}
-
-// launch adds the node of a NodeClaim that was created from the present template of the pool: the cheapest instance that the claim allows,
-// initialized at now. It returns false where nothing that the claim allows is available.
-func (w *world) launch(claim *v1.NodeClaim, pool *v1.NodePool, offerings *cloud.OfferingList, now time.Time) (Node, bool) {
-	var chosen cloud.Candidate
-	for c := range offerings.Candidates(claim) {
-		if chosen.Type == nil || chosen.Type.Exotic && !c.Type.Exotic && c.Offering.Price <= chosen.Offering.Price {
-			chosen = c
-		}
-	}
-	if chosen.Type == nil {
-		return Node{}, false
-	}
+// create adds a NodeClaim that was made from the present template of the pool.
+func (w *world) create(claim *v1.NodeClaim, pool *v1.NodePool, now time.Time) {
 	w.serial++
 	name := fmt.Sprintf("%s-forecast-%d", pool.Name, w.serial)
 	claim.Name, claim.GenerateName, claim.UID = name, "", types.UID(name)
-	claim.CreationTimestamp = metav1.NewTime(now)
+	claim.CreationTimestamp = seconds(now)
+	claim.APIVersion, claim.Kind = v1.SchemeGroupVersion.String(), "NodeClaim"
+	w.claims[name] = claim
+}
+
+// join adds the initialized node of a NodeClaim.
+func (w *world) join(claim *v1.NodeClaim, chosen cloud.Candidate, now time.Time) *corev1.Node {
+	name, pool := claim.Name, claim.Labels[v1.NodePoolLabelKey]
 	labels := maps.Clone(claim.Labels)
 	maps.Copy(labels, cloud.LaunchLabels(claim, chosen, w.cloud.Labels))
 	labels[corev1.LabelHostname] = name
-	maps.Copy(claim.Labels, labels)
+	claim.Labels = maps.Clone(labels)
 	labels[v1.NodeRegisteredLabelKey], labels[v1.NodeInitializedLabelKey] = "true", "true"
 	if ref := claim.Spec.NodeClassRef; ref != nil {
 		labels[v1.NodeClassLabelKey(ref.Group, ref.Kind)] = ref.Name
 	}
 	claim.Status = v1.NodeClaimStatus{
 		NodeName: name, ProviderID: "forecast://" + name, Capacity: chosen.Type.CapacityOf(chosen.Offering).DeepCopy(),
-		Allocatable: chosen.Type.AllocatableOf(chosen.Offering), LastPodEventTime: metav1.NewTime(now),
+		Allocatable: chosen.Type.AllocatableOf(chosen.Offering), LastPodEventTime: seconds(now),
 	}
 	set := condition.For(claim, now)
 	for _, t := range []string{v1.ConditionTypeLaunched, v1.ConditionTypeRegistered, v1.ConditionTypeInitialized} {
 		set.True(t)
 	}
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-" + name), Labels: labels, CreationTimestamp: metav1.NewTime(now)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-" + name), Labels: labels, CreationTimestamp: seconds(now)},
 		Spec:       corev1.NodeSpec{ProviderID: claim.Status.ProviderID, Taints: slices.Clone(claim.Spec.Taints)},
 		Status: corev1.NodeStatus{
 			Capacity: claim.Status.Capacity, Allocatable: claim.Status.Allocatable,
-			Conditions:       []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now)}},
-			DeclaredFeatures: w.features(pool.Name),
+			Conditions:       []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: seconds(now)}},
+			DeclaredFeatures: w.features(pool),
 		},
 	}
 	node.APIVersion, node.Kind = "v1", "Node"
-	claim.APIVersion, claim.Kind = v1.SchemeGroupVersion.String(), "NodeClaim"
-	w.nodes[name], w.claims[name], w.claimOf[name] = node, claim, claim
-	return Node{
-		Name: name, Pool: pool.Name, InstanceType: chosen.Type.Name, Zone: chosen.Offering.Zone(), CapacityType: chosen.Offering.CapacityType(),
-		Price: chosen.Offering.Price,
-	}, true
+	w.nodes[name], w.claimOf[name] = node, claim
+	return node
 }
 
 // features are those that the nodes of the pool declare: of the first node by name that declares any.
@@ -155,55 +119,40 @@ func (w *world) features(pool string) []string {
 	return nil
 }
 
-// remove removes a node, its NodeClaim, and the pods that have not moved.
-func (w *world) remove(node, claim string) {
+// remove removes a node, its NodeClaim, and the pods on it, whose UIDs it returns.
+func (w *world) remove(node, claim string) []string {
+	var gone []string
 	for uid, pod := range w.pods {
-		if pod.Spec.NodeName == node {
+		if node != "" && pod.Spec.NodeName == node {
 			delete(w.pods, uid)
+			gone = append(gone, string(uid))
 		}
 	}
 	delete(w.nodes, node)
 	delete(w.claims, claim)
 	delete(w.claimOf, node)
-	delete(w.onNode, node)
+	return gone
 }
 
-// taint adds a taint to a node.
-func (w *world) taint(node string, taint corev1.Taint) {
+// taint adds a taint to a node, and returns the node; nil if there is none.
+func (w *world) taint(node string, taint corev1.Taint) *corev1.Node {
 	n, ok := w.nodes[node]
 	if !ok {
-		return
+		return nil
 	}
 	tainted := *n
 	tainted.Spec.Taints = append(slices.Clone(n.Spec.Taints), taint)
 	w.nodes[node] = &tainted
+	return &tainted
 }
 
-// drain deletes a node as its finalizers do: it exists until it is removed, and the pods that run elsewhere from now on are pending.
-func (w *world) drain(node, claim string, pods []*model.Pod, now time.Time) {
-	at := metav1.NewTime(now)
-	if n, ok := w.nodes[node]; ok {
-		deleting := *n
-		deleting.DeletionTimestamp = &at
-		w.nodes[node] = &deleting
-	}
-	if c, ok := w.claims[claim]; ok {
-		c.DeletionTimestamp = &at
-	}
-	for _, p := range pods {
-		if pod := w.pods[types.UID(p.UID)]; pod != nil && pod.Spec.NodeName == node {
-			w.unbind(pod)
-		}
-	}
-}
-
-// bind lets a pod start on a node at now.
-func (w *world) bind(uid, node string, now time.Time) {
+// bind lets a pod start on a node at now, and returns the pod; nil if there is none, as for the virtual pod of a CapacityBuffer.
+func (w *world) bind(uid, node string, now time.Time) *corev1.Pod {
 	pod, ok := w.pods[types.UID(uid)]
 	if !ok {
-		return // a virtual pod of a CapacityBuffer
+		return nil
 	}
-	started := metav1.NewTime(now)
+	started := seconds(now)
 	moved := *pod
 	moved.Spec.NodeName = node
 	moved.Status = corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &started, Conditions: []corev1.PodCondition{
@@ -212,17 +161,20 @@ func (w *world) bind(uid, node string, now time.Time) {
 	}}
 	moved.Status.ResourceClaimStatuses = pod.Status.ResourceClaimStatuses
 	w.pods[pod.UID] = &moved
-	if claim := w.claimOf[node]; claim != nil {
-		claim.Status.LastPodEventTime = started
-	}
+	return &moved
 }
 
-// unbind makes a pod pending, as its owner does when it replaces an evicted one.
-func (w *world) unbind(pod *corev1.Pod) {
+// recreate is the pod that its owner creates in place of an evicted one. kube-scheduler has found no node for it yet.
+func (w *world) recreate(pod *corev1.Pod, now time.Time) *corev1.Pod {
+	w.recreated++
 	again := *pod
+	again.UID = types.UID(fmt.Sprintf("%s.%d", pod.UID, w.recreated))
+	again.CreationTimestamp = seconds(now)
 	again.Spec.NodeName = ""
 	again.Status = corev1.PodStatus{Phase: corev1.PodPending, ResourceClaimStatuses: pod.Status.ResourceClaimStatuses, Conditions: []corev1.PodCondition{
 		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable},
 	}}
-	w.pods[pod.UID] = &again
+	delete(w.pods, pod.UID)
+	w.pods[again.UID] = &again
+	return &again
 }

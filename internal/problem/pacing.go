@@ -12,3 +12,12 @@ const (
 	MinBackoff = 20 * time.Second
 	MaxBackoff = 15 * time.Minute
 )
+
+// A pass of disruption follows the first change after the one before by QuietPeriod, and the pass before by PassInterval without a change.
+const (
+	QuietPeriod  = time.Second
+	PassInterval = 10 * time.Second
+)
+
+// PollInterval is how long a command of disruption waits before it checks its replacements again.
+const PollInterval = time.Second

@@ -25,23 +25,25 @@ type Assessment struct {
 	simulators map[disrupt.Simulation]*disrupt.Simulator
 }
 
-// Assess returns the assessment at a time. underway are commands whose completion is assumed; their nodes are no candidates. inBackoff are the names
-// of NodeClaims that are left alone because commands for them failed. Errors are those of the provider that lists instance types.
-func (v DisruptionView) Assess(ctx context.Context, now time.Time, underway []disrupt.Command, inBackoff map[string]bool) (Assessment, error) {
+// InProgress is what the controller knows at a time about its commands, beside the cluster.
+type InProgress struct {
+	// Underway are commands whose completion is assumed.
+	Underway []disrupt.Command
+	// InCommand are the IDs of nodes of commands, which are no candidates.
+	InCommand map[string]bool
+	// Backoff are the names of NodeClaims that are left alone because commands for them failed, GroupBackoff of those that are considered only
+	// by themselves.
+	Backoff, GroupBackoff map[string]bool
+}
+
+// Assess returns the assessment at a time. Errors are those of the provider that lists instance types.
+func (v DisruptionView) Assess(ctx context.Context, now time.Time, in InProgress) (Assessment, error) {
 	a := Assessment{
 		Qualification: problem.Qualification(v.Snapshot, now, v.Pools, v.Surplus, nil),
 		PodObstacles:  map[string]disrupt.Obstacle{},
 		view:          v, simulators: map[disrupt.Simulation]*disrupt.Simulator{},
 	}
-	a.Qualification.Backoff = inBackoff
-	for _, command := range underway {
-		for _, id := range command.IDs() {
-			if a.Qualification.InCommand == nil {
-				a.Qualification.InCommand = map[string]bool{}
-			}
-			a.Qualification.InCommand[id] = true
-		}
-	}
+	a.Qualification.InCommand, a.Qualification.Backoff, a.Qualification.GroupBackoff = in.InCommand, in.Backoff, in.GroupBackoff
 	a.Candidates, a.Excluded = disrupt.Qualify(a.Qualification)
 	unevictable := map[string]bool{}
 	for i := range a.Candidates {
@@ -59,7 +61,7 @@ func (v DisruptionView) Assess(ctx context.Context, now time.Time, underway []di
 	var err error
 	a.Input, _, err = v.Builder.Disruption(ctx, problem.Disruption{
 		Snapshot: v.Snapshot, Now: now, Pools: a.Qualification.Pools, Candidates: a.Candidates,
-		Budgets: v.PDBs, Unevictable: unevictable, Underway: underway, PriceOf: v.PriceOf,
+		Budgets: v.PDBs, Unevictable: unevictable, Underway: problem.Standing(in.Underway, v.Snapshot), PriceOf: v.PriceOf,
 	})
 	return a, err
 }

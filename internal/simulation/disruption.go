@@ -79,16 +79,23 @@ func ViewForDisruption(ctx context.Context, objects []client.Object, c cloud.Clo
 func (w *clusterObjects) nominate(plan solve.Plan, now time.Time) {
 	kept := map[string]cluster.Headroom{}
 	for _, at := range plan.Placements {
-		for _, p := range at.Pods {
-			if !p.Virtual {
-				w.store.Nominate(now.Add(nominationPeriod), at.Node.ID)
-				continue
-			}
-			if kept[at.Node.ID] == nil {
-				kept[at.Node.ID] = cluster.Headroom{}
-			}
-			kept[at.Node.ID][buffer.Of(p).String()]++
+		if slices.ContainsFunc(at.Pods, func(p *model.Pod) bool { return !p.Virtual }) {
+			w.store.Nominate(now.Add(nominationPeriod), at.Node.ID)
+		}
+		if h := headroomOf(at.Pods); len(h) > 0 {
+			kept[at.Node.ID] = h
 		}
 	}
 	w.store.Buffers.SetHeadroom(kept)
+}
+
+// headroomOf counts the virtual pods among pods by their buffers.
+func headroomOf(pods []*model.Pod) cluster.Headroom {
+	out := cluster.Headroom{}
+	for _, p := range pods {
+		if p.Virtual {
+			out[buffer.Of(p).String()]++
+		}
+	}
+	return out
 }

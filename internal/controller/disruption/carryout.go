@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,10 +18,11 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
 // pollInterval is how long a command waits before it checks its replacements again, or retries failed deletions.
-const pollInterval = time.Second
+const pollInterval = problem.PollInterval
 
 // executor carries out commands, each in a goroutine.
 type executor struct {

@@ -42,9 +42,9 @@ const (
 	// name is the controller's name in logs and metrics.
 	name = "disruption"
 	// quietPeriod is how long a pass waits for further changes after the first one.
-	quietPeriod = time.Second
+	quietPeriod = problem.QuietPeriod
 	// passInterval is the longest time between two passes.
-	passInterval = 10 * time.Second
+	passInterval = problem.PassInterval
 	// syncRetry is how long to wait when the caches are not synced yet.
 	syncRetry = time.Second
 	// minRetryDelay and maxRetryDelay bound the delay after a pass that failed.
@@ -169,7 +169,8 @@ func (c *Controller) Start(ctx context.Context) error {
 	defer c.executor.running.Wait()
 	c.lastPass = c.Clock.Now()
 	next := c.lastPass
-	resume := false // the last pass proposed commands, and the next one waits until those that started are written
+	var signaled time.Time // when the last change was
+	resume := false        // the next pass waits, for the quietPeriod at most, until the commands that have started are written
 	for {
 		if resume && !c.queue.writing() {
 			next, resume = c.Clock.Now(), false
@@ -188,20 +189,28 @@ func (c *Controller) Start(ctx context.Context) error {
 			return nil
 		case <-c.wake:
 			timer.Stop()
-			if now := c.Clock.Now(); now.Add(quietPeriod).Before(next) && c.retry == nil {
-				next, c.planner.changed = now.Add(quietPeriod), now
+			signaled = c.Clock.Now()
+			if signaled.Add(quietPeriod).Before(next) && c.retry == nil {
+				next, c.planner.changed = signaled.Add(quietPeriod), signaled
 			}
 			continue
 		case <-timer.C():
 		}
 		c.validate(ctx)
 		if now := c.Clock.Now(); !now.Before(next) || !c.planner.nominationEnds.IsZero() && !now.Before(c.planner.nominationEnds) {
-			wait := c.run(ctx)
-			resume = wait == 0
-			if resume {
+			wait := time.Duration(0)
+			if resume || !c.queue.writing() {
+				wait = c.run(ctx)
+			} else {
+				c.planner.nominationEnds = time.Time{}
+			}
+			if resume = wait == 0; resume {
 				wait = quietPeriod
 			}
 			next = now.Add(wait)
+			if !resume && !signaled.Before(now) {
+				c.wake.send() // the pass may have missed the change
+			}
 		}
 	}
 }

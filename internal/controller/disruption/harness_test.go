@@ -56,6 +56,10 @@ type harness struct {
 	// fault, when set, runs before every call; its error replaces the call.
 	fault atomic.Pointer[fault]
 
+	// creating, when set, runs before a NodeClaim is created; ordered after one was created or deleted.
+	creating func(claim *v1.NodeClaim)
+	ordered  func()
+
 	// hide, when set, runs before an object is read by its name; its error replaces the object.
 	hide func(name string, obj runtime.Object) error
 
@@ -257,7 +261,10 @@ func (w *harness) intercept() interceptor.Funcs {
 			if err := check("create", obj); err != nil {
 				return err
 			}
-			return w.shown(ctx, c, obj, func() error { return c.Create(ctx, obj, opts...) })
+			if claim, ok := obj.(*v1.NodeClaim); ok && w.creating != nil {
+				w.creating(claim)
+			}
+			return w.announce(obj, w.shown(ctx, c, obj, func() error { return c.Create(ctx, obj, opts...) }))
 		},
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
 			return w.shown(ctx, c, obj, func() error { return c.Update(ctx, obj, opts...) })
@@ -266,7 +273,7 @@ func (w *harness) intercept() interceptor.Funcs {
 			if err := check("delete", obj); err != nil {
 				return err
 			}
-			return w.shown(ctx, c, obj, func() error { return c.Delete(ctx, obj, opts...) })
+			return w.announce(obj, w.shown(ctx, c, obj, func() error { return c.Delete(ctx, obj, opts...) }))
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			if err := check("patch", obj); err != nil {
@@ -281,6 +288,14 @@ func (w *harness) intercept() interceptor.Funcs {
 			return w.shown(ctx, c, obj, func() error { return c.SubResource(sub).Patch(ctx, obj, patch, opts...) })
 		},
 	}
+}
+
+// announce calls ordered after a NodeClaim was created or deleted.
+func (w *harness) announce(obj client.Object, err error) error {
+	if _, ok := obj.(*v1.NodeClaim); ok && err == nil && w.ordered != nil {
+		w.ordered()
+	}
+	return err
 }
 
 // shown makes a change and tells the watches about it.

@@ -22,7 +22,6 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/provisioning"
-	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 // life does what the other controllers do in a cluster: it launches nodes, drains those being deleted, and binds pods. It acts about
@@ -38,8 +37,8 @@ type life struct {
 	slow atomic.Bool
 	// early lets nodes exist from the first moment, long before they are ready.
 	early atomic.Bool
-	// asEngine lets the engine choose the nodes of pods.
-	asEngine bool
+	// scheme is that of the provider IDs of instances that are launched, if set.
+	scheme string
 	// stuck keeps nodes being deleted from being drained.
 	stuck atomic.Bool
 	// taint is what another controller adds to new nodes; nil for none.
@@ -50,20 +49,7 @@ type life struct {
 
 // live starts life and the provisioner, in a cloud that offers these instance types.
 func (w *harness) live(types []*cloud.InstanceType) *life {
-	w.provider.types = types
-	l := &life{harness: w, born: map[string]time.Time{}, moved: map[string]time.Time{}}
-	l.launch.Store(int64(5 * time.Second))
-	p := provisioning.New(provisioning.Deps{
-		Shared: deps.Shared{
-			Client: w.deps.Client, Clock: w.deps.Clock, Cloud: w.deps.Cloud, Recorder: w.deps.Recorder, Metrics: w.deps.Metrics,
-		},
-		Store: w.store, Feed: w.feed, Translator: w.deps.Translator, Log: w.deps.Log,
-		Scheduling: options.Scheduling{BatchIdleDuration: time.Second, BatchMaxDuration: 10 * time.Second},
-	})
-	if err := p.Register(fakeManager{w: w}); err != nil {
-		w.Fatal(err)
-	}
-	w.begin(p.Start)
+	l := w.provisioned(types)
 	w.begin(func(ctx context.Context) error {
 		for {
 			// Passes follow changes by a second: they must not fall between the end of a pod and the beginning of the next one.
@@ -79,6 +65,29 @@ func (w *harness) live(types []*cloud.InstanceType) *life {
 			}
 		}
 	})
+	return l
+}
+
+// provisioned starts the provisioner, in a cloud that offers these instance types.
+func (w *harness) provisioned(types []*cloud.InstanceType) *life {
+	w.provider.types = types
+	l := &life{harness: w, born: map[string]time.Time{}, moved: map[string]time.Time{}}
+	l.launch.Store(int64(5 * time.Second))
+	scheduling := w.deps.Scheduling
+	if scheduling.BatchIdleDuration == 0 {
+		scheduling.BatchIdleDuration, scheduling.BatchMaxDuration = time.Second, 10*time.Second
+	}
+	p := provisioning.New(provisioning.Deps{
+		Shared: deps.Shared{
+			Client: w.deps.Client, Clock: w.deps.Clock, Cloud: w.deps.Cloud, Recorder: w.deps.Recorder, Metrics: w.deps.Metrics,
+		},
+		Store: w.store, Feed: w.feed, Translator: w.deps.Translator, Log: w.deps.Log,
+		Scheduling: scheduling,
+	})
+	if err := p.Register(fakeManager{w: w}); err != nil {
+		w.Fatal(err)
+	}
+	w.begin(p.Start)
 	return l
 }
 
@@ -106,10 +115,6 @@ func (l *life) step(ctx context.Context) {
 		default:
 			l.quiet(ctx, claim)
 		}
-	}
-	if l.asEngine {
-		l.bindAsEngine(ctx)
-		return
 	}
 	l.bind(ctx)
 }
@@ -192,6 +197,9 @@ func (l *life) addNodeOf(pool, name string, it *cloud.InstanceType, o *cloud.Off
 		if claim == nil {
 			return
 		}
+		if l.scheme != "" {
+			m.node.Spec.ProviderID, m.claim.Status.ProviderID = l.scheme+name, l.scheme+name
+		}
 		status, labels := m.claim.Status, m.node.Labels
 		m.claim = nil
 		stored := claim.DeepCopy()
@@ -261,7 +269,7 @@ func (l *life) evict(ctx context.Context, pod *corev1.Pod) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: fmt.Sprintf("%s.%d", base, l.serial), Labels: pod.Labels, Annotations: pod.Annotations},
 		Spec:       pod.Spec,
 	}
-	again.UID = types.UID(again.Name)
+	again.UID, again.CreationTimestamp = types.UID(again.Name), metav1.Now()
 	again.Spec.NodeName = ""
 	again.Status = corev1.PodStatus{Phase: corev1.PodPending}
 	if err := l.client.Create(ctx, again); err != nil {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
-	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
 // command is a set of nodes to disrupt, from its proposal to its end.
@@ -180,15 +179,4 @@ const (
 // commandTimeout is the timeout of a command while the queue has this number of candidates.
 func commandTimeout(candidates int) time.Duration {
 	return min(max(time.Duration(candidates)*timeoutPerCandidate, minTimeout), maxTimeout)
-}
-
-// standing are the commands without those that move pods of nodes that are gone or being deleted: a command that waits is rejected
-// then, and the pods, which run or wait elsewhere by now, must not be counted where it would have moved them.
-func standing(commands []disrupt.Command, snapshot *model.Snapshot) []disrupt.Command {
-	return slices.DeleteFunc(slices.Clone(commands), func(c disrupt.Command) bool {
-		return slices.ContainsFunc(c.Candidates, func(candidate disrupt.Candidate) bool {
-			n, ok := snapshot.Nodes.Get(candidate.Node.ID)
-			return !ok || n.Deleting || n.ClaimName != candidate.Node.ClaimName
-		})
-	})
 }

@@ -41,7 +41,7 @@ func (g *gatherer) builder() problem.Builder {
 func (g *gatherer) simContext(ctx context.Context, v view, candidates []disrupt.Candidate, underway []disrupt.Command) (*simContext, error) {
 	input, ignored, err := g.builder().Disruption(ctx, problem.Disruption{
 		Snapshot: v.snapshot, Now: v.now, Pools: v.qualifyInput(nil).Pools, Candidates: candidates,
-		Budgets: v.budgets, Unevictable: v.unevictable, Underway: standing(underway, v.snapshot),
+		Budgets: v.budgets, Unevictable: v.unevictable, Underway: problem.Standing(underway, v.snapshot),
 		PriceOf: func(n *model.Node) float64 { return g.prices.of(v.pools, n) },
 	})
 	if err != nil {
