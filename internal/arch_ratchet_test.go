@@ -18,7 +18,7 @@ import (
 const (
 	// maxChain is the number of packages of this module on the longest path of imports, both ends included. The packages in
 	// the internal folder of another one are part of it: nothing else can import them.
-	maxChain = 14
+	maxChain = 13
 	// maxFanOut is how many packages of this module one package may import.
 	maxFanOut = 26
 	// maxExported is how many names a package may export: types, functions, variables and constants; methods and generated

@@ -178,6 +178,7 @@ internal/restconfig <
 internal/served <
 internal/ledger < internal/core/unschedulable
 internal/ledger/segment <
+internal/ledger/reader < internal/ledger, internal/ledger/segment
 
 # layer 3: between API objects and the engine
 internal/translate < API, CORE, cloud, internal/served
@@ -237,7 +238,7 @@ embedded/controlplane < embedded/apiserver/front, embedded/apiserver/registry, e
 internal/demo < API
 
 # layer 6: wiring
-internal/console < internal/ledger, internal/ttlcache, internal/view, web
+internal/console < internal/ledger, internal/ttlcache, web
 internal/operator < internal/console, internal/restconfig, API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/ledger, internal/ledger/segment, internal/observe/logfield, internal/view
 internal/command < cloud/plugin, internal/options
 internal/command/source < API, cloud, cloud/plugin, internal/command, internal/forecast, internal/manifest, internal/observe, internal/options, internal/restconfig, internal/simulation, internal/snapshot
@@ -245,12 +246,12 @@ internal/command/explain < internal/command, internal/command/source, internal/c
 internal/command/simulate < cloud, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation, internal/simulation/report, internal/forecast/edit
 internal/command/diff < cloud, cloud/plugin, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation, internal/forecast/edit
 internal/command/shadow < API, cloud, cloud/plugin, embedded/controlplane, internal/command, internal/command/source, internal/demo, internal/document, internal/shadow
-internal/top < internal/document, internal/explain, internal/ledger, internal/view
-internal/command/views < cloud/plugin, internal/command, internal/command/ledger, internal/command/source, internal/forecast, internal/forecast/edit, internal/forecast/report, internal/ledger, internal/ledger/segment, internal/manifest, internal/view
-internal/command/console < internal/command, internal/command/source, internal/command/views, internal/console, internal/view, web
-internal/command/top < internal/command, internal/command/source, internal/command/views, internal/manifest, internal/options, internal/top, internal/view
+internal/command/top/internal/screen < internal/document, internal/explain, internal/ledger, internal/view
+internal/command/views < cloud/plugin, internal/command, internal/command/source, internal/ledger, internal/ledger/reader, internal/simulation
+internal/command/console < internal/command, internal/command/source, internal/command/views, internal/console, internal/forecast, internal/forecast/edit, internal/forecast/report, internal/manifest, internal/view, web
+internal/command/top < internal/command, internal/command/source, internal/command/views, internal/manifest, internal/options, internal/command/top/internal/screen, internal/view
 internal/command/snapshot < API, cloud/plugin, internal/command, internal/command/source, internal/manifest, internal/options, internal/snapshot
-internal/command/ledger < internal/command, internal/command/source, internal/ledger, internal/ledger/segment, internal/options
+internal/command/ledger < internal/command, internal/command/source, internal/ledger, internal/ledger/reader, internal/options
 internal/command/convert < API, internal/command, internal/command/source, internal/convert, internal/manifest, internal/options
 
 # layer 7: the binary, the only importer of adapters

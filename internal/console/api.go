@@ -13,8 +13,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/karpenter-anew/karpenter/internal/view"
 )
 
 const (
@@ -45,32 +43,8 @@ type answer struct {
 	plain, zipped []byte
 }
 
-// ask computes a view for a request.
-type ask func(ctx context.Context, r *http.Request, at time.Time) (any, error)
-
-// views are the questions by their name below /api/v1/.
-func (a *api) views() map[string]ask {
-	v := a.Views
-	return map[string]ask{
-		"fleet":   func(ctx context.Context, _ *http.Request, at time.Time) (any, error) { return v.Fleet(ctx, at) },
-		"pending": func(ctx context.Context, _ *http.Request, at time.Time) (any, error) { return v.Pending(ctx, at) },
-		"moves":   func(ctx context.Context, _ *http.Request, at time.Time) (any, error) { return v.Moves(ctx, at) },
-		"cost":    func(ctx context.Context, _ *http.Request, at time.Time) (any, error) { return v.Cost(ctx, at) },
-		"pools":   func(ctx context.Context, _ *http.Request, at time.Time) (any, error) { return v.Pools(ctx, at) },
-		"node/{name}": func(ctx context.Context, r *http.Request, at time.Time) (any, error) {
-			return v.Node(ctx, r.PathValue("name"), at)
-		},
-		"timeline": func(ctx context.Context, _ *http.Request, at time.Time) (any, error) {
-			if !at.IsZero() {
-				return nil, fmt.Errorf("%w: the time line is that of all moments: leave out at", view.ErrInvalid)
-			}
-			return v.Timeline(ctx)
-		},
-	}
-}
-
 // serve answers with a view.
-func (a *api) serve(question ask) http.HandlerFunc {
+func (a *api) serve(view string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		at, err := momentOf(r)
 		if err != nil {
@@ -89,7 +63,7 @@ func (a *api) serve(question ask) http.HandlerFunc {
 			found.write(w, r)
 			return
 		}
-		shown, err := question(ctx, r, at)
+		shown, err := a.Views.Document(ctx, view, r.PathValue("name"), at)
 		if err != nil {
 			a.failWith(w, err)
 			return
@@ -306,9 +280,9 @@ func (a *api) changes(w http.ResponseWriter, r *http.Request) {
 func (a *api) failWith(w http.ResponseWriter, err error) {
 	code := http.StatusInternalServerError
 	switch {
-	case errors.Is(err, view.ErrNotFound):
+	case a.NotFound != nil && errors.Is(err, a.NotFound):
 		code = http.StatusNotFound
-	case errors.Is(err, view.ErrInvalid):
+	case a.Invalid != nil && errors.Is(err, a.Invalid):
 		code = http.StatusBadRequest
 	case errors.Is(err, context.DeadlineExceeded):
 		fail(w, http.StatusGatewayTimeout, "the answer takes too long: retry later, it is being computed")

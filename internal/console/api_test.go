@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -16,9 +17,16 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/karpenter-anew/karpenter/internal/console"
-	"github.com/karpenter-anew/karpenter/internal/forecast/report"
-	"github.com/karpenter-anew/karpenter/internal/view"
 )
+
+// What the source cannot answer.
+var errNotFound, errInvalid = errors.New("not found"), errors.New("invalid")
+
+// fleet is a document.
+type fleet struct {
+	At    time.Time
+	Nodes []string
+}
 
 // source has one node, and counts how often it was asked for the fleet.
 type source struct {
@@ -31,28 +39,27 @@ type source struct {
 
 func (s *source) Revision(context.Context) (uint64, error) { return s.revision, nil }
 
-func (s *source) Fleet(_ context.Context, at time.Time) (view.Fleet, error) {
+func (s *source) Document(_ context.Context, view, name string, at time.Time) (any, error) {
+	if view != "fleet" {
+		return nil, fmt.Errorf("%s %q: %w", view, name, errNotFound)
+	}
 	s.asked++
-	return view.Fleet{Head: view.Head{Kind: "Fleet", At: at}, Nodes: []view.Node{{Name: strings.Repeat("node", 100)}}}, nil
+	return fleet{At: at, Nodes: []string{strings.Repeat("node", 100)}}, nil
 }
 
-func (s *source) Node(_ context.Context, name string, _ time.Time) (view.NodeDetail, error) {
-	return view.NodeDetail{}, fmt.Errorf("node %q: %w", name, view.ErrNotFound)
-}
-
-func (s *source) Edit(_ context.Context, text []byte) (report.Diff, error) {
+func (s *source) Edit(_ context.Context, text []byte) (any, error) {
 	s.edited = string(text)
 	if s.edited == "bad" {
-		return report.Diff{}, fmt.Errorf("%w: bad", view.ErrInvalid)
+		return nil, fmt.Errorf("%w: bad", errInvalid)
 	}
-	return report.Diff{Kind: "Diff"}, nil
+	return map[string]string{"kind": "Diff"}, nil
 }
 
 func (s *source) Changes(context.Context) <-chan uint64 { return s.changes }
 
 func served(t *testing.T, s *source, prefix string) http.Handler {
 	return console.Handler(console.Sources{
-		Prefix: prefix, Views: s, Clock: clock.RealClock{}, Failed: func(err error) { t.Error(err) },
+		Prefix: prefix, Views: s, NotFound: errNotFound, Invalid: errInvalid, Clock: clock.RealClock{}, Failed: func(err error) { t.Error(err) },
 		Files: fstest.MapFS{"index.html": {Data: []byte("<title>page</title>")}, "js/main.js": {Data: []byte("export {}")}},
 	})
 }
@@ -68,9 +75,9 @@ func TestViewsAreAnsweredOncePerRevision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var fleet view.Fleet
-	if err := json.NewDecoder(unzipped).Decode(&fleet); err != nil || len(fleet.Nodes) != 1 {
-		t.Fatalf("%v %+v", err, fleet)
+	var shown fleet
+	if err := json.NewDecoder(unzipped).Decode(&shown); err != nil || len(shown.Nodes) != 1 {
+		t.Fatalf("%v %+v", err, shown)
 	}
 	tag := first.Header().Get("ETag")
 	if plain := get(h, http.MethodGet, "/api/v1/fleet"); plain.Header().Get("Content-Encoding") != "" || !strings.HasPrefix(plain.Body.String(), "{") {
@@ -89,8 +96,8 @@ func TestMomentsOfThePast(t *testing.T) {
 	s := &source{}
 	h := served(t, s, "")
 	w := get(h, http.MethodGet, "/api/v1/fleet?at=2026-01-02T15:04:05%2B01:00")
-	var fleet view.Fleet
-	if err := json.Unmarshal(w.Body.Bytes(), &fleet); err != nil || !fleet.At.Equal(time.Date(2026, 1, 2, 14, 4, 5, 0, time.UTC)) || w.Header().Get("ETag") != "" {
+	var shown fleet
+	if err := json.Unmarshal(w.Body.Bytes(), &shown); err != nil || !shown.At.Equal(time.Date(2026, 1, 2, 14, 4, 5, 0, time.UTC)) || w.Header().Get("ETag") != "" {
 		t.Errorf("%v %s %v", err, w.Body, w.Header())
 	}
 }
@@ -104,7 +111,6 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}{
 		{"GET", "/api/v1/fleet?at=yesterday", "", 400, "2026-01-02T15:04:05Z"},
 		{"GET", "/api/v1/fleet?since=1", "", 400, "since"},
-		{"GET", "/api/v1/timeline?at=2026-01-02T15:04:05Z", "", 400, "leave out"},
 		{"GET", "/api/v1/manifests?at=2026-01-02T15:04:05Z", "", 400, "leave out"},
 		{"GET", "/api/v1/node/a", "", 404, "node"},
 		{"GET", "/api/v1/nodes", "", 404, "/api/v1/"},

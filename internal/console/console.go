@@ -22,22 +22,29 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"k8s.io/utils/clock"
 
 	"github.com/karpenter-anew/karpenter/internal/ledger"
-	"github.com/karpenter-anew/karpenter/internal/view"
 )
 
 // Prefix is the path below which a controller serves the console. It is not /api: the ClusterRole system:discovery of Kubernetes lets all
 // authenticated users get the non-resource URLs /api/*, so that a permission to get these paths would mean nothing.
 const Prefix = "/console"
 
-// Source are the views, and the revision of the present.
+// Source has the views.
 type Source interface {
-	view.Source
+	// Document returns a view to encode as JSON: one of those above, by the first word of its path; name is the rest of the path. A zero time means now.
+	Document(ctx context.Context, view, name string, at time.Time) (any, error)
+	// Manifests are the NodePools and node classes as YAML.
+	Manifests(ctx context.Context) ([]byte, error)
+	// Edit is what manifests would change. It applies nothing.
+	Edit(ctx context.Context, manifests []byte) (any, error)
 	// Revision changes whenever a view of the present may have changed.
 	Revision(ctx context.Context) (uint64, error)
+	// Changes sends the revision whenever it may have changed, until ctx ends. The first value is sent at once.
+	Changes(ctx context.Context) <-chan uint64
 }
 
 // Sources are what is served.
@@ -46,10 +53,12 @@ type Sources struct {
 	Prefix string
 	// Views are computed when they are asked for; nil serves the ledger only.
 	Views Source
+	// NotFound and Invalid are what errors of Views wrap when there is no such object, and when a question cannot be answered as it is asked.
+	NotFound, Invalid error
 	// Files are the page; nil for none.
 	Files fs.FS
 	// Records have the decisions; nil if there are none.
-	Records view.Records
+	Records ledger.Records
 	// Leading reports whether the process is the leader, which alone decides; nil for no process that decides.
 	Leading func() bool
 	// Failed hears about answers that could not be made.
@@ -76,9 +85,10 @@ func Handler(s Sources) http.Handler {
 	})
 	if s.Views != nil {
 		a := &api{Sources: s, editing: make(chan struct{}, 1)}
-		for name, question := range a.views() {
-			handle(http.MethodGet, name, a.serve(question))
+		for _, view := range []string{"fleet", "pending", "moves", "cost", "pools", "timeline"} {
+			handle(http.MethodGet, view, a.serve(view))
 		}
+		handle(http.MethodGet, "node/{name}", a.serve("node"))
 		handle(http.MethodGet, "manifests", a.manifests)
 		handle(http.MethodPost, "edit", a.edit)
 		handle(http.MethodGet, "changes", a.changes)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/console"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
-	"github.com/karpenter-anew/karpenter/internal/view"
 )
 
 // get answers a request; header is added to it.
@@ -36,7 +35,7 @@ func TestLedgerIsServed(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		l.Append(ledger.Record{Kind: ledger.KindNodeClaim, NodeClaim: &ledger.NodeClaimEvent{Event: ledger.Deleting, NodeClaimState: ledger.NodeClaimState{Name: name}}})
 	}
-	h := console.Handler(console.Sources{Prefix: console.Prefix, Records: view.MemoryRecords{Ledger: l}, Leading: func() bool { return true }, Failed: func(err error) { t.Error(err) }})
+	h := console.Handler(console.Sources{Prefix: console.Prefix, Records: ledger.Memory{Ledger: l}, Leading: func() bool { return true }, Failed: func(err error) { t.Error(err) }})
 	query := ledger.Query{Filter: ledger.Filter{NodeClaim: "a", Kinds: []ledger.Kind{ledger.KindNodeClaim}, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}, Limit: 5}
 	w := get(h, http.MethodGet, ledger.Path+"?"+query.Values().Encode())
 	var answer ledger.Answer

@@ -49,6 +49,10 @@ type Coverage struct {
 	Oldest time.Time `json:"oldest,omitzero"`
 	// Dropped is the number of records that were appended in this run and are not in memory any more.
 	Dropped uint64 `json:"dropped,omitempty"`
+	// Lost is the number of records that could not be written to disk and are missing, and Unreadable what cannot be read there, as sentences. Both
+	// are of records in a directory.
+	Lost       uint64   `json:"lost,omitempty"`
+	Unreadable []string `json:"unreadable,omitempty"`
 }
 
 // Read returns the encoded records that the filter selects, oldest first, and what there is. The lines are shared and must not be changed.

@@ -16,7 +16,6 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/console"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
-	"github.com/karpenter-anew/karpenter/internal/view"
 )
 
 // serveConsole serves the console, if an address is set. On the loopback interface it needs no authentication: who can connect there can
@@ -28,9 +27,9 @@ func (a assembly) serveConsole(d *decisions) (*endpoints, error) {
 	if address == "" {
 		return e, nil
 	}
-	var records view.Records
+	var records ledger.Records
 	if kept := d.inMemory(); kept != nil {
-		records = view.MemoryRecords{Ledger: kept}
+		records = ledger.Memory{Ledger: kept}
 	}
 	handler := console.Handler(console.Sources{
 		Prefix: console.Prefix, Records: records, Leading: a.leading,

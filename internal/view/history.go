@@ -3,7 +3,6 @@ package view
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sort"
@@ -15,16 +14,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/ledger"
 )
 
-// Records is where the records of the ledger are: in memory, in a directory, or at a controller. *ledger.Ledger implements it but for the
-// context.
-type Records interface {
-	// Read returns the encoded records that the filter selects, oldest first, and which ones there are.
-	Read(ctx context.Context, f ledger.Filter) ([]json.RawMessage, ledger.Coverage, error)
-}
-
 // chronicle keeps the decoded records, and reads only new ones.
 type chronicle struct {
-	source Records
+	source ledger.Records
 
 	mu      sync.Mutex
 	records []ledger.Record
@@ -33,7 +25,7 @@ type chronicle struct {
 	notes []string
 }
 
-func newChronicle(source Records) *chronicle {
+func newChronicle(source ledger.Records) *chronicle {
 	return &chronicle{source: source, created: map[string]time.Time{}}
 }
 
@@ -69,11 +61,23 @@ func (c *chronicle) all(ctx context.Context) ([]ledger.Record, []string, error) 
 		}
 		c.records = append(c.records, slim(r))
 	}
-	c.notes = nil
+	c.notes = missing(cover)
 	if unreadable > 0 {
-		c.notes = append(c.notes, fmt.Sprintf("%d records of the ledger cannot be read", unreadable))
+		c.notes = append(c.notes, fmt.Sprintf("%d records of the ledger, which cannot be read", unreadable))
 	}
 	return c.records, c.notes, nil
+}
+
+// missing says what a ledger lacks of the period that it covers.
+func missing(cover ledger.Coverage) []string {
+	var out []string
+	for _, what := range cover.Unreadable {
+		out = append(out, "a part of the ledger: "+what)
+	}
+	if cover.Lost > 0 {
+		out = append(out, fmt.Sprintf("%d records of the ledger, which could not be written to disk", cover.Lost))
+	}
+	return out
 }
 
 // slim drops the lists that no view shows: they are most of the memory.

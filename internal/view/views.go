@@ -2,7 +2,6 @@ package view
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -10,9 +9,7 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/explain"
 	"github.com/karpenter-anew/karpenter/internal/forecast/report"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
@@ -20,29 +17,16 @@ import (
 )
 
 // ClusterState is a cluster at one moment.
-type ClusterState struct {
-	// Objects are all objects of the cluster. They are not changed, here or elsewhere.
-	Objects []client.Object
-	// Version differs between two states with different objects, and between such that are far enough apart in time.
-	Version uint64
-	Cloud   cloud.Cloud
-	// Options are the policies of the controller; Now is the moment of the state.
-	Options simulation.Options
-	// Origin is the name of the cluster or of the file.
-	Origin string
-	// Unknown is what the objects do not say and a controller would know, as sentences.
-	Unknown []string
-	// Unavailable returns why an offering cannot be launched and until when; nil where that is not known. Zero for no end that is known.
-	Unavailable func(instanceType, zone, capacityType string) (until time.Time, why string)
-}
+type ClusterState = simulation.ClusterState
 
 // Cluster is where the views of the present come from.
 type Cluster interface {
 	// State is the newest state. It is called for each request, and at most about once per second for each client that waits for changes.
 	State(ctx context.Context) (ClusterState, error)
-	// Compare is what manifests would change in a state.
-	Compare(ctx context.Context, s ClusterState, manifests []byte) (report.Diff, error)
 }
+
+// Compare returns what manifests would change in a state.
+type Compare func(ctx context.Context, s ClusterState, manifests []byte) (report.Diff, error)
 
 // Views computes views of a cluster, and implements Source. The engine is asked once for each state, in the background of the requests. It is safe
 // for concurrent use.
@@ -50,6 +34,7 @@ type Views struct {
 	cluster Cluster
 	records *chronicle
 	clock   clock.WithTicker
+	compare Compare
 	// patience is how long answers wait for what they can do without.
 	patience time.Duration
 
@@ -85,11 +70,17 @@ type analysis struct {
 }
 
 // New returns the views of a cluster. records may be nil where there is no ledger.
-func New(cluster Cluster, records Records, c clock.WithTicker) *Views {
+func New(cluster Cluster, records ledger.Records, c clock.WithTicker) *Views {
 	v := &Views{cluster: cluster, clock: c, patience: defaultPatience, revision: 1}
 	if records != nil {
 		v.records = newChronicle(records)
 	}
+	return v
+}
+
+// CompareEdits makes the views compare edits; without it they refuse to. It is called before anything is asked.
+func (v *Views) CompareEdits(compare Compare) *Views {
+	v.compare = compare
 	return v
 }
 
@@ -128,14 +119,6 @@ func (v *Views) take(ctx context.Context, p *present) *inventory {
 		p.inventory = newInventory(ctx, p.state)
 	}
 	return p.inventory
-}
-
-// MemoryRecords are those of a ledger in memory.
-type MemoryRecords struct{ Ledger *ledger.Ledger }
-
-// Read implements Records.
-func (m MemoryRecords) Read(_ context.Context, f ledger.Filter) ([]json.RawMessage, ledger.Coverage, error) {
-	return m.Ledger.Read(f)
 }
 
 // start starts the analysis of a state unless one is under way, and returns the one that is.
@@ -221,7 +204,7 @@ func (v *Views) causes(ctx context.Context, p *present) (causes map[string]expla
 	return a.causes, ""
 }
 
-// Revision implements console.Source.
+// Revision implements Revised.
 func (v *Views) Revision(ctx context.Context) (uint64, error) {
 	if _, err := v.now(ctx); err != nil {
 		return 0, err
@@ -269,7 +252,10 @@ func (v *Views) Edit(ctx context.Context, manifests []byte) (report.Diff, error)
 	if err != nil {
 		return report.Diff{}, err
 	}
-	return v.cluster.Compare(ctx, p.state, manifests)
+	if v.compare == nil {
+		return report.Diff{}, fmt.Errorf("%w: edits are not compared here: run karpenter diff -f FILE, or karpenter console, on your host", ErrInvalid)
+	}
+	return v.compare(ctx, p.state, manifests)
 }
 
 // errNoLedger is the error of questions about the past where there is no ledger.

@@ -2,7 +2,9 @@ package view_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -15,7 +17,6 @@ import (
 
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
 	"github.com/karpenter-anew/karpenter/internal/explain"
-	"github.com/karpenter-anew/karpenter/internal/forecast/report"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/internal/view"
@@ -35,10 +36,6 @@ func (f *fixed) State(context.Context) (view.ClusterState, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state, nil
-}
-
-func (f *fixed) Compare(context.Context, view.ClusterState, []byte) (report.Diff, error) {
-	return report.Diff{}, view.ErrInvalid
 }
 
 // shop is the cluster of examples/explain/shop.yaml.
@@ -205,7 +202,7 @@ func TestChangesAreSent(t *testing.T) {
 }
 
 // removal is a ledger of a fleet of two nodes, the second of which is removed. Its moments are minutes after noon.
-func removal() view.MemoryRecords {
+func removal() ledger.Memory {
 	now := noon()
 	l := ledger.New(func() time.Time { return now }, 1<<20, nil)
 	l.Begin(ledger.Start{Run: "r"}, nil, 1)
@@ -240,7 +237,7 @@ func removal() view.MemoryRecords {
 	event(66*time.Minute, ledger.Record{Kind: ledger.KindProvisioning, Provisioning: &ledger.Provisioning{Pods: 2, Unschedulable: []ledger.Unschedulable{{
 		Pods: ledger.Names{Count: 2, First: []string{"shop/y", "shop/z"}}, Reasons: []ledger.PoolReason{{NodePool: "web", Code: "NoInstanceType", Text: "none is large enough"}},
 	}}}})
-	return view.MemoryRecords{Ledger: l}
+	return ledger.Memory{Ledger: l}
 }
 
 func TestPast(t *testing.T) {
@@ -327,5 +324,52 @@ func TestPastOfNodeCostAndPending(t *testing.T) {
 	}
 	if line.From == nil || !line.From.Equal(noon()) || !line.To.Equal(late) || len(line.Moments) != 4 || len(line.Gaps) != 0 {
 		t.Errorf("%+v", line)
+	}
+}
+
+// damaged is a ledger of which a part cannot be read.
+type damaged struct{ ledger.Memory }
+
+func (d damaged) Read(ctx context.Context, f ledger.Filter) ([]json.RawMessage, ledger.Coverage, error) {
+	lines, cover, err := d.Memory.Read(ctx, f)
+	cover.Unreadable, cover.Lost = []string{"1.ledger: skipping the rest"}, 7
+	return lines, cover, err
+}
+
+func TestDamageOfTheLedgerIsUnknown(t *testing.T) {
+	v := view.New(shop(t), damaged{removal()}, clock.RealClock{})
+	line, err := v.Timeline(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	past, err := v.Fleet(t.Context(), noon())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, unknown := range [][]string{line.Unknown, past.Unknown} {
+		if text := strings.Join(unknown, "\n"); !strings.Contains(text, "1.ledger: skipping the rest") || !strings.Contains(text, "7 records") {
+			t.Errorf("it does not say what of the ledger is missing: %s", text)
+		}
+	}
+}
+
+func TestDocumentsByName(t *testing.T) {
+	d := view.DocumentsOf(view.New(shop(t), removal(), clock.RealClock{}))
+	for name, kind := range map[string]string{
+		"fleet": "view.Fleet", "pending": "view.Pending", "moves": "view.Moves", "cost": "view.Cost", "pools": "view.Pools", "node": "view.NodeDetail", "timeline": "view.Timeline",
+	} {
+		shown, err := d.Document(t.Context(), name, "node-1", time.Time{})
+		if got := fmt.Sprintf("%T", shown); err != nil || got != kind {
+			t.Errorf("%s is a %s: %v", name, got, err)
+		}
+	}
+	if _, err := d.Document(t.Context(), "nodes", "", time.Time{}); !errors.Is(err, view.ErrNotFound) {
+		t.Errorf("a view that does not exist: %v", err)
+	}
+	if _, err := d.Document(t.Context(), "timeline", "", noon()); !errors.Is(err, view.ErrInvalid) || !strings.Contains(err.Error(), "leave out at") {
+		t.Errorf("the time line of a moment: %v", err)
+	}
+	if _, err := d.Edit(t.Context(), nil); !errors.Is(err, view.ErrInvalid) || !strings.Contains(err.Error(), "karpenter diff") {
+		t.Errorf("an edit where none is compared: %v", err)
 	}
 }

@@ -61,8 +61,10 @@ func (c *Command) Run(k *kong.Context, s command.Streams) error {
 	if err != nil {
 		return fmt.Errorf("serving the console: %w; choose another address with --listen", err)
 	}
+	shown := view.New(cluster, records, clock.RealClock{}).CompareEdits(compare(cluster))
 	handler := console.Handler(console.Sources{
-		Views: view.New(cluster, records, clock.RealClock{}), Records: records, Clock: clock.RealClock{}, Closing: ctx.Done(), Files: web.Files(),
+		Views: view.DocumentsOf(shown), NotFound: view.ErrNotFound, Invalid: view.ErrInvalid,
+		Records: records, Clock: clock.RealClock{}, Closing: ctx.Done(), Files: web.Files(),
 		Failed: func(err error) { _, _ = fmt.Fprintf(s.Err, "karpenter console: %v\n", err) },
 	})
 	if console.OnLoopback(c.Listen) {

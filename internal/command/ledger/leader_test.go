@@ -22,7 +22,6 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/console"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
-	"github.com/karpenter-anew/karpenter/internal/view"
 	"github.com/karpenter-anew/karpenter/test/commandtest"
 )
 
@@ -39,7 +38,7 @@ func served(t *testing.T) string {
 	records := ledger.New(time.Now, 1<<20, silent{})
 	records.Begin(ledger.Start{Run: "r", Controller: "v1"}, nil, 1)
 	handler := console.LocalOnly(console.Handler(console.Sources{
-		Prefix: console.Prefix, Records: view.MemoryRecords{Ledger: records}, Leading: func() bool { return true }, Failed: func(err error) { t.Error(err) },
+		Prefix: console.Prefix, Records: ledger.Memory{Ledger: records}, Leading: func() bool { return true }, Failed: func(err error) { t.Error(err) },
 	}))
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)

@@ -3,14 +3,10 @@ package ledger
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -21,7 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/command/source"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
-	"github.com/karpenter-anew/karpenter/internal/ledger/segment"
+	"github.com/karpenter-anew/karpenter/internal/ledger/reader"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -66,12 +62,12 @@ func (c *Command) Run(b command.Binary, s command.Streams) error {
 		return command.WithCode(err, command.ExitUsage)
 	}
 	note := func(format string, args ...any) { _, _ = fmt.Fprintf(s.Err, "karpenter ledger: "+format+"\n", args...) }
+	ctx, stop := command.UntilSignal(context.Background())
+	defer stop()
 	var records []ledger.Record
 	if c.Dir != "" {
-		records, err = readLedger(c.Dir, query, note)
+		records, err = readDir(ctx, c.Dir, query, note)
 	} else {
-		ctx, stop := command.UntilSignal(context.Background())
-		defer stop()
 		records, err = c.ask(ctx, b, query, note)
 	}
 	if err != nil {
@@ -110,44 +106,37 @@ func (c *Command) query(now time.Time) (ledger.Query, error) {
 	}, nil
 }
 
-// readLedger reads the records in a directory.
-func readLedger(dir string, query ledger.Query, note func(string, ...any)) ([]ledger.Record, error) {
-	var all []ledger.Record
-	var unreadable []error
-	damages, err := segment.Read(dir, func(line []byte) error {
-		r, err := ledger.Decode(line)
-		if err != nil {
-			unreadable = append(unreadable, err)
-			return nil
-		}
-		all = append(all, r)
-		return nil
-	})
+// readDir reads the records in a directory.
+func readDir(ctx context.Context, dir string, query ledger.Query, note func(string, ...any)) ([]ledger.Record, error) {
+	lines, cover, err := reader.NewDir(dir).Read(ctx, query.Filter)
 	if err != nil {
 		return nil, err
 	}
-	if len(unreadable) > 0 {
-		note("leaving out records that cannot be read, %d of them; the first: %v", len(unreadable), unreadable[0])
+	for _, what := range cover.Unreadable {
+		note("%s", what)
 	}
-	for _, d := range damages {
-		note("%s", d)
-	}
-	if len(all) == 0 {
+	if cover.First == 0 {
 		note("there are no records in %s", dir)
 		return nil, nil
 	}
-	lost := uint64(0)
-	for _, r := range all {
-		lost += r.Lost
+	if cover.Lost > 0 {
+		note("%d records could not be written to disk and are missing", cover.Lost)
 	}
-	if lost > 0 {
-		note("%d records could not be written to disk and are missing", lost)
+	note("the oldest record is number %d of %s; nothing is known before it", cover.First, stamp(cover.Oldest))
+	return decode(query.Answer(lines, cover), note)
+}
+
+// decode decodes the records of an answer.
+func decode(answer ledger.Answer, note func(string, ...any)) ([]ledger.Record, error) {
+	if answer.Omitted > 0 {
+		note("%d older records are left out because of --limit", answer.Omitted)
 	}
-	note("the oldest record is number %d of %s; nothing is known before it", all[0].Seq, stamp(all[0].Time))
-	out := ledger.Select(all, query.Filter)
-	if query.Limit > 0 && len(out) > query.Limit {
-		note("%d older records are left out because of --limit", len(out)-query.Limit)
-		out = out[len(out)-query.Limit:]
+	out := make([]ledger.Record, len(answer.Records))
+	for i, line := range answer.Records {
+		var err error
+		if out[i], err = ledger.Decode(line); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }
@@ -161,7 +150,8 @@ func (c *Command) ask(ctx context.Context, b command.Binary, query ledger.Query,
 			return nil, err
 		}
 	}
-	answer, err := c.Request(ctx, query)
+	controller := &reader.Client{Address: c.Address, TokenFile: c.TokenFile, Authority: c.Authority, Insecure: c.Insecure}
+	answer, err := controller.Request(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -174,16 +164,7 @@ func (c *Command) ask(ctx context.Context, b command.Binary, query ledger.Query,
 	if answer.Coverage.Dropped > 0 {
 		note("%d older records of this run are not in memory any more: see --ledger-memory and --ledger-dir of the controller", answer.Coverage.Dropped)
 	}
-	if answer.Omitted > 0 {
-		note("%d older records are left out because of --limit", answer.Omitted)
-	}
-	out := make([]ledger.Record, len(answer.Records))
-	for i, line := range answer.Records {
-		if out[i], err = ledger.Decode(line); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return decode(answer, note)
 }
 
 // connect finds the leader in the cluster, and sets the address to a port that leads to it until ctx ends.
@@ -211,58 +192,6 @@ func (c *Command) connect(ctx context.Context, b command.Binary, note func(strin
 	c.Insecure = c.Insecure || c.Authority == ""
 	note("asking the leader, pod %q in namespace %q", found.pod, found.namespace)
 	return nil
-}
-
-// Request sends a query to the controller.
-func (c *Command) Request(ctx context.Context, query ledger.Query) (ledger.Answer, error) {
-	target := strings.TrimSuffix(c.Address, "/") + ledger.Path + "?" + query.Values().Encode()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
-	if err != nil {
-		return ledger.Answer{}, fmt.Errorf("--address=%s: %w", c.Address, err)
-	}
-	if c.TokenFile != "" {
-		token, err := os.ReadFile(c.TokenFile)
-		if err != nil {
-			return ledger.Answer{}, fmt.Errorf("reading --token-file: %w", err)
-		}
-		if request.URL.Scheme != "https" {
-			return ledger.Answer{}, errors.New("--token-file needs an --address that begins with https://, so that others cannot read the token")
-		}
-		request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-	}
-	client, err := c.client()
-	if err != nil {
-		return ledger.Answer{}, err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return ledger.Answer{}, fmt.Errorf("asking the controller: %w", err)
-	}
-	defer func() { _ = response.Body.Close() }() // it was only read
-	if response.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<12))
-		return ledger.Answer{}, fmt.Errorf("the controller answers %s: %s", response.Status, strings.TrimSpace(string(text)))
-	}
-	var answer ledger.Answer
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return ledger.Answer{}, fmt.Errorf("reading the answer of the controller: %w", err)
-	}
-	return answer, nil
-}
-
-func (c *Command) client() (*http.Client, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: c.Insecure} //nolint:gosec // a user asks for it
-	if c.Authority != "" {
-		text, err := os.ReadFile(c.Authority)
-		if err != nil {
-			return nil, fmt.Errorf("reading --certificate-authority: %w", err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("--certificate-authority=%s has no certificate", c.Authority)
-		}
-	}
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, Proxy: http.ProxyFromEnvironment}}, nil
 }
 
 // noteGaps says which records are cut.

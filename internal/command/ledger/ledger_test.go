@@ -103,7 +103,7 @@ func TestLedgerRefusesBadValues(t *testing.T) {
 		"--dir=. --since=1h --until=2h":         "--since has to be before --until",
 		"--dir=. --since=0s --until=2h":         "--since has to be before --until",
 		"--address=http://127.0.0.1:1":          "asking the controller",
-		"--address=http://x --token-file=/none": "token-file",
+		"--address=http://x --token-file=/none": "reading the token file: open /none",
 	} {
 		exit := "2\n"
 		if strings.Contains(args, "nowhere") || strings.Contains(args, "--address=") && !strings.Contains(args, "--dir") {

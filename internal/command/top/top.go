@@ -11,10 +11,10 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/command/source"
+	"github.com/karpenter-anew/karpenter/internal/command/top/internal/screen"
 	"github.com/karpenter-anew/karpenter/internal/command/views"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/options"
-	"github.com/karpenter-anew/karpenter/internal/top"
 	"github.com/karpenter-anew/karpenter/internal/view"
 )
 
@@ -61,15 +61,15 @@ func (c *Command) Run(k *kong.Context, s command.Streams, env options.LookupEnv)
 	if err != nil {
 		return err
 	}
-	shown := top.Options{
+	shown := screen.Options{
 		Source: view.New(cluster, c.Ledger.Records(), clock.RealClock{}), In: s.In, Out: s.Out, Env: env, Clock: time.Now, Interval: c.Interval,
 		View: c.View, Filter: c.Filter, Sort: c.Sort,
 	}
 	switch {
 	case c.Once && c.Output == "json":
-		return top.PrintJSON(ctx, shown)
+		return screen.PrintJSON(ctx, shown)
 	case c.Once || !shown.Interactive():
-		return top.Print(ctx, shown)
+		return screen.Print(ctx, shown)
 	}
-	return top.Run(ctx, shown)
+	return screen.Run(ctx, shown)
 }

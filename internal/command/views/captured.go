@@ -14,10 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/plugin"
 	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/command/source"
-	"github.com/karpenter-anew/karpenter/internal/forecast"
-	"github.com/karpenter-anew/karpenter/internal/forecast/edit"
-	"github.com/karpenter-anew/karpenter/internal/forecast/report"
-	"github.com/karpenter-anew/karpenter/internal/view"
+	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
 // From is where the state of a cluster is from.
@@ -57,19 +54,19 @@ type Captured struct {
 	mu        sync.Mutex
 	held      *source.State
 	opened    plugin.Opened
-	state     view.ClusterState
+	state     simulation.ClusterState
 	capturing bool
 	// failure is why the last capture failed.
 	failure error
 }
 
 // State implements view.Cluster.
-func (c *Captured) State(ctx context.Context) (view.ClusterState, error) {
+func (c *Captured) State(ctx context.Context) (simulation.ClusterState, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.held == nil {
 		if err := c.replace(c.capture(ctx)); err != nil {
-			return view.ClusterState{}, err
+			return simulation.ClusterState{}, err
 		}
 		return c.state, nil
 	}
@@ -123,7 +120,7 @@ func (c *Captured) replace(taken captured, err error) error {
 		c.state.Options.Now = options.Now
 		return nil
 	}
-	c.state = view.ClusterState{
+	c.state = simulation.ClusterState{
 		Objects: taken.opened.Objects, Version: c.state.Version + 1, Cloud: taken.opened.Cloud, Options: options, Origin: c.origin(),
 		Unknown: append([]string{
 			"what only the memory of the controller has: commands that wait or are under way, backoff after failed commands, and offerings that are unavailable",
@@ -144,15 +141,9 @@ func (c *Captured) origin() string {
 	return config.Host
 }
 
-// Compare implements view.Cluster.
-func (c *Captured) Compare(ctx context.Context, s view.ClusterState, manifests []byte) (report.Diff, error) {
+// Held is what was captured last.
+func (c *Captured) Held() *source.State {
 	c.mu.Lock()
-	held := c.held
-	c.mu.Unlock()
-	edited, err := readEdit(held.Reader, manifests)
-	if err != nil {
-		return report.Diff{}, err
-	}
-	d, _, err := edit.Compare(ctx, edit.Input{Objects: held.Objects, Edited: edited, Open: held.Open, Options: forecast.Options{Options: s.Options}})
-	return d, err
+	defer c.mu.Unlock()
+	return c.held
 }

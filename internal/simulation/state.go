@@ -1,0 +1,26 @@
+package simulation
+
+import (
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// ClusterState is a cluster at one moment.
+type ClusterState struct {
+	// Objects are all objects of the cluster. They are not changed, here or elsewhere.
+	Objects []client.Object
+	// Version differs between two states with different objects, and between such that are far enough apart in time.
+	Version uint64
+	Cloud   cloud.Cloud
+	// Options are the policies of the controller; Now is the moment of the state.
+	Options Options
+	// Origin is the name of the cluster or of the file.
+	Origin string
+	// Unknown is what the objects do not say and a controller would know, as sentences.
+	Unknown []string
+	// Unavailable returns why an offering cannot be launched and until when; nil where that is not known. Zero for no end that is known.
+	Unavailable func(instanceType, zone, capacityType string) (until time.Time, why string)
+}
