@@ -3,12 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +88,7 @@ func TestLedgerTellsWhyNodesWereLaunchedAndRemoved(t *testing.T) {
 	}
 	live := decoded(t, "--address", "http://"+address)
 	wantReasons(t, "the controller", live)
+	wantViews(t, "http://"+address)
 	if err := cluster.stop(); err != nil {
 		t.Error(err)
 	}
@@ -94,6 +98,63 @@ func TestLedgerTellsWhyNodesWereLaunchedAndRemoved(t *testing.T) {
 		t.Errorf("%d records are on disk, and %d were in memory before", len(disk), len(live))
 	}
 	wantFilters(t, dir, disk)
+}
+
+// wantViews checks that the controller serves the page, and all views of what it manages from its caches.
+func wantViews(t *testing.T, address string) {
+	t.Helper()
+	get := func(path string) []byte {
+		response, err := http.Get(address + path) //nolint:noctx // a test on this host
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s %s (%v)", path, response.Status, text, err)
+		}
+		return text
+	}
+	var views struct {
+		Nodes []struct {
+			Name, NodePool string
+			PricePerHour   *float64
+			Requested      struct{ Pods int }
+		}
+		Commands []struct{ State string }
+		Pools    []struct{ Name string }
+		Series   []any
+		Moments  []any
+		Why      *struct{ Reason string }
+		Pods     []any
+	}
+	for _, name := range []string{"fleet", "pending", "moves", "cost", "pools", "timeline"} {
+		if err := json.Unmarshal(get("/console/api/v1/"+name), &views); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(views.Nodes) == 0 || len(views.Series) == 0 || len(views.Moments) == 0 || len(views.Pools) == 0 || views.Pools[0].Name == "" {
+		t.Fatalf("%+v", views)
+	}
+	pods := 0
+	for _, n := range views.Nodes {
+		pods += n.Requested.Pods
+		if n.NodePool == "" || n.PricePerHour == nil {
+			t.Errorf("node %+v", n)
+		}
+	}
+	if pods == 0 || !slices.ContainsFunc(views.Commands, func(c struct{ State string }) bool { return c.State == "succeeded" }) {
+		t.Errorf("%d pods, commands %+v", pods, views.Commands)
+	}
+	if err := json.Unmarshal(get("/console/api/v1/node/"+views.Nodes[0].Name), &views); err != nil || views.Why == nil || views.Why.Reason == "" || len(views.Pods) == 0 {
+		t.Errorf("a node: %v, why %v, %d pods", err, views.Why, len(views.Pods))
+	}
+	if text := get("/console/api/v1/manifests"); !bytes.Contains(text, []byte("kind: NodePool")) || !bytes.Contains(text, []byte("kind: KWOKNodeClass")) {
+		t.Errorf("manifests: %s", text)
+	}
+	if page := get("/console/"); !bytes.Contains(page, []byte("<title>")) {
+		t.Errorf("the page: %s", page)
+	}
 }
 
 // wantReasons checks that records explain the life of every NodeClaim.

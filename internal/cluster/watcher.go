@@ -70,6 +70,15 @@ func (f *Watcher) WaitReady(ctx context.Context) bool {
 	}
 }
 
+// Objects returns an empty object of each kind that is watched.
+func (f *Watcher) Objects() []client.Object {
+	var out []client.Object
+	for _, k := range f.store.kinds() {
+		out = append(out, k.object)
+	}
+	return out
+}
+
 // Missing returns the kinds whose initial objects may not all have been applied yet, sorted.
 func (f *Watcher) Missing() []string {
 	f.mu.Lock()

@@ -284,6 +284,8 @@ func (a *api) failWith(w http.ResponseWriter, err error) {
 		code = http.StatusNotFound
 	case a.Invalid != nil && errors.Is(err, a.Invalid):
 		code = http.StatusBadRequest
+	case a.NotReady != nil && errors.Is(err, a.NotReady):
+		code = http.StatusServiceUnavailable
 	case errors.Is(err, context.DeadlineExceeded):
 		fail(w, http.StatusGatewayTimeout, "the answer takes too long: retry later, it is being computed")
 		return

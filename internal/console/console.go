@@ -54,7 +54,8 @@ type Sources struct {
 	// Views are computed when they are asked for; nil serves the ledger only.
 	Views Source
 	// NotFound and Invalid are what errors of Views wrap when there is no such object, and when a question cannot be answered as it is asked.
-	NotFound, Invalid error
+	// NotReady is what they wrap while nothing can be answered yet.
+	NotFound, Invalid, NotReady error
 	// Files are the page; nil for none.
 	Files fs.FS
 	// Records have the decisions; nil if there are none.

@@ -16,13 +16,17 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/console"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
+	"github.com/karpenter-anew/karpenter/internal/view"
+	"github.com/karpenter-anew/karpenter/web"
 )
 
 // serveConsole serves the console, if an address is set. On the loopback interface it needs no authentication: who can connect there can
 // read the memory of the process, or has the permission to forward its ports. Elsewhere it is served with TLS, and the API server
 // authenticates and authorizes each request.
-func (a assembly) serveConsole(d *decisions) (*endpoints, error) {
-	e := &endpoints{log: a.process.Log}
+//
+// The views are computed while a client asks, from the caches of the process.
+func (a assembly) serveConsole(d *decisions, state *liveState) (*endpoints, error) {
+	e := &endpoints{log: a.process.Log, closing: make(chan struct{})}
 	address := a.options.Serving.ConsoleAddr
 	if address == "" {
 		return e, nil
@@ -32,7 +36,8 @@ func (a assembly) serveConsole(d *decisions) (*endpoints, error) {
 		records = ledger.Memory{Ledger: kept}
 	}
 	handler := console.Handler(console.Sources{
-		Prefix: console.Prefix, Records: records, Leading: a.leading,
+		Prefix: console.Prefix, Records: records, Leading: a.leading, Clock: a.clock, Closing: e.closing, Files: web.Files(),
+		Views: view.DocumentsOf(view.New(state, records, a.clock)), NotFound: view.ErrNotFound, Invalid: view.ErrInvalid, NotReady: errNotReady,
 		Failed: func(err error) { a.process.Log.Error("answering a request to the console failed", logfield.Error(err)) },
 	})
 	listener, err := net.Listen("tcp", address)

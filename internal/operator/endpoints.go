@@ -28,6 +28,8 @@ const endpointsTimeout = 2 * time.Second
 type endpoints struct {
 	servers []*http.Server
 	log     *slog.Logger
+	// closing is closed before the servers end; nil for servers without streams.
+	closing chan struct{}
 }
 
 // serve opens both ports, or returns an error with the port that is in use.
@@ -65,6 +67,9 @@ func (e *endpoints) start(listener net.Listener, handler http.Handler) {
 
 // close ends the servers; requests in hand may finish for a moment.
 func (e *endpoints) close() {
+	if e.closing != nil {
+		close(e.closing)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), endpointsTimeout)
 	defer cancel()
 	for _, s := range e.servers {

@@ -22,6 +22,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
@@ -188,12 +189,12 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 	}
 	defer statusEvents.Shutdown()
 	telemetry.Recorder = newRecorder(events, a.manager)
-	record, err := a.register(place, telemetry, newRecorder(statusEvents, a.manager))
+	record, watched, err := a.register(place, telemetry, newRecorder(statusEvents, a.manager))
 	if err != nil {
 		return err
 	}
 	defer record.close()
-	console, err := a.serveConsole(record)
+	console, err := a.serveConsole(record, newLiveState(a, place, watched.Objects(), watched.Ready))
 	if err != nil {
 		return err
 	}
@@ -206,16 +207,25 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 	return nil
 }
 
-// register adds all controllers to the manager. It returns the ledger that they record their decisions in; nil if there is none.
-func (a assembly) register(place cloud.Cloud, telemetry *observe.Telemetry, statuses *observe.Recorder) (*decisions, error) {
+// watcher follows the objects that the cluster state is made of.
+type watcher interface {
+	// Objects are empty ones of each kind.
+	Objects() []client.Object
+	// Ready reports whether all objects that existed at the start are there.
+	Ready() bool
+}
+
+// register adds all controllers to the manager. It returns the ledger that they record their decisions in, nil if there is none, and the controller
+// that watches the cluster.
+func (a assembly) register(place cloud.Cloud, telemetry *observe.Telemetry, statuses *observe.Recorder) (record *decisions, watched watcher, err error) {
 	metrics := observe.NewMetrics(a.registry, slices.Sorted(maps.Keys(place.Labels.WellKnown)), classLabels(place)...)
 	metrics.SetBuild(a.process.Build)
 	telemetry.Metrics = metrics
 	settings, err := newPublisher(a, place) // needs the provider as it was opened
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	record := newDecisions(a, metrics, settings.data)
+	record = newDecisions(a, metrics, settings.data)
 	place.Provider = instrument(a.stop.provider(a.held.provider(place.Provider)), place.Name, metrics)
 	place.Rebooter = instrumentRebooter(a.stop.rebooter(a.held.rebooter(place.Rebooter)), place.Name, metrics)
 	controllers, err := controller.All(controller.Parts{
@@ -224,23 +234,26 @@ func (a assembly) register(place cloud.Cloud, telemetry *observe.Telemetry, stat
 		Served: a.offer, Ledger: record.source(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("building controllers: %w", err)
+		return nil, nil, fmt.Errorf("building controllers: %w", err)
 	}
 	for _, c := range controllers {
 		if err := c.Register(a.manager); err != nil {
-			return nil, fmt.Errorf("registering controller %T: %w", c, err)
+			return nil, nil, fmt.Errorf("registering controller %T: %w", c, err)
+		}
+		if w, ok := c.(watcher); ok {
+			watched = w
 		}
 	}
 	if place.Register != nil {
 		if err := place.Register(a.manager); err != nil {
-			return nil, fmt.Errorf("registering the controllers of cloud provider %q: %w", place.Name, err)
+			return nil, nil, fmt.Errorf("registering the controllers of cloud provider %q: %w", place.Name, err)
 		}
 	}
 	if err := a.manager.Add(settings); err != nil {
-		return nil, fmt.Errorf("registering the publisher of settings: %w", err)
+		return nil, nil, fmt.Errorf("registering the publisher of settings: %w", err)
 	}
 	// Runs on the leader only, like all controllers that write.
-	return record, a.manager.Add(manager.RunnableFunc(func(context.Context) error {
+	return record, watched, a.manager.Add(manager.RunnableFunc(func(context.Context) error {
 		a.process.Log.Info("elected leader")
 		return nil
 	}))

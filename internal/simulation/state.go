@@ -19,6 +19,9 @@ type ClusterState struct {
 	Options Options
 	// Origin is the name of the cluster or of the file.
 	Origin string
+	// Rest is for how long the answers of the engine about an earlier state are good enough; 0 for never. It bounds the work in a process that
+	// has other things to do.
+	Rest time.Duration
 	// Unknown is what the objects do not say and a controller would know, as sentences.
 	Unknown []string
 	// Unavailable returns why an offering cannot be launched and until when; nil where that is not known. Zero for no end that is known.

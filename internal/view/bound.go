@@ -24,6 +24,10 @@ func (v *Views) boundOf(ctx context.Context, p *present) (b *Bound, late string)
 		defer v.mu.Unlock()
 		return v.bound, noBound(v.bound)
 	}
+	if v.bounded != nil && p.state.Options.Now.Sub(v.bounded.state.Options.Now) < p.state.Rest {
+		defer v.mu.Unlock()
+		return v.bound, "the bound is as of " + stamp(v.bounded.state.Options.Now)
+	}
 	if v.bounding == nil {
 		v.bounding = make(chan struct{})
 		go v.computeBound(context.WithoutCancel(ctx), p, v.bounding)

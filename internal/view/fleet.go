@@ -77,6 +77,7 @@ func (v *Views) Node(ctx context.Context, name string, at time.Time) (NodeDetail
 	}
 	out := NodeDetail{Head: v.head("Node", p), Node: in.nodes[i], Pods: podsOf(in.pods[i]), Life: []ledger.Record{}}
 	out.Node.explain(a.causes[out.Name])
+	out.Unknown = append(out.Unknown, a.lateness(p, "newer reasons for and against the disruption of the node")...)
 	if out.NodeClaim != "" {
 		answer, err := a.engine.Node(ctx, out.Name)
 		if err == nil {

@@ -47,14 +47,15 @@ func (v *Views) Moves(ctx context.Context, at time.Time) (Moves, error) {
 	if err != nil {
 		return Moves{}, err
 	}
-	in := v.take(ctx, p)
 	a, release, err := v.analysisOf(ctx, p)
 	if err != nil {
 		return Moves{}, err
 	}
 	defer release()
+	in := v.take(ctx, a.of)
 	proposed := a.propose(v.clock.Now)
 	out := Moves{Head: v.head("Moves", p), Pools: []Budgets{}}
+	out.Unknown = append(out.Unknown, a.lateness(p, "newer proposals and uses of budgets")...)
 	if !proposed.complete {
 		out.Unknown = append(out.Unknown, fmt.Sprintf("more proposed commands: the search ended after %s", proposalTime))
 	}

@@ -33,13 +33,14 @@ func (v *Views) Pending(ctx context.Context, at time.Time) (Pending, error) {
 	if err != nil {
 		return Pending{}, err
 	}
-	in := v.take(ctx, p)
 	a, release, err := v.analysisOf(ctx, p)
 	if err != nil {
 		return Pending{}, err
 	}
 	defer release()
+	in := v.take(ctx, a.of)
 	out := Pending{Head: v.head("Pending", p), Groups: a.groups(in.waiting), Planned: []PlannedNode{}}
+	out.Unknown = append(out.Unknown, a.lateness(p, "newer pending pods")...)
 	if n := len(out.Groups) - maxGroups; n > 0 {
 		out.Groups = out.Groups[:maxGroups]
 		out.Unknown = append(out.Unknown, fmt.Sprintf("%d smaller groups of pods are left out", n))

@@ -32,13 +32,14 @@ func (v *Views) Pools(ctx context.Context, at time.Time) (Pools, error) {
 	if err != nil {
 		return Pools{}, err
 	}
-	in := v.take(ctx, p)
 	a, release, err := v.analysisOf(ctx, p)
 	if err != nil {
 		return Pools{}, err
 	}
 	defer release()
+	in := v.take(ctx, a.of)
 	out := Pools{Head: v.head("Pools", p), Pools: []Pool{}}
+	out.Unknown = append(out.Unknown, a.lateness(p, "newer changes of NodePools")...)
 	drifted := map[string]int{}
 	for _, n := range a.engine.View().Snapshot.Nodes.Sorted() {
 		if n.Disruption.Drifted {

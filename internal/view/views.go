@@ -125,7 +125,7 @@ func (v *Views) take(ctx context.Context, p *present) *inventory {
 func (v *Views) start(ctx context.Context, p *present) *analysis {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.analyzed != nil && v.analyzed.of == p {
+	if v.analyzed.serves(p) {
 		return v.analyzed
 	}
 	if v.analyzing != nil {
@@ -135,6 +135,22 @@ func (v *Views) start(ctx context.Context, p *present) *analysis {
 	v.analyzing = a
 	go v.analyze(context.WithoutCancel(ctx), a)
 	return a
+}
+
+// serves reports whether an analysis is the answer for a state: it is of that state, or of an earlier one that is good enough.
+func (a *analysis) serves(p *present) bool {
+	if a == nil {
+		return false
+	}
+	return a.of == p || a.err == nil && p.state.Options.Now.Sub(a.of.state.Options.Now) < p.state.Rest
+}
+
+// lateness says in a sentence that an analysis is of an earlier state; empty if it is not.
+func (a *analysis) lateness(p *present, what string) []string {
+	if a.of == p {
+		return nil
+	}
+	return []string{what + ": this is as of " + stamp(a.of.state.Options.Now)}
 }
 
 // analyze asks the engine.
@@ -158,7 +174,8 @@ func (v *Views) analyze(ctx context.Context, a *analysis) {
 	}
 }
 
-// analysisOf waits for the analysis of a state, and returns it with the right to use its engine until release is called.
+// analysisOf waits for the analysis of a state, or of an earlier one that is good enough, and returns it with the right to use its engine until
+// release is called.
 func (v *Views) analysisOf(ctx context.Context, p *present) (a *analysis, release func(), err error) {
 	for {
 		a = v.start(ctx, p)
@@ -167,7 +184,7 @@ func (v *Views) analysisOf(ctx context.Context, p *present) (a *analysis, releas
 			return nil, nil, fmt.Errorf("waiting for the analysis of the cluster: %w", ctx.Err())
 		case <-a.done:
 		}
-		if a.of == p {
+		if a.serves(p) {
 			break
 		}
 	}

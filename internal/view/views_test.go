@@ -373,3 +373,35 @@ func TestDocumentsByName(t *testing.T) {
 		t.Errorf("an edit where none is compared: %v", err)
 	}
 }
+
+// TestTheEngineRests: where a state says so, its answers about an earlier one are used for a while, and say that.
+func TestTheEngineRests(t *testing.T) {
+	c := shop(t)
+	c.state.Rest = time.Minute
+	v := view.New(c, nil, clock.RealClock{})
+	analyzed := func() (time.Time, string) {
+		t.Helper()
+		p, err := v.Pending(t.Context(), time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.At, strings.Join(p.Unknown, "\n")
+	}
+	if _, unknown := analyzed(); strings.Contains(unknown, "as of") {
+		t.Errorf("the first answer: %s", unknown)
+	}
+	next := func(after time.Duration) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.state.Version++
+		c.state.Options.Now = c.state.Options.Now.Add(after)
+	}
+	next(59 * time.Second)
+	if at, unknown := analyzed(); !at.Equal(noon().Add(59*time.Second)) || !strings.Contains(unknown, "newer pending pods: this is as of 2026-01-02T12:00:00Z") {
+		t.Errorf("within the rest, at %s: %s", at, unknown)
+	}
+	next(time.Second)
+	if _, unknown := analyzed(); strings.Contains(unknown, "as of") {
+		t.Errorf("after the rest: %s", unknown)
+	}
+}

@@ -216,3 +216,10 @@ true
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{- /* The port of the console; empty if it is not served, or to the pod alone. */}}
+{{- define "karpenter.consolePort" -}}
+{{- with .Values.settings.consoleAddr }}
+{{- if not (regexMatch "^(127\\.|localhost:|\\[::1\\]:)" .) }}{{ regexFind "[0-9]+$" . }}{{ end }}
+{{- end }}
+{{- end }}
