@@ -15,6 +15,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 )
 
@@ -67,7 +68,7 @@ func Apply(cluster, manifests []client.Object) []client.Object {
 }
 
 // WithStatus returns manifests as the API server stores them in a cluster: applying one does not change the status of the object of that name. A
-// manifest that has a status keeps it.
+// manifest that has a status keeps it, except for node classes.
 func WithStatus(cluster, manifests []client.Object) []client.Object {
 	there := map[string]client.Object{}
 	for _, o := range cluster {
@@ -83,7 +84,7 @@ func WithStatus(cluster, manifests []client.Object) []client.Object {
 			out[i] = withStatusOf(before.(*unstructured.Unstructured), free) //nolint:forcetypeassert // the types are equal
 			continue
 		}
-		if status := reflect.ValueOf(o).Elem().FieldByName("Status"); !status.IsValid() || !status.IsZero() {
+		if status := reflect.ValueOf(o).Elem().FieldByName("Status"); !status.IsValid() || !status.IsZero() && !isNodeClass(o) {
 			continue
 		}
 		kept := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the object
@@ -92,6 +93,16 @@ func WithStatus(cluster, manifests []client.Object) []client.Object {
 		out[i] = kept
 	}
 	return out
+}
+
+// isNodeClass reports whether an object is a node class. The definition of one may give a status to manifests without any.
+func isNodeClass(o client.Object) bool {
+	switch o.(type) {
+	case *v1.NodePool, *v1.NodeClaim:
+		return false
+	}
+	_, class := o.(cloud.NodeClassObject)
+	return class
 }
 
 // withStatusOf is a manifest with the status of the object in the cluster, unless it has one.

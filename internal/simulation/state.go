@@ -19,6 +19,8 @@ type ClusterState struct {
 	Options Options
 	// Origin is the name of the cluster or of the file.
 	Origin string
+	// Failure is why the cluster could not be read again since; empty if it could.
+	Failure string
 	// Rest is for how long the answers of the engine about an earlier state are good enough; 0 for never. It bounds the work in a process that
 	// has other things to do.
 	Rest time.Duration

@@ -66,6 +66,8 @@ type Head struct {
 	Revision uint64 `json:"revision"`
 	// Origin is where the view comes from, for a title: the name of a cluster or of a file.
 	Origin string `json:"origin"`
+	// Failure is why the cluster could not be read again since; empty if it could.
+	Failure string `json:"failure,omitempty"`
 	// Unknown is what the view does not know or leaves out, as sentences.
 	Unknown []string `json:"unknown"`
 }

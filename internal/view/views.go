@@ -41,6 +41,8 @@ type Views struct {
 	mu       sync.Mutex
 	revision uint64
 	current  *present
+	// failure is why the cluster could not be read again.
+	failure string
 	// analyzed is the newest analysis that is complete, analyzing the one under way; bound likewise.
 	analyzed, analyzing *analysis
 	bound               *Bound
@@ -99,6 +101,10 @@ func (v *Views) now(ctx context.Context) (*present, error) {
 		v.current = &present{state: s}
 		v.revision++
 	}
+	if v.failure != s.Failure {
+		v.failure = s.Failure
+		v.revision++
+	}
 	return v.current, nil
 }
 
@@ -107,7 +113,8 @@ func (v *Views) head(kind string, p *present) Head {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return Head{
-		Version: Version, Kind: kind, At: p.state.Options.Now.UTC(), Revision: v.revision, Origin: p.state.Origin, Unknown: append([]string{}, p.state.Unknown...),
+		Version: Version, Kind: kind, At: p.state.Options.Now.UTC(), Revision: v.revision, Origin: p.state.Origin,
+		Failure: v.failure, Unknown: append([]string{}, p.state.Unknown...),
 	}
 }
 

@@ -52,6 +52,7 @@ function Page() {
         <button class="keys" onClick=${() => dialog.current.showModal()} aria-keyshortcuts="?"><kbd aria-hidden="true">?</kbd>Keys</button></nav>
     </header>
     <${Lost} />
+    ${known?.failure && html`<div class="banner lost" role="alert"><span><strong>The cluster cannot be read</strong>, what is shown is as of ${f.moment(known.at)}: ${known.failure}</span></div>`}
     ${at.value && view !== 'history' && html`<div class="banner past" role="status"><span>This is the past: <strong>${f.moment(at.value)}</strong>, rebuilt from the ledger.</span> <a href=${link('history')}>Choose another moment</a> <a href=${patched({ at: '' })}>Back to now</a></div>`}
     <main id="main" ref=${main} tabindex="-1">
       ${!(view === 'node' && name) && html`<h1 class="hidden">${VIEWS.find((v) => v.id === view).title}</h1>`}

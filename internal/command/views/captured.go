@@ -77,7 +77,7 @@ func (c *Captured) State(ctx context.Context) (simulation.ClusterState, error) {
 	}
 	out := c.state
 	if c.failure != nil {
-		out.Unknown = append(out.Unknown[:len(out.Unknown):len(out.Unknown)], "what has changed since then: "+c.failure.Error())
+		out.Failure = c.failure.Error()
 	}
 	return out, nil
 }

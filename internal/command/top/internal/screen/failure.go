@@ -46,6 +46,12 @@ func (f failure) line(shown *view.Head, now time.Time, paused bool) line {
 	return line{{text, bad}, {" (" + strings.Join(strings.Fields(f.err.Error()), " ") + ")", faint}}
 }
 
+// unreadLine says that the cluster could not be read again since a document was made.
+func unreadLine(head *view.Head, now time.Time) line {
+	text := "! reading the cluster failed, data is " + since(head.At, now) + " old: " + strings.Join(strings.Fields(head.Failure), " ")
+	return line{{text, bad}}
+}
+
 // failure is the last failure to read a document.
 type failure struct {
 	err error

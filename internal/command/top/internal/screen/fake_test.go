@@ -23,6 +23,8 @@ type fakeSource struct {
 	changes chan uint64
 	reads   map[tab]int
 	unknown []string
+	// failure is why the cluster could not be read again.
+	failure string
 }
 
 func (f *fakeSource) head(kind string) view.Head {
@@ -30,7 +32,7 @@ func (f *fakeSource) head(kind string) view.Head {
 	if unknown == nil {
 		unknown = []string{}
 	}
-	return view.Head{Version: view.Version, Kind: kind, At: noon(), Revision: 7, Origin: "test", Unknown: unknown}
+	return view.Head{Version: view.Version, Kind: kind, At: noon(), Revision: 7, Origin: "test", Failure: f.failure, Unknown: unknown}
 }
 
 func (f *fakeSource) count(t tab) error {

@@ -200,6 +200,9 @@ func (m Model) below() []line {
 			break
 		}
 	}
+	if head := m.docs.head(m.tab); len(out) == 0 && head != nil && head.Failure != "" {
+		out = append(out, unreadLine(head, m.now))
+	}
 	if m.height < 5 {
 		return out
 	}

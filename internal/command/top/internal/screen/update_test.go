@@ -210,6 +210,16 @@ func TestFailuresKeepTheLastDataAndSayWhatToDo(t *testing.T) {
 	}
 }
 
+// TestAClusterThatCannotBeReadAgainIsALine: with the error and the age of what is shown, in words.
+func TestAClusterThatCannotBeReadAgainIsALine(t *testing.T) {
+	s := start(t, &fakeSource{nodes: 5, failure: "dial tcp 10.0.0.1:443:\nconnection refused"}, 120, 24)
+	s.tick(time.Minute)
+	s.has("! reading the cluster failed, data is 60s old: dial tcp 10.0.0.1:443: connection refused")
+	if got := unreadLine(s.docs.head(nodesTab), s.now); got[0].role != bad {
+		t.Errorf("the line has the role %v", got[0].role)
+	}
+}
+
 func TestDelaysBetweenAttemptsGrow(t *testing.T) {
 	source := &fakeSource{err: errors.New("no")}
 	s := start(t, source, 80, 24)
