@@ -84,8 +84,8 @@ ifeq ($(SCENE),shadow)
 demo: CASE = shadow
 demo: bench-cluster
 else ifeq ($(CONTROL_PLANE)$(CLOUD),memorykwok)
-demo: build ## Provision and remove nodes: PODS=100 SCENE=drift CATALOG=aws/us-east-1 CONTROL_PLANE=real CLOUD=aws or azure
-	@$(BIN)/karpenter demo --pods='$(PODS)' --catalog='$(CATALOG)' --scene='$(SCENE)'
+demo: build ## Provision and remove nodes: PODS=100 SCENE=drift CATALOG=aws/us-east-1 CONTROL_PLANE=real CLOUD=aws or azure CONSOLE=1
+	@$(BIN)/karpenter demo --pods='$(PODS)' --catalog='$(CATALOG)' --scene='$(SCENE)' $(if $(CONSOLE),--console-addr=127.0.0.1:8082)
 else
 demo: build local demo-program
 	@$(BIN)/demo -cloud='$(CLOUD)' -pods='$(PODS)' -catalog='$(CATALOG)' -scene='$(SCENE)'

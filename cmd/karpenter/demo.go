@@ -23,6 +23,7 @@ type demoCommand struct {
 	Pods         int                 `help:"Number of one-CPU pods, at most 2000." default:"100"`
 	Scene        string              `help:"Show this in place of provisioning: consolidation, drift, expiry, repair, legacy-repair, reboot or gang."`
 	Catalog      string              `help:"Instance types of the simulated cloud: generic, or CLOUD/REGION for those of a region." default:"generic"`
+	Console      string              `name:"console-addr" placeholder:"HOST:PORT" help:"Serve the console of the controller there, such as 127.0.0.1:8082, until Ctrl-C."`
 	Stay         bool                `help:"Start the cluster and the controller, and keep both until Ctrl-C, for kubectl."`
 	FeatureGates options.GateChanges `name:"feature-gates" placeholder:"GATE=BOOL,..." help:"Feature gates of the controller, with --stay."`
 	Listen       string              `help:"Loopback address of the API server." default:"127.0.0.1:0"`
@@ -96,9 +97,16 @@ func (c *demoCommand) run(ctx context.Context, out io.Writer) (err error) {
 	if c.Stay {
 		to = io.MultiWriter(log, demo.PrettyLog{Out: out})
 	}
-	cluster, err := c.start(ctx, c.controllerFlags(scene.Flags), &demo.LogTail{Next: to}, show.Line)
+	flags := c.controllerFlags(scene.Flags)
+	if c.Console != "" {
+		flags = append(slices.Clone(flags), "--console-addr="+c.Console)
+	}
+	cluster, err := c.start(ctx, flags, &demo.LogTail{Next: to}, show.Line)
 	if err != nil {
 		return err
+	}
+	if c.Console != "" {
+		show.Line("the console is at http://" + c.Console + "/console/")
 	}
 	if c.Stay {
 		err = cluster.stay(out)
@@ -116,6 +124,10 @@ func (c *demoCommand) run(ctx context.Context, out io.Writer) (err error) {
 		} else {
 			defer func() { _, _ = fmt.Fprintf(out, "\n%s · %.1f s in all\n", figures, time.Since(start).Seconds()) }()
 		}
+	}
+	if c.Console != "" && !c.Stay && err == nil {
+		show.Line("the console stays open until Ctrl-C")
+		<-ctx.Done()
 	}
 	if failed := cluster.stop(); err == nil {
 		err = failed
