@@ -62,6 +62,21 @@ func kinds() map[string]crdtest.Kind {
 				`Age date .metadata.creationTimestamp 0`,
 			},
 		},
+		"disruptionplans.ops.karpenter.sh": {
+			Group: "ops.karpenter.sh", Version: "v1alpha1", Plural: "disruptionplans", Singular: "disruptionplan", Kind: "DisruptionPlan", ListKind: "DisruptionPlanList",
+			ShortNames: []string{"dplan"}, Categories: []string{"karpenter"}, Scope: "Cluster", Subresources: "status",
+			Required: []string{"spec"},
+			Columns: []string{
+				`Phase string .status.phase 0`,
+				`Reason string .spec.reason 0`,
+				`Action string .spec.action 0`,
+				`Saves string .spec.savingsPerHour 0`,
+				`Risk integer .spec.risk 0`,
+				`Decided-By string .spec.decision.by 0`,
+				`Expires string .spec.expiresAt 0`,
+				`Age date .metadata.creationTimestamp 0`,
+			},
+		},
 		"capacitybuffers.autoscaling.x-k8s.io": {
 			Group: "autoscaling.x-k8s.io", Version: "v1beta1", Plural: "capacitybuffers", Singular: "capacitybuffer", Kind: "CapacityBuffer", ListKind: "CapacityBufferList",
 			ShortNames: []string{"cb"}, Categories: []string{"autoscaling"}, Scope: "Namespaced", Subresources: "status",

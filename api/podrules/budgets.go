@@ -119,6 +119,11 @@ func (b Budgets) Blocked(pod *corev1.Pod, now time.Time, level Strictness) (Bloc
 	return Block{}, false
 }
 
+// Select reports whether some budget selects the pod.
+func (b Budgets) Select(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(b.byNamespace[pod.Namespace], func(c budget) bool { return c.selector.Matches(labels.Set(pod.Labels)) })
+}
+
 // FirstBlocked returns the first of the pods that budgets block. Each pod is judged on its own: two pods behind one
 // budget that allows a single disruption both pass.
 func (b Budgets) FirstBlocked(pods []*corev1.Pod, now time.Time, level Strictness) (Block, bool) {

@@ -80,6 +80,8 @@ func translate(p *opsv1alpha1.OperationsPolicy) (policy.Policy, error) {
 			out.SoftExpiry.Jitter = s.Jitter.Duration
 		}
 	}
+	out.Approval, err = approval(spec.Approval)
+	note("spec.approval.above.costPerHour", err)
 	if len(findings) > 0 {
 		return out, errors.New(strings.Join(findings, "; "))
 	}
@@ -139,6 +141,33 @@ func reasons(list []opsv1alpha1.DisruptionReason) []string {
 		out[i] = string(r)
 	}
 	return out
+}
+
+// defaultValidFor is how long a proposal stays valid if the policy does not say.
+const defaultValidFor = 24 * time.Hour
+
+// approval translates which disruption has to be approved. A threshold that cannot be read is 0.
+func approval(a *opsv1alpha1.Approval) (*policy.Approval, error) {
+	if a == nil || a.Mode == opsv1alpha1.ApprovalNever {
+		return nil, nil
+	}
+	out := &policy.Approval{Always: a.Mode != opsv1alpha1.ApprovalAbove || a.Above == nil, Reasons: reasons(a.Reasons), ValidFor: defaultValidFor}
+	if a.ValidFor != nil {
+		out.ValidFor = a.ValidFor.Duration
+	}
+	if out.Always {
+		return out, nil
+	}
+	count := func(n *int32) *int {
+		if n == nil {
+			return nil
+		}
+		return new(int(*n))
+	}
+	out.Nodes, out.Risk = count(a.Above.Nodes), count(a.Above.Risk)
+	var err error
+	out.Cost, err = limit(a.Above.CostPerHour)
+	return out, err
 }
 
 func limit(text *string) (*policy.Dollars, error) {

@@ -50,6 +50,29 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
+func TestApproval(t *testing.T) {
+	set := operations.Policies([]opsv1alpha1.OperationsPolicy{
+		parse(t, "a", `{nodePoolSelector: {matchLabels: {tier: prod}}, approval: {mode: Above, above: {costPerHour: "0.5", nodes: 3, risk: 0}, reasons: [Drifted], validFor: 1h}}`),
+		parse(t, "b", `{nodePoolSelector: {matchLabels: {tier: dev}}, approval: {mode: Never}}`),
+		parse(t, "c", `{nodePoolSelector: {matchLabels: {tier: test}}, approval: {mode: Always}}`),
+	})
+	prod, dev, test := map[string]string{"tier": "prod"}, map[string]string{"tier": "dev"}, map[string]string{"tier": "test"}
+	if d, asked := set.Demand(prod, "Drifted", policy.Change{Cost: 0.5, Nodes: 3}); asked {
+		t.Errorf("asked up to the thresholds: %+v", d)
+	}
+	for _, c := range []policy.Change{{Cost: -0.6}, {Nodes: 4}, {Risk: 1}} {
+		if d, asked := set.Demand(prod, "Drifted", c); !asked || d.ValidFor != time.Hour || d.Policy != "a" {
+			t.Errorf("%+v: asked=%v %+v", c, asked, d)
+		}
+	}
+	if set.AsksFor(prod, "Empty") || set.AsksFor(dev, "Drifted") {
+		t.Error("asked for another reason, or with the mode Never")
+	}
+	if d, asked := set.Demand(test, "Empty", policy.Change{}); !asked || d.ValidFor != 24*time.Hour {
+		t.Errorf("mode Always: asked=%v %+v", asked, d)
+	}
+}
+
 // TestEveryHourIsEveryHour: a window that opens every hour does so in both of two equal hours.
 func TestEveryHourIsEveryHour(t *testing.T) {
 	for _, schedule := range []string{"0 * * * *", "@hourly"} {

@@ -18,6 +18,9 @@ type Operations struct {
 	Digest string
 	closed map[string]map[disrupt.Reason]policy.Closure
 	expiry map[string]*policy.SoftExpiry
+	// set are the policies, labels those of the NodePools by name.
+	set    policy.Set
+	labels map[string]map[string]string
 }
 
 // NewOperations evaluates OperationsPolicies for NodePools by name at the moment now.
@@ -26,7 +29,9 @@ func NewOperations(list []opsv1alpha1.OperationsPolicy, pools map[string]*v1.Nod
 		Digest: operations.Digest(list), closed: map[string]map[disrupt.Reason]policy.Closure{}, expiry: map[string]*policy.SoftExpiry{},
 	}
 	set := operations.Policies(list)
+	out.set, out.labels = set, map[string]map[string]string{}
 	for name, pool := range pools {
+		out.labels[name] = pool.Labels
 		out.expiry[name] = set.SoftExpiryOf(pool.Labels)
 		for _, reason := range append(disrupt.Reasons(), disrupt.Expired, disrupt.Unhealthy) {
 			c, closed := set.Closed(pool.Labels, string(reason), now)
@@ -46,6 +51,27 @@ func NewOperations(list []opsv1alpha1.OperationsPolicy, pools map[string]*v1.Nod
 func (o Operations) Closed(pool string, reason disrupt.Reason) (policy.Closure, bool) {
 	c, closed := o.closed[pool][reason]
 	return c, closed
+}
+
+// AsksForApproval reports whether some disruption of the pools for a reason has to be approved.
+func (o Operations) AsksForApproval(pools []string, reason disrupt.Reason) bool {
+	return slices.ContainsFunc(pools, func(name string) bool { return o.set.AsksFor(o.labels[name], string(reason)) })
+}
+
+// Demand is what asks for approval of a change in pools; false if nothing does. Of several pools, the first one that something is asked for
+// counts, and the shortest time for which a proposal is valid.
+func (o Operations) Demand(pools []string, reason disrupt.Reason, c policy.Change) (first policy.Demand, asked bool) {
+	for _, name := range pools {
+		d, ok := o.set.Demand(o.labels[name], string(reason), c)
+		switch {
+		case !ok:
+		case !asked:
+			first, asked = d, true
+		default:
+			first.ValidFor = min(first.ValidFor, d.ValidFor)
+		}
+	}
+	return first, asked
 }
 
 // Apply makes what the policies say part of the disruption settings of pools, by name.

@@ -16,11 +16,15 @@ const Omit = "OMIT"
 func Valid(t *testing.T, kind string) *unstructured.Unstructured {
 	t.Helper()
 	const node = "{nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}, requirements: []}"
+	const disruptionPlan = `{method: drift, reason: Drifted, action: delete, operationsPolicy: {name: a, why: b}, risk: 0, inputHash: x,
+		nodes: [{name: node-1, nodeClaim: pool-1, nodeClaimUID: u, nodePool: pool}], expiresAt: "2030-01-01T00:00:00Z",
+		admission: {policyUID: u, policyGeneration: 1, bindingUID: u, bindingGeneration: 1}}`
 	return Object(t, kind, map[string]string{
 		"NodePool":         "{apiVersion: karpenter.sh/v1, spec: {template: {spec: " + node + "}}}",
 		"NodeClaim":        "{apiVersion: karpenter.sh/v1, spec: " + node + "}",
 		"NodeOverlay":      "{apiVersion: karpenter.sh/v1alpha1, spec: {requirements: []}}",
 		"OperationsPolicy": "{apiVersion: ops.karpenter.sh/v1alpha1, spec: {}}",
+		"DisruptionPlan":   "{apiVersion: ops.karpenter.sh/v1alpha1, spec: " + disruptionPlan + "}",
 		"CapacityBuffer":   "{apiVersion: autoscaling.x-k8s.io/v1beta1, metadata: {namespace: default}, spec: {}}",
 	}[kind])
 }

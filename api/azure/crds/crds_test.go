@@ -306,7 +306,7 @@ func checkPresentation(t *testing.T, core, azure []*apiextensionsv1.CustomResour
 		definition.Spec.Names.Categories = core[at].Spec.Names.Categories
 	}
 	want := map[string][]string{
-		"NodePool": {"karpenter", "nap"}, "NodeClaim": {"karpenter", "nap"}, "NodeOverlay": {"karpenter"}, "OperationsPolicy": {"karpenter"}, "CapacityBuffer": categories["CapacityBuffer"],
+		"NodePool": {"karpenter", "nap"}, "NodeClaim": {"karpenter", "nap"}, "NodeOverlay": {"karpenter"}, "OperationsPolicy": {"karpenter"}, "DisruptionPlan": {"karpenter"}, "CapacityBuffer": categories["CapacityBuffer"],
 	}
 	if diff := cmp.Diff(want, categories); diff != "" {
 		t.Errorf("categories (-want +got)\n%s", diff)

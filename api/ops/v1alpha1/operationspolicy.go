@@ -58,6 +58,9 @@ type OperationsPolicySpec struct {
 	// softExpiry replaces nodes before they reach expireAfter, within budgets and with a replacement first.
 	// +optional
 	SoftExpiry *SoftExpiry `json:"softExpiry,omitempty"`
+	// approval is which disruption has to be approved by a person first. Absent means none.
+	// +optional
+	Approval *Approval `json:"approval,omitempty"`
 }
 
 // DisruptionReason is why a node is disrupted voluntarily.

@@ -1,7 +1,7 @@
 // Package v1alpha1 holds the wire types of the API group ops.karpenter.sh/v1alpha1: OperationsPolicy, when nodes may be disrupted and how
-// much they may cost.
+// much they may cost, and DisruptionPlan, disruption that waits to be approved.
 //
-// Source: docs/operations-policy.md.
+// Source: docs/operations-policy.md, docs/disruption-plans.md.
 //
 // +kubebuilder:object:generate=true
 // +groupName=ops.karpenter.sh
@@ -21,7 +21,7 @@ var SchemeGroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 
 // AddToScheme registers the kinds of this package.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(SchemeGroupVersion, &OperationsPolicy{}, &OperationsPolicyList{})
+	s.AddKnownTypes(SchemeGroupVersion, &OperationsPolicy{}, &OperationsPolicyList{}, &DisruptionPlan{}, &DisruptionPlanList{})
 	metav1.AddToGroupVersion(s, SchemeGroupVersion)
 	return nil
 }

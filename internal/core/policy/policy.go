@@ -1,5 +1,5 @@
 // Package policy decides what operations policies allow at a moment: whether nodes of a pool may be disrupted for a reason, what pools and
-// the cluster may cost, and when nodes expire softly.
+// the cluster may cost, when nodes expire softly, and what has to be approved.
 //
 // Problem: several policies may select a pool, each with windows in a time zone, a freeze and caps. Approach: each policy is evaluated by
 // itself, and the strictest answer counts. The state of a window is found from its schedule alone, so that nothing has to be remembered
@@ -83,6 +83,8 @@ type Policy struct {
 	// PoolCap is the cap of each selected pool, ClusterCap that of all nodes; nil for none.
 	PoolCap, ClusterCap *Dollars
 	SoftExpiry          *SoftExpiry
+	// Approval is which disruption has to be approved; nil for none.
+	Approval *Approval
 	// Invalid is what is wrong with the policy; empty for valid ones. An invalid policy closes its pools, because it is not known what
 	// it would allow.
 	Invalid string
