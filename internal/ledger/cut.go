@@ -50,6 +50,8 @@ func own(r *Record) {
 		r.Command = copied(r.Command)
 	case r.Saving != nil:
 		r.Saving = copied(r.Saving)
+	case r.Plan != nil:
+		r.Plan = copied(r.Plan)
 	}
 }
 
@@ -78,6 +80,8 @@ func lists(r *Record) []list {
 	case r.Command != nil:
 		c := r.Command
 		return []list{of("nodes", &c.Nodes), of("nodeclaims", &c.NodeClaims), of("launched", &c.Launched), of("obstacles", &c.Obstacles)}
+	case r.Plan != nil:
+		return []list{of("nodes", &r.Plan.Nodes), of("nodeclaims", &r.Plan.NodeClaims)}
 	case r.Saving != nil:
 		s := r.Saving
 		return []list{of("removed", &s.Removed), of("launched", &s.Launched), of("unpriced", &s.Unpriced)}

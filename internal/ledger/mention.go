@@ -81,6 +81,17 @@ func mention(r *Record, visit func(node, claim, pool string) bool) {
 				visit("", name, "")
 			}
 		}
+	case r.Plan != nil:
+		p := r.Plan
+		for i := range p.Nodes {
+			visit(p.Nodes[i], "", "")
+		}
+		for i := range p.NodeClaims {
+			visit("", p.NodeClaims[i], "")
+		}
+		for i := range p.NodePools {
+			visit("", "", p.NodePools[i])
+		}
 	case r.Saving != nil:
 		mentionAll(r.Saving.Removed, visit)
 		mentionAll(r.Saving.Launched, visit)

@@ -18,11 +18,12 @@ const (
 	KindCommand      Kind = "command"
 	KindNodeClaim    Kind = "nodeclaim"
 	KindSaving       Kind = "saving"
+	KindPlan         Kind = "plan"
 )
 
 // Kinds are all kinds of records.
 func Kinds() []Kind {
-	return []Kind{KindStart, KindFleet, KindProvisioning, KindDisruption, KindCommand, KindNodeClaim, KindSaving}
+	return []Kind{KindStart, KindFleet, KindProvisioning, KindDisruption, KindCommand, KindNodeClaim, KindSaving, KindPlan}
 }
 
 // Record is one entry of the ledger. Exactly one of the fields from Start on is set: the one that Kind names.
@@ -55,6 +56,8 @@ type Record struct {
 	NodeClaim *NodeClaimEvent `json:"nodeclaim,omitempty"`
 	// Saving is a claim of savings.
 	Saving *Saving `json:"saving,omitempty"`
+	// Plan is what became of a DisruptionPlan.
+	Plan *PlanEvent `json:"plan,omitempty"`
 }
 
 // Start is the beginning of a term of a process as leader. What happened between the last record before it and this one is not known.

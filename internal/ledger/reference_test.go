@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite docs/reference/ledger.md")
 func structures() []string {
 	return []string{
 		"Record", "Start", "Fleet", "NodeClaimState", "Pass", "Cost", "Provisioning", "PlannedNodeClaim", "Placement", "Unschedulable",
-		"PoolReason", "Names", "Disruption", "Command", "LeftAlone", "CommandEvent", "NodeObstacle", "NodeClaimEvent", "Saving", "Answer", "Coverage",
+		"PoolReason", "Names", "Disruption", "Command", "LeftAlone", "CommandEvent", "NodeObstacle", "NodeClaimEvent", "Saving", "PlanEvent", "Answer", "Coverage",
 	}
 }
 

@@ -27,6 +27,8 @@ func (r Record) Summary() string {
 		text = r.NodeClaim.summary()
 	case r.Saving != nil:
 		text = r.Saving.summary()
+	case r.Plan != nil:
+		text = r.Plan.summary()
 	}
 	for _, list := range sorted(r.Cut) {
 		text += fmt.Sprintf("; %d of %s left out", r.Cut[list], list)

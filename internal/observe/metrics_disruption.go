@@ -13,6 +13,8 @@ type DisruptionMetrics struct {
 	DecisionsByNodePool *prometheus.CounterVec
 	// TerminateFirstDecisions has labels nodepool, reason, terminate_first_reason (no-reserved-capacity, static-at-limit).
 	TerminateFirstDecisions *prometheus.CounterVec
+	// Plans has labels phase (in CamelCase), reason (as in snake case).
+	Plans *prometheus.CounterVec
 	// EligibleNodes has label reason.
 	EligibleNodes *prometheus.GaugeVec
 	// ConsolidationTimeouts has label consolidation_type; starts at 0 for single and multi.
@@ -40,6 +42,8 @@ func newDisruptionMetrics(b *MetricBuilder) DisruptionMetrics {
 			"Disruption commands started, once for each NodePool they touch.", "nodepool", "decision", "reason", "consolidation_type"),
 		TerminateFirstDecisions: b.Counters("karpenter_voluntary_disruption_terminate_first_decisions_total",
 			"Nodes that were terminated before their replacements launched, because there was no capacity for both.", "nodepool", "reason", "terminate_first_reason"),
+		Plans: b.Counters("karpenter_disruption_plans_total",
+			"DisruptionPlans that came into a phase.", "phase", "reason"),
 		EligibleNodes: b.Gauges("karpenter_voluntary_disruption_eligible_nodes",
 			"Nodes that could be disrupted.", "reason"),
 		ConsolidationTimeouts: b.Counters("karpenter_voluntary_disruption_consolidation_timeouts_total",

@@ -92,7 +92,7 @@ func fillEverySeries(m *Metrics, client *APIClientMetrics) {
 		m.Nodes.Drained, m.Nodes.Reboots, m.NodePools.CostTrackerErrors, m.Pods.EvictionRequests, m.Pods.DeletionCostWrites, m.Pods.Drained, m.Pods.DisruptionInitiated, m.Disruption.Decisions,
 		m.Disruption.DecisionsByNodePool, m.Disruption.TerminateFirstDecisions,
 		m.Disruption.ConsolidationTimeouts, m.Disruption.FailedValidations, m.Disruption.QueueFailures,
-		m.Disruption.ConsolidationMoves, m.Disruption.ClosedDestinations, m.Scheduler.Panics, m.CloudProvider.Errors, client.Requests,
+		m.Disruption.ConsolidationMoves, m.Disruption.ClosedDestinations, m.Disruption.Plans, m.Scheduler.Panics, m.CloudProvider.Errors, client.Requests,
 		m.Ledger.Records, m.Ledger.Lost, m.Ledger.Savings, m.Ledger.AddedCost, m.Ledger.Unpriced,
 	}
 	gauges := []*prometheus.GaugeVec{

@@ -69,6 +69,8 @@ type Deps struct {
 	Repair bool
 	// Quarantine has the pods that provisioning leaves out because of panics; nil for none.
 	Quarantine *recovery.Quarantine
+	// Admission verifies approvals of DisruptionPlans; nil where nothing does, so that none counts.
+	Admission Admission
 	// Predictions are the requests that recreated pods will have; nil if they do not change.
 	Predictions *prediction.Store
 }
@@ -121,16 +123,18 @@ func New(deps Deps) *Controller {
 		Deps: deps, queue: waiting, backoffs: backoffs, prices: newPrices(deps.Cloud.Provider, deps.Log),
 		catalogs: translate.NewCatalogs(deps.Translator), warned: ttlcache.New[string, bool](deps.Clock, warnInterval),
 	}
+	proposals := &plans{Deps: deps, queue: waiting, reads: reads, created: map[string]time.Time{}, postponed: map[string]time.Time{}, outcomes: map[string]planOutcome{}}
+	reports.plans, reads.plans = proposals, proposals
 	exec := &executor{Deps: queued, queue: waiting, backoffs: backoffs, marks: marks, reports: reports.with(queued.Log), wake: wake, reboots: &reboots{at: map[types.UID][]time.Time{}}}
 	return &Controller{
 		Deps: deps, passes: passes, wake: wake, queue: waiting, executor: exec, Obstacles: obstacles,
 		planner: &planner{
 			Deps: deps, reads: reads, queue: waiting, exec: exec, marks: marks, reports: reports, obstacles: obstacles,
 			nothingFound: map[string]string{}, aside: recovery.NewQuarantine(), methods: methods(deps.Repair, deps.Gates.OperationsPolicy),
-			told: told{decided: map[string][]disrupt.Obstacle{}},
+			told: told{decided: map[string][]disrupt.Obstacle{}}, plans: proposals,
 		},
 		validator: &validator{
-			reads: reads, queue: waiting, backoffs: backoffs, exec: exec, reports: reports, wake: wake, clock: deps.Clock, log: deps.Log,
+			reads: reads, queue: waiting, backoffs: backoffs, exec: exec, reports: reports, wake: wake, clock: deps.Clock, log: deps.Log, plans: proposals,
 		},
 	}
 }

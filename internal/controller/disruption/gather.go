@@ -55,6 +55,9 @@ type view struct {
 	surplus map[string]bool
 	// operations is what OperationsPolicies say about pools.
 	operations problem.Operations
+	// plans are the DisruptionPlans, proposals those that hold nodes, by node ID.
+	plans     []*opsv1alpha1.DisruptionPlan
+	proposals map[string]disrupt.Proposal
 	// limits are the node limits of static pools that have one.
 	limits map[string]int64
 }
@@ -67,6 +70,7 @@ type gatherer struct {
 	backoffs *backoffSet
 	prices   *prices
 	catalogs *translate.Catalogs
+	plans    *plans
 	// warned has the warnings that were logged within warnInterval.
 	warned *ttlcache.Cache[string, bool]
 }
@@ -74,7 +78,7 @@ type gatherer struct {
 func (g *gatherer) gather(ctx context.Context) (view, error) {
 	v := view{
 		now: g.Clock.Now(), running: g.queue.running(), inCommand: g.queue.nodes(""), underway: g.queue.underway(),
-		unevictable: map[string]bool{}, surplus: map[string]bool{}, limits: map[string]int64{}, drainRounds: map[string]int{},
+		unevictable: map[string]bool{}, surplus: map[string]bool{}, limits: map[string]int64{}, drainRounds: map[string]int{}, proposals: map[string]disrupt.Proposal{},
 	}
 	v.nodeBackoff, v.groupBackoff, v.poolBackoff = g.backoffs.nodes.Active(v.now), g.backoffs.groups.Active(v.now), g.backoffs.pools.Active(v.now)
 	v.snapshot = g.Store.Snapshot()
@@ -117,7 +121,7 @@ func (g *gatherer) readPolicies(ctx context.Context, v *view) error {
 		return fmt.Errorf("listing operations policies: %w", err)
 	}
 	v.operations = problem.NewOperations(list.Items, v.pools, v.now)
-	return nil
+	return g.plans.read(ctx, v)
 }
 
 func byName[T any](items []T, name func(*T) string) map[string]*T {
@@ -132,6 +136,7 @@ func byName[T any](items []T, name func(*T) string) map[string]*T {
 func (v view) qualifyInput(busy map[string]bool) disrupt.QualifyInput {
 	in := problem.Qualification(v.snapshot, v.now, v.pools, v.surplus, v.poolBackoff)
 	v.operations.Apply(in.Pools)
+	in.Proposals = v.proposals
 	in.InCommand, in.Backoff, in.GroupBackoff = busy, v.nodeBackoff, v.groupBackoff
 	return in
 }

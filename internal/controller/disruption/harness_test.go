@@ -28,6 +28,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
@@ -114,7 +115,7 @@ func newHarnessIn(t testing.TB, c cloud.Cloud, translator *translate.Translator)
 		informers: &informertest.FakeInformers{Scheme: apiserver.Scheme()},
 	}
 	b := apiserver.New().WithInterceptorFuncs(w.intercept()).
-		WithStatusSubresource(&v1.NodeClaim{}, &v1.NodePool{}, &corev1.Node{})
+		WithStatusSubresource(&v1.NodeClaim{}, &v1.NodePool{}, &corev1.Node{}, &opsv1alpha1.DisruptionPlan{})
 	for _, index := range nodelookup.Indexes() {
 		b = b.WithIndex(index.Object, index.Field, index.Values)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -37,6 +38,16 @@ func (r *Obstacles) put(method string, obstacles []disrupt.Obstacle) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.byMethod[method] = byNode(obstacles)
+}
+
+// add adds obstacles of a method.
+func (r *Obstacles) add(method string, obstacles []disrupt.Obstacle) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byMethod[method] == nil {
+		r.byMethod[method] = map[string]disrupt.Obstacle{}
+	}
+	maps.Copy(r.byMethod[method], byNode(obstacles))
 }
 
 // refresh replaces the obstacles of a method for these nodes, and keeps those of other nodes that it still considers.

@@ -47,6 +47,7 @@ type planner struct {
 	told    told
 	// proposed is how many commands there have been.
 	proposed uint64
+	plans    *plans
 }
 
 // pass is what the methods of one pass share.
@@ -100,6 +101,9 @@ func (pl *planner) pass(ctx context.Context, tried *[]disrupt.Candidate) (acted 
 		pl.reports.budgetErrors(v)
 	}
 	err = pl.marks.clean(ctx, v, pl.queue.running)
+	if pl.track(ctx, &p) {
+		return true, err // the next pass knows of the command
+	}
 	var obstacles []disrupt.Obstacle
 	p.candidates, obstacles = disrupt.Qualify(v.qualifyInput(v.inCommand))
 	var aside []disrupt.Obstacle
@@ -172,14 +176,43 @@ func (pl *planner) propose(ctx context.Context, p *pass, m disrupt.Method) bool 
 	pl.obstacles.put(m.Name, append(obstacles, d.Obstacles...))
 	pl.leave(p, m.Name, obstacles, d.Obstacles, false)
 	pl.reports.judged(p.view, m, d.Scored)
+	acted := false
 	for _, work := range d.Commands {
-		pl.enqueue(ctx, p, m, work)
+		acted = pl.dispose(ctx, p, m, work) || acted
 	}
 	if m.ReportsEvaluation {
 		pl.Metrics.Disruption.EligibleNodes.WithLabelValues(label(m.Reason)).Set(float64(eligible))
 		pl.Metrics.Disruption.EvaluationDuration.WithLabelValues(label(m.Reason), m.Type).Observe(pl.Clock.Since(started).Seconds())
 	}
-	return len(d.Commands) > 0
+	return acted
+}
+
+// dispose queues a command, or proposes it as a DisruptionPlan where approval is required. It reports whether it did one of these.
+func (pl *planner) dispose(ctx context.Context, p *pass, m disrupt.Method, work disrupt.Command) bool {
+	demand, does, asked, err := pl.plans.asks(ctx, p.view, work)
+	if !asked {
+		pl.enqueue(ctx, p, m, work)
+		return true
+	}
+	if work.Static {
+		p.grants[work.Candidates[0].Node.Pool].giveBack()
+	}
+	proposed, why := false, ""
+	if err != nil {
+		why = "approval may be required: " + err.Error()
+	} else {
+		proposed, why = pl.plans.propose(ctx, p, m, work, demand, does)
+	}
+	if !proposed {
+		var obstacles []disrupt.Obstacle
+		for _, candidate := range work.Candidates {
+			obstacles = append(obstacles, disrupt.Obstacle{Code: disrupt.ApprovalUnavailable, Node: candidate.Node, Detail: why})
+		}
+		p.noteFor(m, obstacles)
+		pl.obstacles.add(m.Name, obstacles)
+		p.left[m.Name] = append(p.left[m.Name], obstacles...)
+	}
+	return proposed
 }
 
 // fit returns the candidates that a method takes and whose pods may be evicted, and the obstacles of the others.

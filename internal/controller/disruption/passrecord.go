@@ -190,6 +190,7 @@ func podNames(claim solve.NodeClaim) ledger.Names {
 
 // outcome records what happened to a command. obstacles are why its validation failed.
 func (r *reporter) outcome(cmd command, what ledger.Outcome, obstacles []disrupt.Obstacle, failed error) {
+	r.plans.note(cmd, what, obstacles, failed)
 	if r.books == nil {
 		return
 	}

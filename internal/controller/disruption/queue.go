@@ -25,6 +25,8 @@ type command struct {
 	launchesWritten bool
 	// reservation allows the creation of a NodeClaim of a static pool; nil for none.
 	reservation *grant
+	// approvedBy is the name of the approved DisruptionPlan that the command is from; empty for commands without one.
+	approvedBy string
 }
 
 // simulated reports whether the command was found by simulation.
@@ -148,6 +150,19 @@ func (q *queue) due(now time.Time) []command {
 // nodes are the IDs of the nodes in commands other than the one named.
 func (q *queue) nodes(except string) map[string]bool {
 	return q.collect(func(c command) bool { return c.id != except })
+}
+
+// approved are the names of the plans of commands in the queue.
+func (q *queue) approved() map[string]bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	out := map[string]bool{}
+	for _, c := range q.commands {
+		if c.approvedBy != "" {
+			out[c.approvedBy] = true
+		}
+	}
+	return out
 }
 
 // running are the IDs of the nodes in commands that are being carried out: their marks must not be removed.

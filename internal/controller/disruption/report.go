@@ -22,6 +22,8 @@ type reporter struct {
 	metrics  *observe.Metrics
 	books    *bookkeeper.Books
 	log      *slog.Logger
+	// plans are told what becomes of the commands of approved plans.
+	plans *plans
 	// perPool are the budget gauges, which are deleted with their pool.
 	perPool *observe.GaugeStore
 	// budgetProblem is what was last logged about budgets that cannot be evaluated.

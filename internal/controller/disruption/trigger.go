@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 )
@@ -24,7 +25,11 @@ func (c *Controller) subscribe(ctx context.Context) error {
 		{&v1.NodeClaim{}, onChange(c, claimMatters)},
 		{&v1.NodePool{}, onChange(c, c.poolMatters)},
 		{&corev1.Node{}, onChange(c, c.nodeMatters)},
+		{c.planKind(), c.onPlan()},
 	} {
+		if kind.object == nil {
+			continue
+		}
 		informer, err := c.cache.GetInformer(ctx, kind.object)
 		if err != nil {
 			return fmt.Errorf("watching %T: %w", kind.object, err)
@@ -34,6 +39,28 @@ func (c *Controller) subscribe(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// planKind is the kind of DisruptionPlans, if the feature gate for them is on.
+func (c *Controller) planKind() client.Object {
+	if !c.Gates.OperationsPolicy {
+		return nil
+	}
+	return &opsv1alpha1.DisruptionPlan{}
+}
+
+// onPlan wakes the loop when a plan is decided or deleted.
+func (c *Controller) onPlan() toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, now any) {
+			b, okBefore := before.(*opsv1alpha1.DisruptionPlan)
+			n, okNow := now.(*opsv1alpha1.DisruptionPlan)
+			if !okBefore || !okNow || b.Spec.Decision == nil && n.Spec.Decision != nil {
+				c.wake.send()
+			}
+		},
+		DeleteFunc: func(any) { c.wake.send() },
+	}
 }
 
 // onChange wakes the loop when managed objects are created or deleted, or change in a relevant way.

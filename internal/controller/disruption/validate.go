@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"k8s.io/utils/clock"
@@ -21,6 +22,7 @@ type validator struct {
 	wake     signal
 	clock    clock.Clock
 	log      *slog.Logger
+	plans    *plans
 }
 
 // validateDue validates commands that are due, and starts those that remain valid.
@@ -45,13 +47,13 @@ func (vr *validator) validateDue(ctx context.Context, due []command) {
 	candidates, obstacles := disrupt.Qualify(v.qualifyInput(nil))
 	vr.reads.prices.set(ctx, v.pools, candidates)
 	for _, cmd := range due {
-		if !cmd.simulated() && vr.validateEmpty(ctx, v, cmd, candidates, obstacles) {
+		if (!cmd.simulated() || cmd.plan.TerminateFirst != "") && vr.validateEmpty(ctx, v, cmd, candidates, obstacles) {
 			moving = true
 		}
 	}
 	var shared *simContext
 	for _, cmd := range due {
-		if cmd.simulated() && !moving {
+		if cmd.simulated() && cmd.plan.TerminateFirst == "" && !moving {
 			moving = vr.validateSimulated(ctx, v, cmd, candidates, obstacles, &shared)
 		}
 	}
@@ -65,16 +67,39 @@ func (vr *validator) validateEmpty(ctx context.Context, v view, cmd command, can
 	budgets := v.allowancesFor(cmd.method.Reason, vr.reads.pledged(v, cmd)).Budgets()
 	verdict := disrupt.Validate(cmd.plan, fit, append(append(refused, blocked...), obstacles...), budgets)
 	vr.reports.dropped(cmd, verdict.Dropped)
-	if len(verdict.Command.Candidates) == 0 {
+	if len(verdict.Command.Candidates) == 0 || cmd.approvedBy != "" && len(verdict.Dropped) > 0 {
 		vr.queue.drop(cmd.id)
+		cmd.reservation.giveBack()
 		vr.reports.outcome(cmd, ledger.CommandRejected, verdict.Dropped, nil)
 		vr.log.Debug("abandoning disruption attempt due to pod churn, the command is no longer valid", logfield.CommandID(cmd.id))
 		return false
 	}
-	cmd.plan, cmd.started = verdict.Command, v.now
+	return vr.start(ctx, v, cmd, verdict.Command)
+}
+
+// start starts a command that is valid, and reports whether it did: a policy may ask for approval since, or the approval may not count any more.
+func (vr *validator) start(ctx context.Context, v view, cmd command, valid disrupt.Command) bool {
+	var refused error
+	if cmd.approvedBy != "" {
+		valid.Static, valid.Whole, valid.Reboot, valid.TerminateFirst = cmd.plan.Static, cmd.plan.Whole, cmd.plan.Reboot, cmd.plan.TerminateFirst
+		refused = vr.plans.begin(ctx, cmd)
+	} else if _, _, asked, err := vr.plans.asks(ctx, v, valid); asked {
+		refused = errors.Join(errApprovalRequired, err)
+	}
+	if refused != nil {
+		vr.queue.drop(cmd.id)
+		cmd.reservation.giveBack()
+		vr.reports.outcome(cmd, ledger.CommandFailed, nil, refused)
+		vr.log.Info("not starting a disruption command", logfield.CommandID(cmd.id), logfield.Error(refused))
+		return false
+	}
+	cmd.plan, cmd.started = valid, v.now
 	vr.exec.start(ctx, cmd)
 	return true
 }
+
+// errApprovalRequired is the error of a command that waited while a policy began to ask for its approval.
+var errApprovalRequired = errors.New("an operations policy asks for approval since the command was found")
 
 // validateSimulated validates one command that was found by simulation, and reports whether it was started.
 func (vr *validator) validateSimulated(
@@ -104,9 +129,7 @@ func (vr *validator) validateSimulated(
 		vr.reject(v, cmd, verdict.Dropped)
 		return false
 	}
-	cmd.plan, cmd.started = verdict.Command, v.now
-	vr.exec.start(ctx, cmd)
-	return true
+	return vr.start(ctx, v, cmd, verdict.Command)
 }
 
 // validateCandidates validates the candidates of a command again, without a simulation.

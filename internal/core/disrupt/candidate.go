@@ -63,6 +63,8 @@ type QualifyInput struct {
 	// Backoff are the names of NodeClaims for which a command failed recently, GroupBackoff those for which a command about
 	// several nodes was rejected.
 	Backoff, GroupBackoff map[string]bool
+	// Proposals are the plans that nodes are part of, by node ID.
+	Proposals map[string]Proposal
 	// RebootedTooOften are the names of NodeClaims that are replaced in place of another reboot.
 	RebootedTooOften map[string]bool
 }
@@ -95,6 +97,8 @@ type Candidate struct {
 	// are equally urgent.
 	Repair     *repair.Decision
 	RepairCost float64
+	// Proposal is the plan that the node is part of; the zero value for none.
+	Proposal Proposal
 	// EveryPod makes simulations move all pods, also those that may not be evicted now.
 	EveryPod bool
 }
@@ -121,7 +125,7 @@ func Qualify(w QualifyInput) ([]Candidate, []Obstacle) {
 		}
 		c := newCandidate(n, w.Pools[n.Pool])
 		c.InBackoff, c.InGroupBackoff = w.Backoff[n.ClaimName], w.GroupBackoff[n.ClaimName]
-		c.SoftExpired = w.softExpired(n)
+		c.SoftExpired, c.Proposal = w.softExpired(n), w.Proposals[n.ID]
 		if c.unit = joined[n.ID]; c.unit != nil {
 			c.SplitsGroup = true
 			c.unit.drifted = c.unit.drifted || n.Disruption.Drifted && !c.Pool.Static

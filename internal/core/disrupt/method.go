@@ -150,6 +150,9 @@ func (m Method) FilterNodes(candidates []Candidate) ([]Candidate, []Obstacle) {
 		if code := m.Filter(c); code != "" {
 			return Obstacle{Code: code, Node: c.Node, Pool: c.Node.Pool}, false
 		}
+		if o, held := c.held(m.Reason); held {
+			return o, false
+		}
 		o, closed := c.closed(m.Reason)
 		return o, !closed
 	}))

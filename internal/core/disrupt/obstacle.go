@@ -139,6 +139,12 @@ const (
 	frozen Code = "Frozen"
 	// invalidPolicy means that a policy for the node's pool cannot be evaluated.
 	invalidPolicy Code = "OperationsPolicyInvalid"
+	// awaitingApproval means that the node is part of a DisruptionPlan that is not decided, or approved and not executed yet.
+	awaitingApproval Code = "AwaitingApproval"
+	// planRejected means that a DisruptionPlan with the node was rejected.
+	planRejected Code = "PlanRejected"
+	// ApprovalUnavailable means that the node would have to be proposed for approval, which is not possible.
+	ApprovalUnavailable Code = "ApprovalUnavailable"
 	// notExpired means that the node has not expired softly.
 	notExpired Code = "NotExpired"
 	// noPlaceToExpire means that some pod of a node that expired softly would not be placed.
@@ -281,6 +287,9 @@ func policyRules() []Rule {
 		{outsideWindow, NoEvent, false, "Nodes are disrupted only while a maintenance window of the OperationsPolicies for their pool is open.", "Wait until the window that is named opens, or change the OperationsPolicy."},
 		{frozen, NoEvent, false, "While an OperationsPolicy freezes a pool, its nodes are not disrupted.", "Wait until the freeze ends, or change the OperationsPolicy."},
 		{invalidPolicy, NoEvent, false, "It is not known what an invalid OperationsPolicy would allow, so that nothing is.", "Correct the OperationsPolicy: see its condition ValidationSucceeded."},
+		{awaitingApproval, NoEvent, false, "A node that is part of a proposed DisruptionPlan is left alone until the plan is decided and executed, or has expired.", "Approve or reject the DisruptionPlan that is named."},
+		{planRejected, NoEvent, false, "Disruption that a person rejected is not proposed again until its inputs change or a day has passed.", "Wait, or delete the DisruptionPlan that is named."},
+		{ApprovalUnavailable, DisruptionBlocked, false, "Disruption that has to be approved is proposed only if the API server verifies who approves, and if there are not too many proposals.", "Do what the text says, or decide about proposals that wait."},
 		{notExpired, NoEvent, false, "A node expires softly some time before expireAfter, as an OperationsPolicy says.", "Nothing: the node is young enough."},
 		{noPlaceToExpire, DisruptionBlocked, false, "Every pod of a node that expired softly needs a place before the node goes. At expireAfter the node is deleted nevertheless.", "Add capacity for the pods that are named, or loosen their scheduling constraints."},
 	}
@@ -408,6 +417,12 @@ func (o Obstacle) ofPolicy() string {
 	switch o.Code {
 	case outsideWindow, frozen, invalidPolicy:
 		return cmp.Or(o.Detail, "operations policies allow no disruption")
+	case awaitingApproval:
+		return "node is part of DisruptionPlan " + o.Detail + ", which has not been executed"
+	case planRejected:
+		return "DisruptionPlan " + o.Detail + " was rejected"
+	case ApprovalUnavailable:
+		return cmp.Or(o.Detail, "approval is required and not available")
 	case notExpired:
 		return "node has not expired softly"
 	}

@@ -61,7 +61,7 @@ func (w QualifyInput) Unhealthy() ([]Candidate, []Obstacle) {
 		}
 		c := newCandidate(n, w.Pools[n.Pool])
 		c.InBackoff, c.EveryPod, c.Repair = w.Backoff[n.ClaimName], true, &decision
-		c.RepairCost = repairCost(n, w.Now)
+		c.RepairCost, c.Proposal = repairCost(n, w.Now), w.Proposals[n.ID]
 		candidates = append(candidates, c)
 		if u := joined[n.ID]; u != nil && c.evictsForRepair() {
 			moving[u] = true

@@ -60,6 +60,18 @@ func Command(text string) slog.Attr { return slog.String("command", text) }
 // CommandID is the ID of a disruption command.
 func CommandID(id string) slog.Attr { return slog.String("command-id", id) }
 
+// DisruptionPlan is the name of a DisruptionPlan.
+func DisruptionPlan(name string) slog.Attr { return slog.String("plan", name) }
+
+// Phase is the phase of a DisruptionPlan.
+func Phase(name string) slog.Attr { return slog.String("phase", name) }
+
+// DecidedBy is the user who approved or rejected a DisruptionPlan.
+func DecidedBy(user string) slog.Attr { return slog.String("by", user) }
+
+// Policy is the name of an OperationsPolicy.
+func Policy(name string) slog.Attr { return slog.String("policy", name) }
+
 // CommandCount is a number of disruption commands.
 func CommandCount(n int) slog.Attr { return slog.Int("commands", n) }
 

@@ -1,0 +1,224 @@
+package disruption
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/policy"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+)
+
+// impact is what a command does to pods.
+type impact struct {
+	evictions []opsv1alpha1.PlannedEviction
+	// risk is the number of pods that are evicted without protection.
+	risk int
+}
+
+// impactOf counts the pods that have to leave the nodes by owner. A pod without protection is one that no PodDisruptionBudget selects, or that
+// has an annotation against disruption.
+func (g *gatherer) impactOf(ctx context.Context, v view, candidates []disrupt.Candidate) (impact, error) {
+	byOwner := map[opsv1alpha1.PlannedEviction]opsv1alpha1.PlannedEviction{}
+	out := impact{}
+	for _, candidate := range candidates {
+		moving := map[string]bool{}
+		for _, pod := range candidate.PodsToMove {
+			moving[pod.UID] = true
+		}
+		var list corev1.PodList
+		if err := g.Client.List(ctx, &list, client.MatchingFields{nodelookup.PodNode: candidate.Node.NodeName}, client.UnsafeDisableDeepCopy); err != nil {
+			return impact{}, fmt.Errorf("listing the pods of node %q: %w", candidate.Node.NodeName, err)
+		}
+		for i := range list.Items {
+			pod := &list.Items[i]
+			if !moving[string(pod.UID)] {
+				continue
+			}
+			key := ownerOf(pod)
+			sum := byOwner[key]
+			sum.Pods++
+			if !v.budgets.Select(pod) || podrules.DoNotDisrupt(pod, v.now).Active() {
+				sum.Unprotected++
+				out.risk++
+			}
+			byOwner[key] = sum
+		}
+	}
+	for key, sum := range byOwner {
+		key.Pods, key.Unprotected = sum.Pods, sum.Unprotected
+		out.evictions = append(out.evictions, key)
+	}
+	slices.SortFunc(out.evictions, func(a, b opsv1alpha1.PlannedEviction) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
+	})
+	return out, nil
+}
+
+// ownerOf is what created a pod, as far as its owner references and labels show: the Deployment of a pod of a ReplicaSet.
+func ownerOf(pod *corev1.Pod) opsv1alpha1.PlannedEviction {
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil {
+		return opsv1alpha1.PlannedEviction{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
+	}
+	out := opsv1alpha1.PlannedEviction{Kind: owner.Kind, Namespace: pod.Namespace, Name: owner.Name}
+	if hash := pod.Labels["pod-template-hash"]; owner.Kind == "ReplicaSet" && hash != "" {
+		if name, ok := strings.CutSuffix(owner.Name, "-"+hash); ok {
+			out.Kind, out.Name = "Deployment", name
+		}
+	}
+	return out
+}
+
+// changeOf is what a command changes, as policies look at it.
+func changeOf(work disrupt.Command, does impact) policy.Change {
+	return policy.Change{Cost: savingsOf(work), Nodes: len(work.Candidates), Risk: does.risk}
+}
+
+// savingsOf are the savings of a command; NaN if a price is not known.
+func savingsOf(work disrupt.Command) float64 {
+	if work.Static || work.TerminateFirst != "" || work.Reboot {
+		return 0 // a node for a node of the same pool
+	}
+	for _, candidate := range work.Candidates {
+		if !(candidate.Price > 0) {
+			return math.NaN()
+		}
+	}
+	for _, claim := range work.Replacements {
+		if math.IsInf(claim.Price, 0) {
+			return math.NaN()
+		}
+	}
+	return work.Savings()
+}
+
+// dollars renders a price in dollars; empty if it is not known.
+func dollars(price float64, known bool) string {
+	if !known || math.IsNaN(price) || math.IsInf(price, 0) {
+		return ""
+	}
+	return strconv.FormatFloat(price, 'f', 6, 64)
+}
+
+// planSpec is the proposal for a command.
+func planSpec(v view, m disrupt.Method, work disrupt.Command, does impact) opsv1alpha1.DisruptionPlanSpec {
+	spec := opsv1alpha1.DisruptionPlanSpec{
+		Method: m.Name, Reason: opsv1alpha1.DisruptionReason(m.Reason), Action: work.Decision(), Evictions: does.evictions,
+		SavingsPerHour: dollars(savingsOf(work), true), Risk: int32(does.risk), //nolint:gosec // a number of pods
+	}
+	for _, candidate := range work.Candidates {
+		n := candidate.Node
+		spec.Nodes = append(spec.Nodes, opsv1alpha1.PlannedNode{
+			Name: n.NodeName, NodeClaim: n.ClaimName, NodeClaimUID: v.claimUID(n.ClaimName), NodePool: n.Pool,
+			InstanceType: n.Labels[corev1.LabelInstanceTypeStable], Zone: n.Labels[corev1.LabelTopologyZone],
+			CapacityType: n.Labels[v1.CapacityTypeLabelKey], PricePerHour: dollars(candidate.Price, candidate.Price > 0),
+		})
+	}
+	for _, claim := range work.Replacements {
+		spec.Replacements = append(spec.Replacements, plannedReplacement(claim))
+	}
+	if work.Static {
+		spec.Replacements = []opsv1alpha1.PlannedReplacement{{NodePool: work.Candidates[0].Node.Pool}}
+	}
+	spec.FirstPods = slices.Sorted(maps.Keys(work.First))
+	spec.InputHash = inputsOf(v, spec.Method, spec.Nodes, does.evictions)
+	return spec
+}
+
+func plannedReplacement(claim solve.NodeClaim) opsv1alpha1.PlannedReplacement {
+	listed := func(key string) []string {
+		if r := claim.Requirements.Get(key); !r.Complement() {
+			return r.Values()
+		}
+		return nil
+	}
+	types := claim.InstanceTypes
+	return opsv1alpha1.PlannedReplacement{
+		NodePool: claim.Pool, InstanceTypes: types[:min(len(types), opsv1alpha1.MaxPlanInstanceTypes)],
+		Zones: listed(corev1.LabelTopologyZone), CapacityTypes: listed(v1.CapacityTypeLabelKey), PricePerHour: dollars(claim.Price, true),
+	}
+}
+
+// fits reports whether a proposal is within the limits of the API.
+func fits(spec *opsv1alpha1.DisruptionPlanSpec) bool {
+	return len(spec.Nodes) <= opsv1alpha1.MaxPlanNodes && len(spec.Replacements) <= opsv1alpha1.MaxPlanReplacements &&
+		len(spec.Evictions) <= opsv1alpha1.MaxPlanEvictions && len(spec.FirstPods) <= opsv1alpha1.MaxPlanFirstPods
+}
+
+// inputsOf is the hash of what a plan rests on: the nodes by identity, the specs of their NodePools, and their pods by owner.
+func inputsOf(v view, method string, nodes []opsv1alpha1.PlannedNode, evictions []opsv1alpha1.PlannedEviction) string {
+	h := sha256.New()
+	write := func(parts ...string) { _, _ = fmt.Fprintf(h, "%q\n", parts) } // never fails
+	write(method)
+	pools := map[string]bool{}
+	for _, n := range nodes {
+		write(n.NodeClaim, n.NodeClaimUID)
+		pools[n.NodePool] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(pools)) {
+		if pool := v.pools[name]; pool != nil {
+			write(name, string(pool.UID), strconv.FormatInt(pool.Generation, 10))
+		}
+	}
+	for _, e := range evictions {
+		write(e.Kind, e.Namespace, e.Name, strconv.Itoa(int(e.Pods)), strconv.Itoa(int(e.Unprotected)))
+	}
+	return hex.EncodeToString(h.Sum(nil))[:32]
+}
+
+// planName is the name of a plan. Equal proposals have equal names, so that two leaders cannot create both; before identifies the newest plan
+// that proposed the same and has ended.
+func planName(spec *opsv1alpha1.DisruptionPlanSpec, before string) string {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%q %q %s", spec.InputHash, spec.Action, before) // never fails
+	for _, r := range spec.Replacements {
+		_, _ = fmt.Fprintf(h, "%q %q %q %q\n", r.NodePool, r.InstanceTypes, r.Zones, r.CapacityTypes)
+	}
+	return strings.ToLower(string(spec.Reason)) + "-" + hex.EncodeToString(h.Sum(nil))[:10]
+}
+
+// sameProposal reports whether two plans propose the same.
+func sameProposal(a, b *opsv1alpha1.DisruptionPlanSpec) bool {
+	return planName(a, "") == planName(b, "")
+}
+
+// approvedOf is what was approved, for the method that computes the command again.
+func approvedOf(spec *opsv1alpha1.DisruptionPlanSpec) disrupt.Approved {
+	out := disrupt.Approved{Decision: spec.Action}
+	for _, r := range spec.Replacements {
+		out.Replacements = append(out.Replacements, disrupt.ApprovedReplacement{
+			Pool: r.NodePool, InstanceTypes: r.InstanceTypes, CapacityTypes: r.CapacityTypes, Zones: r.Zones,
+		})
+	}
+	for _, uid := range spec.FirstPods {
+		if out.First == nil {
+			out.First = map[string]bool{}
+		}
+		out.First[uid] = true
+	}
+	return out
+}
+
+func (v view) claimUID(name string) string {
+	if claim := v.claims[name]; claim != nil {
+		return string(claim.UID)
+	}
+	return ""
+}
