@@ -185,6 +185,7 @@ internal/translate < API, CORE, cloud, internal/served
 internal/manifest < API, internal/prediction
 internal/buffer < API, CORE, internal/translate
 internal/operations < API, internal/core/policy
+internal/approval < API
 internal/overlay, internal/drift < API, cloud, internal/core/requirement
 internal/snapshot < API, cloud/plugin, internal/manifest
 internal/convert < API, internal/manifest
@@ -222,7 +223,7 @@ internal/controller/nodepool < CONTROLLERBASE, internal/cost, internal/core/unsc
 internal/controller/nodeoverlay < CONTROLLERBASE, internal/overlay
 internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer, internal/podlatency, internal/problem, internal/controller/passlog
 internal/controller/autoscaler < CONTROLLERBASE, internal/prediction
-internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/prediction, internal/problem, internal/controller/passlog
+internal/controller/disruption < CONTROLLERBASE, CORE, internal/approval, internal/cluster, internal/translate, internal/prediction, internal/problem, internal/controller/passlog
 internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/translate
 internal/controller/deletioncost < CONTROLLERBASE, CORE, internal/cluster, internal/problem
 internal/controller/costcap < API, internal/core/policy, cloud, internal/controller/managed, internal/core/requirement, internal/cost, internal/operations
@@ -231,7 +232,7 @@ internal/controller/metering < CONTROLLERBASE, internal/podlatency, internal/tra
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer
 internal/controller/legacy < CONTROLLERBASE, internal/convert, internal/manifest
 CONTROLLERS = internal/controller/...
-internal/controller < API, cloud, internal/observe, internal/options, internal/served, internal/translate, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS, internal/core/repair
+internal/controller < API, cloud, internal/approval, internal/observe, internal/options, internal/served, internal/translate, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS, internal/core/repair
 
 embedded/scheduler < API, cloud, internal/simulation, embedded/view
 embedded/controlplane < embedded/apiserver/front, embedded/apiserver/registry, embedded/kubelet, embedded/scheduler, embedded/view, embedded/workloads

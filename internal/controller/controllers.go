@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/approval"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/autoscaler"
 	"github.com/karpenter-anew/karpenter/internal/controller/deletioncost"
@@ -107,7 +108,7 @@ func All(p Parts) ([]Controller, error) {
 		disruption.New(disruption.Deps{
 			Shared: shared, Store: store, Feed: feed, Translator: translator, Log: p.Log,
 			Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Predictions: predictions, Quarantine: provisioner.Quarantine,
-			Repair: repairs,
+			Repair: repairs, Admission: approval.NewAdmission(shared.Live, p.Client),
 		}),
 		lifecycle,
 		termination.New(shared, evictions),

@@ -53,7 +53,7 @@ func kindsOf(c cloud.Cloud, gates options.FeatureGates) []schema.GroupVersionKin
 		out = append(out, v1beta1.SchemeGroupVersion.WithKind("CapacityBuffer"))
 	}
 	if gates.OperationsPolicy {
-		out = append(out, opsv1alpha1.SchemeGroupVersion.WithKind("OperationsPolicy"))
+		out = append(out, opsv1alpha1.SchemeGroupVersion.WithKind("OperationsPolicy"), opsv1alpha1.SchemeGroupVersion.WithKind("DisruptionPlan"))
 	}
 	if gates.LegacyProvisioner {
 		out = append(out, v1alpha5.SchemeGroupVersion.WithKind("Provisioner"))

@@ -143,7 +143,7 @@ func TestOperationsPoliciesAreReadOnlyWithTheirFeatureGate(t *testing.T) {
 	for _, provider := range []string{"aws", "azure", "kwok"} {
 		for gate, want := range map[string]bool{"false": false, "true": true} {
 			objects := onAKS("settings.cloudProvider="+provider, "settings.featureGates.operationsPolicy="+gate).objects(t)
-			for _, c := range []call{{verb: "watch", resource: "operationspolicies"}, {verb: "patch", resource: "operationspolicies/status"}} {
+			for _, c := range []call{{verb: "watch", resource: "operationspolicies"}, {verb: "patch", resource: "operationspolicies/status"}, {verb: "create", resource: "disruptionplans"}, {verb: "patch", resource: "disruptionplans/status"}} {
 				c.group = "ops.karpenter.sh"
 				if got := slices.ContainsFunc(grants(objects), func(g grant) bool { return g.covers(c) }); got != want {
 					t.Errorf("%s, OperationsPolicy %s: %s of %s is granted: %v", provider, gate, c.verb, c.resource, got)

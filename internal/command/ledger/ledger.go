@@ -34,7 +34,7 @@ type Command struct {
 	Node      string `name:"node" placeholder:"NAME" help:"Records that mention the node, or its NodeClaim."`
 	NodePool  string `name:"nodepool" placeholder:"NAME" help:"Records that mention the NodePool."`
 	NodeClaim string `name:"nodeclaim" placeholder:"NAME" help:"Records that mention the NodeClaim, or its node."`
-	Kind      kinds  `name:"kind" placeholder:"KIND,..." help:"Kinds of records: start, fleet, provisioning, disruption, command, nodeclaim, saving. Default: all."`
+	Kind      kinds  `name:"kind" placeholder:"KIND,..." help:"Kinds of records: start, fleet, provisioning, disruption, command, nodeclaim, saving, plan. Default: all."`
 	Limit     int    `name:"limit" placeholder:"N" help:"At most so many records, the newest ones; 0 for all (${default})." default:"0"`
 	Output    string `name:"output" short:"o" enum:"table,json" default:"table" placeholder:"FORMAT" help:"table, or json for one JSON object a line (${default})."`
 
