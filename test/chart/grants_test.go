@@ -39,7 +39,7 @@ func grants(objects []runtime.Object) []grant {
 	for _, o := range objects {
 		switch role := o.(type) {
 		case *rbacv1.ClusterRole:
-			if role.Labels["rbac.authorization.k8s.io/aggregate-to-admin"] == "" {
+			if role.Labels["rbac.authorization.k8s.io/aggregate-to-admin"] == "" && !strings.HasSuffix(role.Name, "-approver") {
 				add("", role.Rules)
 			}
 		case *rbacv1.Role:
