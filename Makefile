@@ -12,7 +12,7 @@ PODS ?= $(if $(filter aws azure,$(CLOUD)),10,100)
 CLOUD ?= kwok
 # Control plane of `make demo`: memory, or real, which is built from its sources first. CLOUD=aws and CLOUD=azure need the real one.
 CONTROL_PLANE ?= memory
-# Scene that `make demo` runs instead of provisioning: consolidation, drift, expiry, repair, legacy-repair, reboot or gang; shadow: beside upstream's controller on the real control plane; with CLOUD=aws or azure: drift or storm (use about PODS=500).
+# Scene that `make demo` runs instead of provisioning: consolidation, drift, expiry, repair, legacy-repair, reboot or gang; approval: a person approves disruption, on the real control plane; shadow: beside upstream's controller on the real control plane; with CLOUD=aws or azure: drift or storm (use about PODS=500).
 SCENE ?=
 # Random seed of the faults that `make chaos` injects, and of the first problem of `make oracle`; and how many times it kills the controller.
 SEED ?= 1
@@ -83,6 +83,9 @@ help: ## Show this list
 ifeq ($(SCENE),shadow)
 demo: CASE = shadow
 demo: bench-cluster
+else ifeq ($(SCENE),approval)
+demo: build local demo-program # the admission of approvals needs a real API server
+	@$(BIN)/demo -cloud=kwok -pods='$(PODS)' -catalog='$(CATALOG)' -scene=approval
 else ifeq ($(CONTROL_PLANE)$(CLOUD),memorykwok)
 demo: build ## Provision and remove nodes: PODS=100 SCENE=drift CATALOG=aws/us-east-1 CONTROL_PLANE=real CLOUD=aws or azure CONSOLE=1
 	@$(BIN)/karpenter demo --pods='$(PODS)' --catalog='$(CATALOG)' --scene='$(SCENE)' $(if $(CONSOLE),--console-addr=127.0.0.1:8082)

@@ -275,7 +275,7 @@ test/process <
 test/commandtest < cloud/aws, cloud/azure, cloud/kwok, internal/command
 test/awscluster < cloud/aws/awstest, cloud/aws/awstest/ebs, cloud/aws/awstest/join
 test/azurecluster < cloud/azure/azuretest, cloud/azure/azuretest/join
-test/demo < API, cloud, cloud/kwok, internal/demo, cloud/aws/awstest, cloud/azure/azuretest, test/awscluster, test/azurecluster, test/controlplane, test/process, test/simcluster
+test/demo < API, cloud, cloud/kwok, internal/approval, internal/demo, cloud/aws/awstest, cloud/azure/azuretest, test/awscluster, test/azurecluster, test/controlplane, test/process, test/simcluster
 test/recording <
 test/simcluster < API, test/controlplane
 test/chaos < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane, test/poll, test/process, test/simcluster

@@ -58,7 +58,7 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	flags.StringVar(&s.cloud, "cloud", "kwok", "the cloud: kwok, whose nodes are simulated, or aws or azure, the provider against a test server of the cloud on loopback")
 	flags.StringVar(&s.catalog, "catalog", "generic", "the catalog of instance types: generic, or a region such as aws/us-east-1")
 	flags.BoolVar(&s.stay, "stay", false, "start cluster and controller and keep them until Ctrl-C")
-	flags.StringVar(&s.scene, "scene", "", "show this instead of the whole loop: "+demo.SceneNames())
+	flags.StringVar(&s.scene, "scene", "", "show this instead of the whole loop: "+demo.SceneNames()+", "+approvalName)
 	flags.StringVar(&s.launcher, "launcher", "bin/local", "the built launcher of the control plane")
 	flags.StringVar(&s.controller, "controller", "bin/karpenter", "the built controller")
 	flags.StringVar(&s.manifests, "manifests", "", "directory of the manifests (default: examples/ and the cloud)")
@@ -83,7 +83,7 @@ func parse(args []string, usage io.Writer) (settings, error) {
 		s.manifests = filepath.Join("examples", s.cloud)
 	}
 	if s.scene != "" && sceneOf(s).Name != s.scene {
-		return settings{}, fmt.Errorf("unknown scene %q; known: %s", s.scene, demo.SceneNames())
+		return settings{}, fmt.Errorf("unknown scene %q; known: %s, %s", s.scene, demo.SceneNames(), approvalName)
 	}
 	return s, nil
 }

@@ -41,6 +41,9 @@ func sceneOf(s settings) scene {
 	case s.cloud == cloudAzure:
 		return azureQuickStart()
 	}
+	if s.scene == approvalName {
+		return approvalScene()
+	}
 	one, ok := demo.SceneNamed(s.scene)
 	if !ok {
 		one, _ = demo.SceneNamed("")
