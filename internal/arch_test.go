@@ -223,7 +223,7 @@ internal/controller/nodepool < CONTROLLERBASE, internal/cost, internal/core/unsc
 internal/controller/nodeoverlay < CONTROLLERBASE, internal/overlay
 internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer, internal/podlatency, internal/problem, internal/controller/passlog
 internal/controller/autoscaler < CONTROLLERBASE, internal/prediction
-internal/controller/disruption < CONTROLLERBASE, CORE, internal/approval, internal/cluster, internal/translate, internal/prediction, internal/problem, internal/controller/passlog
+internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/prediction, internal/problem, internal/controller/passlog
 internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/translate
 internal/controller/deletioncost < CONTROLLERBASE, CORE, internal/cluster, internal/problem
 internal/controller/costcap < API, internal/core/policy, cloud, internal/controller/managed, internal/core/requirement, internal/cost, internal/operations
@@ -232,15 +232,15 @@ internal/controller/metering < CONTROLLERBASE, internal/podlatency, internal/tra
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer
 internal/controller/legacy < CONTROLLERBASE, internal/convert, internal/manifest
 CONTROLLERS = internal/controller/...
-internal/controller < API, cloud, internal/approval, internal/observe, internal/options, internal/served, internal/translate, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS, internal/core/repair
+internal/controller < API, cloud, internal/observe, internal/options, internal/served, internal/translate, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS, internal/core/repair
 
 embedded/scheduler < API, cloud, internal/simulation, embedded/view
 embedded/controlplane < embedded/apiserver/front, embedded/apiserver/registry, embedded/kubelet, embedded/scheduler, embedded/view, embedded/workloads
 internal/demo < API
 
 # layer 6: wiring
-internal/console < internal/ledger, internal/ttlcache, web
-internal/operator < internal/console, internal/restconfig, API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/ledger, internal/ledger/segment, internal/observe/logfield, internal/simulation, internal/view, web
+internal/console < internal/ledger, internal/ttlcache, web, internal/view
+internal/operator < internal/console, internal/restconfig, API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/ledger, internal/ledger/segment, internal/observe/logfield, internal/simulation, internal/view, web, internal/approval
 internal/command < cloud/plugin, internal/options
 internal/command/source < API, cloud, cloud/plugin, internal/command, internal/forecast, internal/manifest, internal/observe, internal/options, internal/restconfig, internal/simulation, internal/snapshot
 internal/command/explain < internal/command, internal/command/source, internal/core/spelling, internal/document, internal/explain, internal/options

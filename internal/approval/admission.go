@@ -2,8 +2,8 @@
 // their true name.
 //
 // Problem: anyone with the permission to update a DisruptionPlan could write any name into its decision. Approach: a ValidatingAdmissionPolicy
-// refuses that. The controller reads it from the API server, compares it with what it expects, and checks by a request without effect that it
-// is enforced. A DisruptionPlan records the identity and generation of the policy at its proposal, and its decision counts only while both are
+// refuses that. The controller reads it from the API server, compares it with what it expects, and checks by a dry run that it is
+// enforced. A DisruptionPlan records the identity and generation of the policy at its proposal, and its decision counts only while both are
 // the same: a policy that was replaced, or changed and changed back, is noticed after a restart, too.
 //
 // Source: docs/disruption-plans.md.
@@ -39,6 +39,9 @@ type NotEnforcedError struct{ why string }
 
 // Error implements error.
 func (e *NotEnforcedError) Error() string { return e.why }
+
+// NotEnforced tells the error from others, for packages that do not know this one.
+func (*NotEnforcedError) NotEnforced() {}
 
 // IsNotEnforced reports whether an error is that decisions are not verified.
 func IsNotEnforced(err error) bool {
@@ -78,7 +81,7 @@ type Admission struct {
 	user string
 }
 
-// NewAdmission returns an Admission that reads from live, the API server itself, and asks it by requests without effect through writer.
+// NewAdmission returns an Admission that reads from live, the API server itself, and asks it by dry runs through writer.
 func NewAdmission(live client.Reader, writer client.Client) *Admission {
 	return &Admission{live: live, writer: writer}
 }

@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/approval"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/autoscaler"
 	"github.com/karpenter-anew/karpenter/internal/controller/deletioncost"
@@ -60,6 +59,8 @@ type Parts struct {
 	Options options.Options
 	// Served is what the API server offers.
 	Served served.API
+	// Admission verifies approvals of disruption; nil where nothing does.
+	Admission disruption.Admission
 	// Ledger has the decisions; the zero value records nothing.
 	Ledger Ledger
 }
@@ -108,7 +109,7 @@ func All(p Parts) ([]Controller, error) {
 		disruption.New(disruption.Deps{
 			Shared: shared, Store: store, Feed: feed, Translator: translator, Log: p.Log,
 			Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Predictions: predictions, Quarantine: provisioner.Quarantine,
-			Repair: repairs, Admission: approval.NewAdmission(shared.Live, p.Client),
+			Repair: repairs, Admission: p.Admission,
 		}),
 		lifecycle,
 		termination.New(shared, evictions),

@@ -32,6 +32,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/plugin"
+	"github.com/karpenter-anew/karpenter/internal/approval"
 	"github.com/karpenter-anew/karpenter/internal/controller"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -231,7 +232,7 @@ func (a assembly) register(place cloud.Cloud, telemetry *observe.Telemetry, stat
 	controllers, err := controller.All(controller.Parts{
 		Manager: a.manager, Client: a.manager.GetClient(), Clock: a.clock, Cloud: place,
 		Recorder: telemetry.Recorder, StatusRecorder: statuses, Metrics: metrics, Log: a.process.Log, Options: a.options,
-		Served: a.offer, Ledger: record.source(),
+		Served: a.offer, Ledger: record.source(), Admission: approval.NewAdmission(a.manager.GetAPIReader(), a.manager.GetClient()),
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("building controllers: %w", err)

@@ -32,7 +32,8 @@ const (
 
 // Admission verifies that the API server admits only true approvals.
 type Admission interface {
-	// Verify returns what admits them. Its errors say why that is not verified.
+	// Verify returns what admits them. Its errors say why that is not verified; one with the method NotEnforced says that nothing admits them,
+	// others that it is not known.
 	Verify(ctx context.Context) (opsv1alpha1.PlanAdmission, error)
 }
 

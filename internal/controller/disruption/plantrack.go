@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
-	"github.com/karpenter-anew/karpenter/internal/approval"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
@@ -108,8 +107,9 @@ func (pl *planner) step(ctx context.Context, p *pass, plan *opsv1alpha1.Disrupti
 // decide writes what a person decided, if that was admitted by the policy that was in force at the proposal. done is set if the plan has ended.
 func (ps *plans) decide(ctx context.Context, p *pass, plan *opsv1alpha1.DisruptionPlan) (done bool, err error) {
 	d := plan.Spec.Decision
+	var without interface{ NotEnforced() }
 	switch admission, err := ps.verify(ctx, p.now); {
-	case approval.IsNotEnforced(err):
+	case errors.As(err, &without):
 		ps.complain(p.now, err)
 		return true, ps.move(ctx, p.now, plan, opsv1alpha1.PlanVoided, "DecisionNotVerified", "the decision counts as if it had not been made: "+err.Error())
 	case err != nil:

@@ -130,7 +130,7 @@ func (c Code) Temporary() bool {
 	switch c {
 	case InCommand, Rebooting, NotRegistered, NotInitialized, Nominated, PDBBlocked, PodsUnknown, HeadroomUnknown, NotConsolidatable,
 		NodePoolBudgetExhausted, podGroupBlocked, podGroupOverBudget, Surplus, NodeInBackoff, PoolInBackoff, IsDestination, NoTypes,
-		outsideWindow, frozen, invalidPolicy, NotTogether, NotReached, NodeLimit, reservationsFull, reservationsUnknown, underMaintenance,
+		outsideWindow, frozen, invalidPolicy, notTogether, NotReached, NodeLimit, reservationsFull, reservationsUnknown, underMaintenance,
 		tooManyUnhealthy:
 		return true
 	}

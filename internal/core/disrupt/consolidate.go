@@ -100,7 +100,7 @@ func (sim *Simulator) replacement(set []Candidate, claim solve.NodeClaim) (solve
 // Source: disruption specification, spot to spot.
 func (sim *Simulator) spotToSpot(set []Candidate, claim solve.NodeClaim, paid float64) (solve.NodeClaim, *Obstacle) {
 	if !sim.input.SpotToSpot {
-		return solve.NodeClaim{}, &Obstacle{Code: SpotToSpotOff}
+		return solve.NodeClaim{}, &Obstacle{Code: spotToSpotOff}
 	}
 	reqs := withCapacityType(claim.Requirements, spot)
 	left, o := sim.affordable(quotes(sim.typesOf(claim), reqs), reqs, paid)
@@ -114,7 +114,7 @@ func (sim *Simulator) spotToSpot(set []Candidate, claim solve.NodeClaim, paid fl
 		return restrictClaim(claim, left, reqs), nil
 	}
 	if len(left) < minSpotToSpotTypes {
-		return solve.NodeClaim{}, &Obstacle{Code: SpotToSpotInflexible, Count: len(left)}
+		return solve.NodeClaim{}, &Obstacle{Code: spotToSpotInflexible, Count: len(left)}
 	}
 	return restrictClaim(claim, left[:min(max(minSpotToSpotTypes, typesForMinValues(left, reqs)), len(left))], reqs), nil
 }
@@ -130,7 +130,7 @@ func (sim *Simulator) affordable(offered []quote, reqs requirement.Set, paid flo
 		return nil, o
 	}
 	if text := unmetMinValues(left, reqs); text != "" {
-		return nil, &Obstacle{Code: TooFewValues, Detail: text}
+		return nil, &Obstacle{Code: tooFewValues, Detail: text}
 	}
 	return left, nil
 }
@@ -150,7 +150,7 @@ func sameType(set []Candidate, left []quote, reqs requirement.Set) ([]quote, *Ob
 		return nil, &Obstacle{Code: NotCheaper, Paid: limit, Least: left[0].worst}
 	}
 	if text := unmetMinValues(kept, reqs); text != "" {
-		return nil, &Obstacle{Code: TooFewValues, Detail: text}
+		return nil, &Obstacle{Code: tooFewValues, Detail: text}
 	}
 	return kept, nil
 }

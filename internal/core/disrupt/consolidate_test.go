@@ -56,7 +56,7 @@ func TestReplace(t *testing.T) {
 		f.node("a", onDemand, "x4", 500)
 		d := f.decide(singleNode(), 1)
 		f.want(d, "")
-		f.wantObstacle(d, "a", TooFewValues, "")
+		f.wantObstacle(d, "a", tooFewValues, "")
 	})
 	t.Run("another pool without instance types does not prevent a replacement", func(t *testing.T) {
 		t.Attr("covers", "C391")
@@ -107,7 +107,7 @@ func TestSpotToSpot(t *testing.T) {
 		f.node("a", spot, "x4", 500)
 		d := f.decide(singleNode(), 1)
 		f.want(d, "")
-		f.wantObstacle(d, "a", SpotToSpotOff, "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node")
+		f.wantObstacle(d, "a", spotToSpotOff, "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node")
 	})
 	t.Run("the cheapest 15 types are launched", func(t *testing.T) {
 		t.Attr("covers", "C383 C387")
@@ -123,7 +123,7 @@ func TestSpotToSpot(t *testing.T) {
 		f.node("a", spot, "x4", 500)
 		d := f.decide(singleNode(), 1)
 		f.want(d, "")
-		f.wantObstacle(d, "a", SpotToSpotInflexible,
+		f.wantObstacle(d, "a", spotToSpotInflexible,
 			"SpotToSpotConsolidation requires 15 cheaper instance type options than the current candidate to consolidate, got 14")
 	})
 	t.Run("minValues may need more than 15", func(t *testing.T) {

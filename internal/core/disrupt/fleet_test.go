@@ -286,7 +286,7 @@ func TestEveryNodeHasAReason(t *testing.T) {
 			}
 		}
 	}
-	for _, code := range []Code{NodePoolBudgetExhausted, IsDestination, NotTogether, NodeLimit, NotCheaper, NotEmpty, Static, NotStatic} {
+	for _, code := range []Code{NodePoolBudgetExhausted, IsDestination, notTogether, NodeLimit, NotCheaper, NotEmpty, Static, NotStatic} {
 		if !codes[code] {
 			t.Errorf("%s never came up", code)
 		}

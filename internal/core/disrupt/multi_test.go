@@ -134,7 +134,7 @@ func TestMulti(t *testing.T) {
 		if kept, o := sameType(set, left, nil); o != nil || len(kept) != 1 || kept[0].it.Name != "x8" {
 			t.Errorf("kept %v, %v; want x8", kept, o)
 		}
-		if _, o := sameType(set, left, reqs); o == nil || o.Code != TooFewValues {
+		if _, o := sameType(set, left, reqs); o == nil || o.Code != tooFewValues {
 			t.Errorf("obstacle %v, want one for minValues", o)
 		}
 	})

@@ -16,7 +16,7 @@ type Code string
 
 // OfSimulation reports whether the obstacle is what a simulation of consolidation found.
 func (c Code) OfSimulation() bool {
-	return c == NoOtherPlace || c == SeveralReplacements || c == NotCheaper || c == TooFewValues
+	return c == NoOtherPlace || c == SeveralReplacements || c == NotCheaper || c == tooFewValues
 }
 
 // OfBudgets reports whether the obstacle is that budgets do not allow enough.
@@ -119,12 +119,12 @@ const (
 	SeveralReplacements Code = "SeveralReplacements"
 	// NotCheaper means that a replacement of the node may cost as much or more.
 	NotCheaper Code = "NotCheaper"
-	// TooFewValues means that the cheaper instance types have too few distinct values of some label.
-	TooFewValues Code = "TooFewValues"
-	// SpotToSpotOff means that spot nodes are not replaced by spot nodes.
-	SpotToSpotOff Code = "SpotToSpotOff"
-	// SpotToSpotInflexible means that too few instance types are cheaper than the spot node.
-	SpotToSpotInflexible Code = "SpotToSpotInflexible"
+	// tooFewValues means that the cheaper instance types have too few distinct values of some label.
+	tooFewValues Code = "TooFewValues"
+	// spotToSpotOff means that spot nodes are not replaced by spot nodes.
+	spotToSpotOff Code = "SpotToSpotOff"
+	// spotToSpotInflexible means that too few instance types are cheaper than the spot node.
+	spotToSpotInflexible Code = "SpotToSpotInflexible"
 	// ScoreTooLow means that the score of the command is below the threshold of a Balanced pool.
 	ScoreTooLow Code = "ScoreTooLow"
 	// OtherResult means that a repeated simulation had another result.
@@ -153,8 +153,8 @@ const (
 
 // The obstacles of methods that consider one node after the other.
 const (
-	// NotTogether means that the move does not work together with better ones.
-	NotTogether Code = "NotTogether"
+	// notTogether means that the move does not work together with better ones.
+	notTogether Code = "NotTogether"
 	// NotReached means that the timeout expired, or that the outcome is known only once another command has ended.
 	NotReached Code = "NotReached"
 	// NodeLimit means that the limit on nodes of a static pool does not allow a replacement.
@@ -243,7 +243,7 @@ func Rules() []Rule {
 		{NodeInBackoff, NoEvent, false, "After a command that failed, a node is left alone for a while, longer each time.", "Wait, or look in the log for why the command failed."},
 		{PoolInBackoff, NoEvent, false, "After replacements of a NodePool failed, it launches none for a while, longer each time.", "Look at the events of the NodeClaims that failed, and at the log."},
 		{IsDestination, NoEvent, false, "A node that pods of another one are to move to is left alone.", "Wait until the other command has ended."},
-		{NotTogether, NoEvent, false, "Of moves that do not work together the best ones come first.", "Wait until the other commands have ended."},
+		{notTogether, NoEvent, false, "Of moves that do not work together the best ones come first.", "Wait until the other commands have ended."},
 		{NotReached, NoEvent, false, "A pass has a time limit, and ends early where the outcome of a command is not known yet.", "Wait for one of the next passes."},
 		{NodeLimit, DisruptionBlocked, false, "A static pool launches replacements within limits.nodes.", "Raise limits.nodes of the NodePool above its replicas."},
 		{reservationsFull, DisruptionBlocked, false, "A static pool that launches from capacity reservations only launches nothing while they are full.", "Reserve more instances, or let the NodePool launch other capacity. If the node holds an instance of a reservation, wait until the NodePool is ready."},
@@ -258,9 +258,9 @@ func Rules() []Rule {
 		{NoOtherPlace, Unconsolidatable, false, "Every pod of a node needs a place before the node goes.", "Add capacity for the pods that are named, or loosen their scheduling constraints."},
 		{SeveralReplacements, Unconsolidatable, false, "A node is replaced by one new node at most.", "Nothing: the pods need several nodes without it."},
 		{NotCheaper, Unconsolidatable, false, "Whatever is launched in place of a node must cost less than it.", "Let the NodePool use instance types below the price that is named."},
-		{TooFewValues, Unconsolidatable, false, "Cheaper instance types must still meet the minValues of the pool.", "Lower minValues of the NodePool, or let it use more instance types."},
-		{SpotToSpotOff, Unconsolidatable, false, "Spot nodes are replaced by spot nodes only with the feature gate SpotToSpotConsolidation.", "Turn the feature gate SpotToSpotConsolidation on."},
-		{SpotToSpotInflexible, Unconsolidatable, false, "A single spot node is replaced only if 15 instance types are cheaper.", "Let the NodePool use more instance types."},
+		{tooFewValues, Unconsolidatable, false, "Cheaper instance types must still meet the minValues of the pool.", "Lower minValues of the NodePool, or let it use more instance types."},
+		{spotToSpotOff, Unconsolidatable, false, "Spot nodes are replaced by spot nodes only with the feature gate SpotToSpotConsolidation.", "Turn the feature gate SpotToSpotConsolidation on."},
+		{spotToSpotInflexible, Unconsolidatable, false, "A single spot node is replaced only if 15 instance types are cheaper.", "Let the NodePool use more instance types."},
 		{ScoreTooLow, NoEvent, false, "A command must save at least half as large a share of the cost of a Balanced pool as the share of its pods that it disrupts.", "Set consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized, or wait until fewer pods run on the node."},
 		{OtherResult, NoEvent, false, "A command must still be right when it is validated.", "Nothing: the next pass decides again."},
 	}, repairRules(), policyRules(), []Rule{
@@ -450,7 +450,7 @@ func (o Obstacle) simulated() string {
 		return fmt.Sprintf("replacements of NodePool %q failed recently", o.Pool)
 	case IsDestination:
 		return "a command moves pods of another node to the node"
-	case NotTogether:
+	case notTogether:
 		return "the command does not work together with better ones"
 	case NotReached:
 		return "the pass did not reach the node"
@@ -478,11 +478,11 @@ func (o Obstacle) simulated() string {
 		return "can't replace with a cheaper node"
 	case NoTypes:
 		return fmt.Sprintf("Instance types of NodePool %q cannot be listed", o.Node.Pool)
-	case TooFewValues:
+	case tooFewValues:
 		return "Filtering by price: " + o.Detail
-	case SpotToSpotOff:
+	case spotToSpotOff:
 		return "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"
-	case SpotToSpotInflexible:
+	case spotToSpotInflexible:
 		return fmt.Sprintf("SpotToSpotConsolidation requires %d cheaper instance type options than the current candidate to consolidate, got %d", minSpotToSpotTypes, o.Count)
 	case ScoreTooLow:
 		return "the command saves too little for the pods that it disrupts"

@@ -38,7 +38,7 @@ func TestReplacementRules(t *testing.T) {
 		f.node("a", onDemand, "x4", 500)
 		d := f.decide(singleNode(), 1)
 		f.want(d, "")
-		f.wantObstacle(d, "a", TooFewValues, "")
+		f.wantObstacle(d, "a", tooFewValues, "")
 	})
 	t.Run("and on spot", func(t *testing.T) {
 		t.Attr("covers", "C389")
@@ -48,7 +48,7 @@ func TestReplacementRules(t *testing.T) {
 		f.node("a", spot, "x8", 500)
 		d := f.decide(singleNode(), 1)
 		f.want(d, "")
-		f.wantObstacle(d, "a", TooFewValues, "")
+		f.wantObstacle(d, "a", tooFewValues, "")
 	})
 	t.Run("a large pending pod keeps a node of its size", func(t *testing.T) {
 		t.Attr("covers", "C343")

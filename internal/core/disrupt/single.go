@@ -86,7 +86,7 @@ func (s Session) onTop(v *evaluation, c Candidate, taken *int) Code {
 	}
 	again := sim.evaluateSingle(c)
 	if again.obstacle != nil {
-		return NotTogether
+		return notTogether
 	}
 	*v = again
 	if *taken++; !sim.Keep() {
