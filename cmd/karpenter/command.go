@@ -31,8 +31,8 @@ type commandLine struct {
 	Console    console.Command   `cmd:"" help:"Serve a web page that shows the nodes of a cluster or of a snapshot, and why they are as they are. Read-only."`
 	Top        top.Command       `cmd:"" help:"Show nodes, pending pods, disruption, cost and NodePools of a cluster in a terminal. Read-only."`
 	Shadow     shadow.Command    `cmd:"" help:"Compare this controller with the one that runs in a cluster, in a mirror of the cluster in memory. Read-only."`
-	Plan       plan.Command      `cmd:"" help:"List, show, approve and reject disruption that waits for approval."`
 	Ledger     ledger.Command    `cmd:"" help:"Print what the controller has decided, and why: its passes, the life of nodes, savings. Read-only."`
+	Plan       plan.Command      `cmd:"" help:"List, show, approve and reject disruption that waits for approval."`
 	Convert    convert.Command   `cmd:"" help:"Convert objects of earlier APIs (v1alpha5, v1beta1) to the current ones. Needs no cluster."`
 	Probe      probeCommand      `cmd:"" help:"Check that HTTP endpoints of the controller answer, as the test of the Helm chart does."`
 	Completion completionCommand `cmd:"" help:"Print a completion script for a shell."`
