@@ -78,12 +78,21 @@ func (w *harness) alone(name string) bool {
 	return false
 }
 
-// wantApproved checks that all nodes that are being disrupted are in a plan that was approved.
+// wantApproved checks that all nodes that are being disrupted, or gone, are in a plan that was approved.
 func (w *harness) wantApproved(approved map[string]bool) {
 	w.Helper()
 	var list v1.NodeClaimList
 	if err := w.client.List(w.Context(), &list); err != nil {
 		w.Fatal(err)
+	}
+	left := map[string]bool{}
+	for i := range list.Items {
+		left[list.Items[i].Name] = true
+	}
+	for i := range 6 {
+		if name := fmt.Sprintf("n%d", i); !left[name] && !approved[name+"-uid"] {
+			w.Errorf("after %s: node %s is gone without approval; plans:\n%s", w.age(), name, describePlans(w.plans()))
+		}
 	}
 	for i := range list.Items {
 		c := &list.Items[i]
