@@ -28,6 +28,7 @@ type loop struct {
 func (r *run) wake() {
 	r.skipPasses()
 	clear(r.allowances) // what budgets allowed before may be of use
+	r.batch.hopeless = false
 	r.loop.signaled = r.now
 	if at := r.now.Add(problem.QuietPeriod); at.Before(r.loop.next) {
 		r.loop.next, r.loop.changed = at, r.now

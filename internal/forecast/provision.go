@@ -23,6 +23,8 @@ type batch struct {
 	// waits is when the loop began to wait for it, reminds after what time the loop adds what still waits.
 	waits, reminds time.Time
 	nominations    problem.Nominations
+	// hopeless is set while what waits fits nowhere, and nothing has changed since that was found.
+	hopeless bool
 }
 
 // window is how long nodes that pods are expected on are not disrupted.
@@ -44,7 +46,7 @@ func (r *run) trigger(id string) {
 
 // nextReminder is when the loop adds to a batch what still waits; zero if nothing does.
 func nextReminder(r *run) time.Time {
-	if !r.batch.closes.IsZero() || len(waiting(r)) == 0 {
+	if !r.batch.closes.IsZero() || r.batch.hopeless || len(waiting(r)) == 0 {
 		return time.Time{}
 	}
 	return r.batch.reminder(r.now)
@@ -93,7 +95,7 @@ func (r *run) provision(ctx context.Context) error {
 	b := &r.batch
 	b.opened, b.closes, b.waits = time.Time{}, time.Time{}, r.now
 	clear(b.seen)
-	if r.now.After(b.reminds) {
+	if r.now.After(b.reminds) && !b.hopeless {
 		b.reminds = r.now.Add(remindAfter)
 		for _, id := range waiting(r) {
 			r.trigger(id)
@@ -103,6 +105,7 @@ func (r *run) provision(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.hopeless = len(plan.NodeClaims) == 0 && len(plan.Placements) == 0 && len(b.nominations) == 0
 	for _, planned := range plan.NodeClaims {
 		claim := r.cluster.Builder().Translator.NodeClaim(r.cluster.Pools()[planned.Pool], planned, r.gracePeriod())
 		node, ok, err := r.launch(ctx, planned.Pool, claim)
