@@ -167,6 +167,9 @@ func checkFlags(t *testing.T, page string, words []string) {
 	if subcommand == "explain" {
 		subcommand += " pod"
 	}
+	if subcommand == "plan" && len(words) > 1 {
+		subcommand += " " + words[1]
+	}
 	known := flagsOf(t, subcommand)
 	for _, word := range words {
 		if flag := aFlag.FindString(word); flag != "" && !slices.Contains(known, flag) {
@@ -179,7 +182,7 @@ func TestPagesNameFlagsThatExist(t *testing.T) {
 	known := []string{"--skip-crds", "--set", "--cascade", "--plain-http"} // of helm and kubectl
 	known = append(known, "--expander", "--balance-similar-node-groups", "--scale-down-unneeded-time", "--scale-down-utilization-threshold",
 		"--scale-down-enabled", "--max-node-provision-time", "--max-graceful-termination-sec", "--startup-taint") // of Cluster Autoscaler
-	for _, subcommand := range []string{"controller", "demo", "simulate", "snapshot", "explain pod", "diff", "console", "top", "shadow", "ledger", "convert", "version"} {
+	for _, subcommand := range []string{"controller", "demo", "simulate", "snapshot", "explain pod", "diff", "console", "top", "shadow", "ledger", "plan list", "plan approve", "convert", "version"} {
 		known = append(known, flagsOf(t, subcommand)...)
 	}
 	for _, page := range pages(t) {
