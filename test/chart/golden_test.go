@@ -93,7 +93,7 @@ func TestDefinitionsAreTheGeneratedOnes(t *testing.T) {
 		}
 		plain.set = []string{"cloudProvider=" + cloud, "legacyProvisioner=true"}
 		objects := plain.objects(t)
-		if len(want) != 6 || len(objects) != len(want)+len(legacy) {
+		if len(want) != 7 || len(objects) != len(want)+len(legacy) {
 			t.Errorf("%s: %d definitions with those of earlier APIs", cloud, len(objects))
 		}
 		for _, l := range legacy {
