@@ -107,6 +107,7 @@ func variation(k int, mixes bool) place.Strategy {
 		{Fit: place.FreeFit},
 		{Fit: place.CheapestFit, Domains: place.LastName},
 		{Single: true},
+		{Decided: true},
 	}
 	if mixes {
 		first = append(first, place.Strategy{Mixed: true})

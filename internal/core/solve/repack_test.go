@@ -98,8 +98,8 @@ func TestAlternativesDoNotLeadAwayFromVolumes(t *testing.T) {
 
 func TestPodsWithoutConstraintsAreNotMovedWhereTheyAreCounted(t *testing.T) {
 	// Three pods spread over the zones count all that carry their label. Ten more that carry it have no constraint: if one
-	// zone took them all, they would violate the spread.
-	spread := shape(3500, gi)
+	// zone took them all, they would violate the spread. Deciding their zones would save nothing: the three fill a node each.
+	spread := shape(7500, gi)
 	spread.Spreads = []topology.Spread{spreadOver(zoneKey, 1, "web")}
 	list := append(labelled(named(pods(10, shape(3600, gi)), "free"), "web"), labelled(named(pods(3, spread), "spread"), "web")...)
 	plan := Solve(problem(list, pool("default", cores(8)...)))

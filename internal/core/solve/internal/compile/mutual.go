@@ -90,3 +90,18 @@ func (c *Class) decide(key int) {
 
 // Decides reports whether pods of the class need one domain of the label, although no constraint of theirs is about it.
 func (c *Class) Decides(key int) bool { return slices.Contains(c.decided, key) }
+
+// SpreadByOthers reports whether spreads over a label count pods of the class.
+func SpreadByOthers(c *Class, key int) bool {
+	return slices.ContainsFunc(c.members, func(g *Group) bool { return g.Key == key && g.Kind == topology.KindSpread })
+}
+
+// SpreadIn is how many pods the spreads that count those of the class count in a domain of a label.
+func SpreadIn(c *Class, key, d int) (count int) {
+	for _, g := range c.members {
+		if g.Key == key && g.Kind == topology.KindSpread {
+			count += g.Count(d) + g.Expected(d)
+		}
+	}
+	return count
+}

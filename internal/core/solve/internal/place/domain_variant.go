@@ -45,22 +45,26 @@ type scratch struct {
 // first. Choices are made for all groups of a label together: a domain counts only if all of them allow it.
 // Source: scheduling specification, narrowing.
 func (s *Placer) Options(out []Option, c *compile.Class, st *compile.Level) []Option {
-	if st.Plain() {
+	keys := st.Keys
+	if s.strategy.Decided {
+		keys = slices.Concat(st.Keys, c.UncountedKeys)
+	}
+	if len(keys) == 0 {
 		return append(out, Option{DomainVariant: st.Variants[0], maxPods: math.MaxInt})
 	}
-	for len(s.scratch.choices) < len(st.Keys) {
+	for len(s.scratch.choices) < len(keys) {
 		s.scratch.choices = append(s.scratch.choices, nil)
 	}
 	product := 1
-	choices := s.scratch.choices[:len(st.Keys)]
-	for i, key := range st.Keys {
+	choices := s.scratch.choices[:len(keys)]
+	for i, key := range keys {
 		choices[i] = s.choices(choices[i][:0], c, st, key)
 		product = min(product*len(choices[i]), maxOptions+1)
 	}
 	if product > maxOptions {
 		product = shorten(choices)
 	}
-	picked := append(s.scratch.picked[:0], make([]domainChoice, len(st.Keys))...)
+	picked := append(s.scratch.picked[:0], make([]domainChoice, len(keys))...)
 	for n := range product {
 		// The choice for the last label changes fastest.
 		for i, rest := len(choices)-1, n; i >= 0; i-- {
@@ -75,7 +79,7 @@ func (s *Placer) Options(out []Option, c *compile.Class, st *compile.Level) []Op
 		out = append(out, o)
 	}
 	slices.SortStableFunc(out, func(a, b Option) int { return cmp.Compare(a.count, b.count) })
-	balance(out)
+	balance(out, s.strategy.Decided)
 	s.scratch.picked = picked
 	return out
 }
@@ -105,10 +109,10 @@ func shorten(choices [][]domainChoice) int {
 }
 
 // balance lowers maxPods of options so that the emptiest domain is filled up to the level of the next one only: constraints
-// allow skew, but balance is preferable.
-func balance(options []Option) {
+// allow skew, but balance is preferable. Options without a limit stay so, unless all is set.
+func balance(options []Option, all bool) {
 	for i := range options[:max(len(options)-1, 0)] {
-		if o := &options[i]; o.maxPods < math.MaxInt {
+		if o := &options[i]; all || o.maxPods < math.MaxInt {
 			o.maxPods = min(o.maxPods, max(options[i+1].count-o.count, 1))
 		}
 	}
@@ -178,12 +182,14 @@ func (s *Placer) choices(out []domainChoice, c *compile.Class, st *compile.Level
 	s.scratch.states = groups
 	blocked := c.Blocked(key)
 	if len(groups) == 0 {
-		if c.Decides(key) {
+		if c.Decides(key) || s.strategy.Decided && compile.SpreadByOthers(c, key) {
 			return eachDomain(s, out, c, st, key, blocked)
 		}
 		return append(out, domainChoice{key: key, maxPods: math.MaxInt, domains: blocked, except: true})
 	}
 	single := slices.ContainsFunc(groups, func(b GroupState) bool { return b.Kind == topology.KindSpread || b.bootstraps })
+	decided := !single && s.strategy.Decided && compile.SpreadByOthers(c, key)
+	single = single || decided
 	apart := s.scratch.several && s.Problem.Options.OpensForPreferences() && slices.ContainsFunc(groups, func(b GroupState) bool { return b.Kind == topology.KindAnti && b.Self && b.Soft() })
 	open := domainChoice{key: key, maxPods: math.MaxInt}
 	for d := range v.Names {
@@ -194,6 +200,9 @@ func (s *Placer) choices(out []domainChoice, c *compile.Class, st *compile.Level
 		maxPods, count := CapacityIn(counting, d, within)
 		if s.strategy.Domains != CheapestFirst {
 			count = ownCount(counting, d)
+		}
+		if decided {
+			count = compile.SpreadIn(c, key, d)
 		}
 		if maxPods == 0 || slices.Contains(blocked, d) {
 			continue
@@ -227,7 +236,11 @@ func eachDomain(s *Placer, out []domainChoice, c *compile.Class, lv *compile.Lev
 	v, within := s.Counts.Domains.Of(key), s.Counts.Domains.Allowed(key, lv.Strict)
 	for d := range v.Names {
 		if within(d) && !slices.Contains(blocked, d) {
-			out = append(out, domainChoice{key: key, domains: v.Alone(d), absent: v.Lacks(d), maxPods: math.MaxInt})
+			one := domainChoice{key: key, domains: v.Alone(d), absent: v.Lacks(d), maxPods: math.MaxInt}
+			if s.strategy.Decided {
+				one.count = compile.SpreadIn(c, key, d)
+			}
+			out = append(out, one)
 		}
 	}
 	sortDomains(s, out, c, lv, key)

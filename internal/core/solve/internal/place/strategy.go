@@ -18,6 +18,9 @@ type Strategy struct {
 	Mixed bool
 	// Single opens each node for one pod that spreads over domains: what it adds to its domain may leave places for others on existing nodes.
 	Single bool
+	// Decided opens nodes in one domain of each label by which other pods count theirs, even if their own pods have no constraint on it: these
+	// others may share such a node, whereas a node that could be anywhere counts for them in all domains.
+	Decided bool
 	// Last are pods that come after all others; nil for none.
 	Last *PodSet
 }
