@@ -100,6 +100,15 @@ func (w *harness) runDisruption(reader *manifest.Reader, s scenariofile.Scenario
 	w.await("the controller does what the scenario says", patience, func() string { return cmp.Diff(s.Disrupt, f.did(p)) })
 }
 
+// renew creates a pod again that no test lets fail. kwok writes status by name: late on a busy host, it writes the end of a pod of the scenario
+// before to a pod with the same name.
+func (f *fleet) renew(pod corev1.Pod) {
+	f.t.Helper()
+	f.erase(&pod)
+	again := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, Labels: pod.Labels, Annotations: pod.Annotations, OwnerReferences: pod.OwnerReferences}, Spec: pod.Spec}
+	f.create(again)
+}
+
 // fleet is the cluster of a scenario about disruption.
 type fleet struct {
 	*harness
@@ -196,6 +205,9 @@ func (f *fleet) awaitStaged() {
 	f.await("pods run", patience, func() string {
 		pods := f.pods()
 		for _, pod := range pods {
+			if pod.Status.Phase == corev1.PodFailed {
+				f.renew(pod)
+			}
 			if pod.Status.Phase != corev1.PodRunning {
 				return fmt.Sprintf("pod %q is %s", pod.Name, pod.Status.Phase)
 			}
