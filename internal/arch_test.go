@@ -213,11 +213,12 @@ internal/controller/nodelookup < API, cloud
 internal/controller/fakecluster < API, cloud, internal/observe, internal/controller/create, internal/controller/deps, internal/controller/readyourwrites, internal/controller/nodelookup, test/apiserver
 LOOP = internal/ttlcache, internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/recovery, internal/controller/parallel, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/managed, internal/controller/create, internal/controller/bookkeeper, internal/controller/deps
 CONTROLLERBASE = API, cloud, internal/core/requirement, internal/ledger, internal/observe, internal/observe/logfield, internal/options, internal/controller/nodelookup, LOOP
-internal/controller/nodeclaim < CONTROLLERBASE, internal/drift, internal/problem, internal/translate, internal/core/device
+internal/controller/nodeclaim < CONTROLLERBASE, internal/controller/nomination, internal/drift, internal/problem, internal/translate, internal/core/device
 internal/controller/termination < CONTROLLERBASE
 internal/controller/reboot < CONTROLLERBASE, internal/controller/termination
 internal/controller/repair < CONTROLLERBASE
 internal/controller/nodepool < CONTROLLERBASE, internal/cost, internal/core/unschedulable, internal/translate
+internal/controller/nomination < CONTROLLERBASE, api/podrules
 internal/controller/nodeoverlay < CONTROLLERBASE, internal/overlay
 internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer, internal/podlatency, internal/problem, internal/controller/passlog
 internal/controller/autoscaler < CONTROLLERBASE, internal/prediction

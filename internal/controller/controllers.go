@@ -89,6 +89,9 @@ func All(p Parts) ([]Controller, error) {
 	gated = append(gated, legacy...)
 	health := nodepool.NewRegistrationHealth(shared)
 	lifecycle := newLifecycle(shared, p, health)
+	if p.Options.FeatureGates.NominatedNodeName {
+		gated = append(gated, lifecycle.NominatePods())
+	}
 	feed := cluster.NewWatcher(store)
 	if p.Options.FeatureGates.StaticCapacity {
 		gated = append(gated, staticControllers(static.Deps{Shared: shared, Store: store, Translator: translator, Ready: feed.Ready})...)

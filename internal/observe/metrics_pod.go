@@ -37,6 +37,8 @@ type PodMetrics struct {
 	DeletionCostPendingNodes *prometheus.GaugeVec
 	// DeletionCostWrites has label result: updated, skipped_unchanged, skipped_notfound, skipped_conflict or error.
 	DeletionCostWrites *prometheus.CounterVec
+	// Nominations has label result: written, bound, bound_elsewhere, cleared, withdrawn, pod_deleted, conflict, error or throttled.
+	Nominations *prometheus.CounterVec
 }
 
 func newPodMetrics(b *MetricBuilder) PodMetrics {
@@ -73,5 +75,7 @@ func newPodMetrics(b *MetricBuilder) PodMetrics {
 			"Nodes with pods whose deletion cost had to be written when pods were last ranked.", "nodepool"),
 		DeletionCostWrites: b.Counters("karpenter_pod_deletion_cost_pod_annotation_writes_total",
 			"Attempts to write the deletion cost of a pod, by result.", "result"),
+		Nominations: b.Counters("karpenter_pods_nominations_total",
+			"Nominations of pods to nodes that Karpenter wrote, and what became of them, by result.", "result"),
 	}
 }

@@ -89,7 +89,7 @@ func fillEverySeries(m *Metrics, client *APIClientMetrics) {
 	m.SetBuild(Build{Version: "v1", Commit: "c", GoVersion: "go", GoArch: "a"})
 	counters := []*prometheus.CounterVec{
 		m.NodeClaims.Created, m.NodeClaims.Terminated, m.NodeClaims.Disrupted, m.NodeClaims.UnhealthyDisrupted, m.Nodes.Created, m.Nodes.Terminated,
-		m.Nodes.Drained, m.Nodes.Reboots, m.NodePools.CostTrackerErrors, m.Pods.EvictionRequests, m.Pods.DeletionCostWrites, m.Pods.Drained, m.Pods.DisruptionInitiated, m.Disruption.Decisions,
+		m.Nodes.Drained, m.Nodes.Reboots, m.NodePools.CostTrackerErrors, m.Pods.EvictionRequests, m.Pods.DeletionCostWrites, m.Pods.Nominations, m.Pods.Drained, m.Pods.DisruptionInitiated, m.Disruption.Decisions,
 		m.Disruption.DecisionsByNodePool, m.Disruption.TerminateFirstDecisions,
 		m.Disruption.ConsolidationTimeouts, m.Disruption.FailedValidations, m.Disruption.QueueFailures,
 		m.Disruption.ConsolidationMoves, m.Disruption.ClosedDestinations, m.Disruption.Plans, m.Scheduler.Panics, m.CloudProvider.Errors, client.Requests,

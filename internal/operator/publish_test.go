@@ -123,7 +123,7 @@ func TestOnlySettingsOfPlansArePublished(t *testing.T) {
 		"podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]}", "--kubeconfig=secret"),
 		Process{Provider: kwok.Provider(), Build: build}, cloud.Cloud{})
 	gates := "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=true,StaticCapacity=false,CapacityBuffer=false," +
-		"TerminateFirstDrift=false,TerminateFirstRepair=false,PodDeletionCostManagement=false,LegacyProvisioner=false,TaintTolerationComparisonOperators=false,OperationsPolicy=false"
+		"TerminateFirstDrift=false,TerminateFirstRepair=false,PodDeletionCostManagement=false,LegacyProvisioner=false,TaintTolerationComparisonOperators=false,OperationsPolicy=false,NominatedNodeName=false"
 	want := map[string]string{
 		"version": "1.2.3", "commit": "abc1234", "cloud-provider": "kwok", "catalog": "aws/us-east-1", "feature-gates": gates,
 		"preference-policy": "Ignore", "min-values-policy": "Strict", "consolidate-after-scope": "SourceAndDestination", "ignore-dra-requests": "true", "pod-groups": "Auto", "batch-max-duration": "10s", "batch-idle-duration": "1s",

@@ -36,6 +36,8 @@ type FeatureGates struct {
 	TaintTolerationComparisonOperators bool
 	// OperationsPolicy applies OperationsPolicy objects: windows, freezes, caps on cost, soft expiry.
 	OperationsPolicy bool
+	// NominatedNodeName nominates pods to the nodes that start for them.
+	NominatedNodeName bool
 }
 
 // DefaultFeatureGates returns the gates of a start without any setting.
@@ -66,6 +68,7 @@ func (g *FeatureGates) gates() []gate {
 		{name: "LegacyProvisioner", field: &g.LegacyProvisioner, about: "Provisioners (`karpenter.sh/v1alpha5`) and the node templates they refer to are served: a NodePool and a node class are maintained for them."},
 		{name: "TaintTolerationComparisonOperators", field: &g.TaintTolerationComparisonOperators, about: "Tolerations with the operators `Lt` and `Gt` tolerate taints. Set it if kube-scheduler has the feature gate of this name."},
 		{name: "OperationsPolicy", field: &g.OperationsPolicy, about: "OperationsPolicies are applied: maintenance windows, freezes, caps on the cost per hour, and soft expiry."},
+		{name: "NominatedNodeName", field: &g.NominatedNodeName, about: "Pods are nominated to the nodes that start for them, as a hint for kube-scheduler."},
 	}
 }
 
@@ -89,7 +92,7 @@ func (g FeatureGates) List() []Gate {
 
 // String renders all gates in the form that ParseFeatureGates reads.
 func (g FeatureGates) String() string {
-	parts := make([]string, 0, 12)
+	parts := make([]string, 0, 13)
 	for _, e := range g.gates() {
 		parts = append(parts, e.name+"="+strconv.FormatBool(*e.field))
 	}

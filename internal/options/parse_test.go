@@ -227,7 +227,7 @@ func TestFeatureGatesAloneAndTogether(t *testing.T) {
 	if want := (FeatureGates{ReservedCapacity: true, StaticCapacity: true}); err != nil || got != want {
 		t.Errorf("several with spaces: got %v, %v, want %v", got, err, want)
 	}
-	const text = "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=false,StaticCapacity=false,CapacityBuffer=false,TerminateFirstDrift=false,TerminateFirstRepair=false,PodDeletionCostManagement=false,LegacyProvisioner=false,TaintTolerationComparisonOperators=false,OperationsPolicy=false"
+	const text = "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=false,StaticCapacity=false,CapacityBuffer=false,TerminateFirstDrift=false,TerminateFirstRepair=false,PodDeletionCostManagement=false,LegacyProvisioner=false,TaintTolerationComparisonOperators=false,OperationsPolicy=false,NominatedNodeName=false"
 	if base.String() != text {
 		t.Errorf("default string is %s, want %s", base, text)
 	}

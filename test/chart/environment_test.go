@@ -94,7 +94,7 @@ func TestDefaultsAreThoseOfTheBinary(t *testing.T) {
 var everyGate = options.FeatureGates{
 	NodeRepair: true, SpotToSpotConsolidation: true, NodeOverlay: true, StaticCapacity: true, CapacityBuffer: true,
 	TerminateFirstDrift: true, TerminateFirstRepair: true, PodDeletionCostManagement: true, LegacyProvisioner: true,
-	TaintTolerationComparisonOperators: true, OperationsPolicy: true,
+	TaintTolerationComparisonOperators: true, OperationsPolicy: true, NominatedNodeName: true,
 }
 
 // TestEveryValueReachesTheBinary: every value reaches the binary, false and 0 included.

@@ -138,6 +138,20 @@ func TestPodsArePatchedOnlyForTheirDeletionCosts(t *testing.T) {
 	}
 }
 
+// TestStatusOfPodsIsPatchedOnlyForNominations checks the permission that the feature gate needs.
+func TestStatusOfPodsIsPatchedOnlyForNominations(t *testing.T) {
+	t.Attr("covers", "N488")
+	for _, provider := range []string{"aws", "azure", "kwok"} {
+		for gate, want := range map[string]bool{"false": false, "true": true} {
+			all := grants(onAKS("settings.cloudProvider="+provider, "settings.featureGates.nominatedNodeName="+gate).objects(t))
+			got := slices.ContainsFunc(all, func(g grant) bool { return g.covers(call{verb: "patch", resource: "pods/status"}) })
+			if got != want {
+				t.Errorf("%s, NominatedNodeName %s: patching pods/status is granted: %v", provider, gate, got)
+			}
+		}
+	}
+}
+
 // TestOperationsPoliciesAreReadOnlyWithTheirFeatureGate checks the permissions that it needs.
 func TestOperationsPoliciesAreReadOnlyWithTheirFeatureGate(t *testing.T) {
 	for _, provider := range []string{"aws", "azure", "kwok"} {

@@ -123,7 +123,7 @@ annotations and the prefix of their level.
 {{- /* Feature gates that have a value. Others keep the default of the binary. */}}
 {{- define "karpenter.featureGates" -}}
 {{- $gates := list }}
-{{- range list "ReservedCapacity" "SpotToSpotConsolidation" "NodeRepair" "NodeOverlay" "StaticCapacity" "CapacityBuffer" "TerminateFirstDrift" "TerminateFirstRepair" "PodDeletionCostManagement" "LegacyProvisioner" "TaintTolerationComparisonOperators" "OperationsPolicy" }}
+{{- range list "ReservedCapacity" "SpotToSpotConsolidation" "NodeRepair" "NodeOverlay" "StaticCapacity" "CapacityBuffer" "TerminateFirstDrift" "TerminateFirstRepair" "PodDeletionCostManagement" "LegacyProvisioner" "TaintTolerationComparisonOperators" "OperationsPolicy" "NominatedNodeName" }}
 {{- $value := get $.Values.settings.featureGates (untitle .) }}
 {{- if ne (toString $value) "" }}{{ $gates = append $gates (printf "%s=%v" . $value) }}{{ end }}
 {{- end }}

@@ -58,19 +58,35 @@ func (p *Planned) Keep(wanted func(uid types.UID) bool) {
 	}
 }
 
-// Take returns the pods of a NodeClaim by namespace and name, and forgets them.
+// Take returns the pods of a NodeClaim as On does, and forgets them.
 func (p *Planned) Take(claim string) []PlannedPod {
 	if p == nil {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	out := p.on(claim)
+	for _, pod := range out {
+		p.forget(pod.UID)
+	}
+	return out
+}
+
+// On returns the pods of a NodeClaim by namespace and name.
+func (p *Planned) On(claim string) []PlannedPod {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.on(claim)
+}
+
+func (p *Planned) on(claim string) []PlannedPod {
 	var out []PlannedPod
 	for uid, pod := range p.pods[claim] {
 		out = append(out, PlannedPod{pod, uid})
-		delete(p.claims, uid)
 	}
-	delete(p.pods, claim)
 	slices.SortFunc(out, func(a, b PlannedPod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})

@@ -29,6 +29,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/nomination"
 	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
 	"github.com/karpenter-anew/karpenter/internal/controller/readyourwrites"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
@@ -62,6 +63,8 @@ type Lifecycle struct {
 	awaitDrivers bool
 	// extended finds devices that serve extended resources; nil where kube-scheduler does not use them.
 	extended *extendedResources
+	// nominator nominates pods to Nodes that are about to be registered; nil where that is off.
+	nominator *nomination.Nominator
 }
 
 // NewLifecycle builds the controller.
@@ -70,6 +73,13 @@ func NewLifecycle(shared deps.Shared, health RegistrationHealth) *Lifecycle {
 	return &Lifecycle{
 		Shared: shared, health: health, launched: ttlcache.New[claimID, *v1.NodeClaim](shared.Clock, launchTTL), paced: newPacedClock(shared.Clock),
 	}
+}
+
+// NominatePods has the controller nominate pods to Nodes before it removes the taint that keeps pods away until they are registered. The
+// controller that it returns does the rest.
+func (l *Lifecycle) NominatePods() *nomination.Nominator {
+	l.nominator = nomination.New(l.Shared)
+	return l.nominator
 }
 
 // Register adds the controller to the manager.

@@ -44,6 +44,9 @@ func (l *Lifecycle) register(ctx context.Context, claim *v1.NodeClaim) outcome {
 	}
 	l.warnMissingTaint(ctx, claim, node)
 	hooks := l.runHooks(ctx, claim)
+	if len(hooks.names) == 0 && hooks.err == nil && l.nominator != nil {
+		l.nominator.Nominate(ctx, claim, node)
+	}
 	if saved := l.writeNode(ctx, claim, node, len(hooks.names) == 0); saved.err != nil || saved.again {
 		return saved.and(outcome{err: hooks.err})
 	}
