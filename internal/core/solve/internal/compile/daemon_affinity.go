@@ -10,7 +10,7 @@ import (
 // is not counted yet: it does not exist before the node.
 //
 // Approach: after each level with such an affinity come levels without it that require what the DaemonSet selects, one for each alternative
-// of its node affinity. They hold on nodes of the pools that the DaemonSet tolerates, and on existing nodes that expect its pod.
+// of its node affinity, and again without the nodes of the DaemonSets that may take its place by a host port. They hold on nodes of the pools that the DaemonSet tolerates, and on existing nodes that expect its pod.
 // Whatever the domains of the node are, the pod of the DaemonSet is in them.
 //
 // Invariant: labels of open nodes only narrow, so that the DaemonSet runs on the node however it ends. Cost: as many levels more, up to
@@ -38,36 +38,55 @@ func (cs *Classes) addBeside(c *Class, lv *Level) {
 	// All groups of a pod's required affinity count the pods that all its terms select.
 	for _, d := range near[0].daemons {
 		for _, alternative := range d.Alternatives {
-			if added++; added > maxForms {
-				return
+			there := cs.Intern(lv.Set.And(alternative.Set).And(requirement.NewSet(labels...)))
+			for _, form := range cs.withExclusions([]*Conjunction{there}, cs.contenders(d)) {
+				if added++; added > maxForms {
+					return
+				}
+				next := *lv
+				next.Beside, next.HostAffinity, next.Variants = d, false, nil
+				next.Conjunction = form
+				next.Owned, next.Hosts = without(lv.Owned), without(lv.Hosts)
+				cs.enterLevel(c, &next)
 			}
-			next := *lv
-			next.Beside, next.HostAffinity, next.Variants = d, false, nil
-			next.Conjunction = cs.Intern(lv.Set.And(alternative.Set).And(requirement.NewSet(labels...)))
-			next.Owned, next.Hosts = without(lv.Owned), without(lv.Hosts)
-			cs.enterLevel(c, &next)
 		}
 	}
 }
 
-// Runs reports whether the pod of a DaemonSet, whose labels the bin has, is certain to run on the bin: no other DaemonSet may take its place.
-func (ts *Targets) Runs(d *Class, b Bin) bool {
-	if b.Open != nil {
-		return runsOn(b.Open.Template, d)
+// contenders lists the ways to keep nodes free of the DaemonSets that may take the place of d: for each alternative of their node affinity, the
+// requirements of which one is enough.
+func (cs *Classes) contenders(d *Class) (out [][]requirement.Requirement) {
+	for _, o := range cs.daemonList {
+		if d.mayYieldTo(o) {
+			out = append(out, waysWithout(o)...)
+		}
 	}
+	return out
+}
+
+// Runs reports whether the pod of the DaemonSet that a level relies on, whose labels the bin has, is certain to run on the bin: no other
+// DaemonSet may take its place.
+func (ts *Targets) Runs(lv *Level, b Bin) bool {
+	if b.Open != nil {
+		return runsOn(b.Open.Template, lv)
+	}
+	d := lv.Beside
 	return slices.Contains(ts.arriving[b.Host], d) && !slices.ContainsFunc(b.Target.daemons, func(o *Class) bool {
 		return d.mayYieldTo(o) || d != o && !slices.Contains(ts.arriving[b.Host], o) && o.Shape.Priority >= d.Shape.Priority
 	})
 }
 
-// runsOn reports whether the pods of a DaemonSet are certain to run on the nodes of the template that it selects.
-func runsOn(t *Template, d *Class) (runs bool) {
+// runsOn reports whether the pods of the DaemonSet that a level relies on are certain to run on the nodes of the template that the level selects.
+func runsOn(t *Template, lv *Level) (runs bool) {
+	d := lv.Beside
 	for _, own := range t.daemons {
 		if own.Class != d {
 			continue
 		}
 		runs = true
-		if slices.ContainsFunc(t.daemons, func(o templateDaemon) bool { return d.mayYieldTo(o.Class) && own.mayMeet(o) }) {
+		if slices.ContainsFunc(t.daemons, func(o templateDaemon) bool {
+			return d.mayYieldTo(o.Class) && own.mayMeet(o) && !apart(lv.Conjunction.Set, o.alternative.Set)
+		}) {
 			return false
 		}
 	}
@@ -81,11 +100,15 @@ func mayReplace(t *Template, d *Class) bool {
 
 // mayMeet reports whether two DaemonSets may run on the same node.
 func (d templateDaemon) mayMeet(o templateDaemon) bool {
-	apart := slices.ContainsFunc(d.alternative.Set, func(r requirement.Requirement) bool {
-		i, ok := o.alternative.Set.Find(r.Key)
-		return ok && !r.HasIntersection(o.alternative.Set[i])
+	return !apart(d.alternative.Set, o.alternative.Set) && d.columns.Intersects(o.columns)
+}
+
+// apart reports whether two sets of requirements exclude each other.
+func apart(a, b requirement.Set) bool {
+	return slices.ContainsFunc(a, func(r requirement.Requirement) bool {
+		i, ok := b.Find(r.Key)
+		return ok && !r.HasIntersection(b[i])
 	})
-	return !apart && d.columns.Intersects(o.columns)
 }
 
 // mayYieldTo reports whether pods of another DaemonSet keep those of this one away by their host ports, if they arrive first.

@@ -26,16 +26,23 @@ func (c *Class) findDaemonExclusions() [][]requirement.Requirement {
 		if i > 0 && c.daemonConflicts[i-1].daemon == conflict.daemon {
 			continue
 		}
-		for _, alternative := range conflict.daemon.Alternatives {
-			var ways []requirement.Requirement
-			for _, r := range alternative.Set {
-				if without, ok := excluding(r); ok {
-					ways = append(ways, without)
-				}
+		out = append(out, waysWithout(conflict.daemon)...)
+	}
+	return out
+}
+
+// waysWithout lists, for each alternative of the node affinity of a DaemonSet, the requirements of which one keeps a node free of it; alternatives
+// for which there is none are left out.
+func waysWithout(d *Class) (out [][]requirement.Requirement) {
+	for _, alternative := range d.Alternatives {
+		var ways []requirement.Requirement
+		for _, r := range alternative.Set {
+			if without, ok := excluding(r); ok {
+				ways = append(ways, without)
 			}
-			if len(ways) > 0 {
-				out = append(out, ways)
-			}
+		}
+		if len(ways) > 0 {
+			out = append(out, ways)
 		}
 	}
 	return out

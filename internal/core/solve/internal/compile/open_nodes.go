@@ -80,7 +80,7 @@ func (dv *DomainVariant) Cursor(lv *Level, t *Template) *TemplateCursor {
 	if !sp.checked {
 		sp.checked = true
 		_, repelled := t.Repels(lv.Class, lv)
-		sp.Rejects = repelled || lv.Beside != nil && !runsOn(t, lv.Beside) || !t.mayAccept(dv.Forms)
+		sp.Rejects = repelled || lv.Beside != nil && !runsOn(t, lv) || !t.mayAccept(dv.Forms)
 	}
 	return sp
 }

@@ -36,7 +36,7 @@ func (s *Placer) Fit(o *compile.Offer, b compile.Bin, c *compile.Class, lv *comp
 		n = min(n, c.HostCapacity(lv, b.Host))
 	}
 	switch {
-	case n == 0 || !c.MayGoTo(b) || lv.Beside != nil && !s.Targets.Runs(lv.Beside, b):
+	case n == 0 || !c.MayGoTo(b) || lv.Beside != nil && !s.Targets.Runs(lv, b):
 		o.Reset()
 	case b.Target != nil:
 		s.fitTarget(o, b.Target, c, lv, pods[:n])
