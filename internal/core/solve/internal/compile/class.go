@@ -97,8 +97,15 @@ type Conjunction struct {
 
 // Level is one form of a class's requirements: a level of their relaxation.
 type Level struct {
-	*Conjunction
+	*LevelConstraints
 	Class *Class
+	// Variants are sorted by the number of Want. A level without keys has exactly one.
+	Variants []*DomainVariant
+}
+
+// LevelConstraints are what a level asks of nodes, beside requests. Classes with equal constraints share them: they must not be changed.
+type LevelConstraints struct {
+	*Conjunction
 	// Strict is the requirements without preferences: they decide which domains count for a spread.
 	Strict *Conjunction
 	// Tolerant lets PreferNoSchedule taints pass; HostAffinity is set when a host must hold certain pods already.
@@ -107,8 +114,6 @@ type Level struct {
 	Owned, Hosts []Owned
 	// Keys are the labels that some group constrains.
 	Keys []int
-	// Variants are sorted by the number of Want. A level without keys has exactly one.
-	Variants []*DomainVariant
 	// Beside is the DaemonSet whose pods the level relies on in place of required affinity; nil for most levels.
 	Beside *Class
 	// preferring is set when the level has preferences.
@@ -157,6 +162,9 @@ type Classes struct {
 	// settings are those of tallies; nil if there are none.
 	settings *tallySettings
 	byTerms  map[string]*Conjunction
+	// constrained are the levels of classes with equal constraints, by the identity of these; preferred numbers the terms of preferences.
+	constrained map[string]*sharedLevels
+	preferred   map[string]int
 	// Chosen are conjunctions that choices of domains were added to, by the conjunction's number and the choices.
 	Chosen map[string]*Conjunction
 	// needs are the needs of different requests, by identity.
@@ -187,6 +195,8 @@ func newClasses(u *index.Universe, p Problem, templates int) *Classes {
 		specifics:   map[string]*podSpecifics{},
 		noSpecifics: &podSpecifics{},
 		byTerms:     map[string]*Conjunction{},
+		constrained: map[string]*sharedLevels{},
+		preferred:   map[string]int{},
 		Chosen:      map[string]*Conjunction{},
 		needs:       map[string][]Need{},
 		options:     p.Options,
@@ -275,8 +285,7 @@ func (cs *Classes) add(p *model.Pod, key classKey, owns *demands) *Class {
 		// Labels that only volumes require need a number before the labels of nodes are read.
 		cs.Intern(reach)
 	}
-	cs.addLevels(c)
-	c.findUncountedKeys()
+	cs.findLevels(c)
 	cs.list = append(cs.list, c)
 	return c
 }

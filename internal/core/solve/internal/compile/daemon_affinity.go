@@ -43,11 +43,11 @@ func (cs *Classes) addBeside(c *Class, lv *Level) {
 				if added++; added > maxForms {
 					return
 				}
-				next := *lv
-				next.Beside, next.HostAffinity, next.Variants = d, false, nil
-				next.Conjunction = form
+				constraints := *lv.LevelConstraints
+				next := &Level{LevelConstraints: &constraints, Class: c}
+				next.Beside, next.HostAffinity, next.Conjunction = d, false, form
 				next.Owned, next.Hosts = without(lv.Owned), without(lv.Hosts)
-				cs.enterLevel(c, &next)
+				cs.enterLevel(c, next)
 			}
 		}
 	}

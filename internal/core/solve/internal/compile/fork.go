@@ -130,7 +130,7 @@ func (b *Base) renew(p Problem) *Run {
 	f.classes = *from.Classes
 	cs := &f.classes
 	cs.byKey, cs.list, cs.filed, cs.specifics, cs.noSpecifics = map[classKey]*Class{}, nil, 0, map[string]*podSpecifics{}, &podSpecifics{}
-	cs.daemons, cs.slabs = nil, slabs{}
+	cs.daemons, cs.slabs, cs.constrained = nil, slabs{}, map[string]*sharedLevels{}
 	cs.options, cs.Devices, cs.exempt, cs.destinations = p.Options, deviceClaimsOf(p), p.CordonExempt, p.Destinations
 	f.run = Run{
 		Problem: p, Classes: cs, Groups: from.Groups, Targets: &f.targets, Counts: &f.counts,

@@ -170,6 +170,8 @@ type Groups struct {
 
 // membership is the groups whose selector chooses a pod.
 type membership struct {
+	// number is that of the membership among those of its problem, from zero; that of pods which nothing selects is zero.
+	number int
 	// members are those that count it.
 	members []*Group
 	// Avoid and AvoidHosts are those whose domains, and hosts, are closed to it by the anti-affinity of other pods.
@@ -467,7 +469,7 @@ func (gs *Groups) memberOf(labels *model.Labels) *membership {
 	if m, ok := gs.memberships[id]; ok {
 		return m
 	}
-	m := &membership{}
+	m := &membership{number: len(gs.memberships) + 1}
 	for _, g := range slices.Compact(found) {
 		switch {
 		case !g.inverse:

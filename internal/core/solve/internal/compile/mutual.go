@@ -82,8 +82,10 @@ func (c *Class) decide(key int) {
 			lv.Variants = nil
 		}
 		if !slices.Contains(lv.Keys, key) {
-			lv.Keys = append(lv.Keys, key)
-			slices.Sort(lv.Keys)
+			decided := *lv.LevelConstraints // other classes share them
+			decided.Keys = append(slices.Clip(lv.Keys), key)
+			slices.Sort(decided.Keys)
+			lv.LevelConstraints = &decided
 		}
 	}
 }

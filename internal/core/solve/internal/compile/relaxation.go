@@ -53,9 +53,8 @@ func (cs *Classes) preferences(c *Class) preferences {
 //
 // That order may relax an alternative because of a preference that comes with it, and end at an alternative that nothing
 // meets. So before a pod is unschedulable, the relaxed alternatives are tried once more, without preferences.
-func (cs *Classes) addLevels(c *Class) {
+func (cs *Classes) addLevels(c *Class, all preferences) {
 	last := c.Shape.Alternatives() - 1
-	all := cs.preferences(c)
 	c.Levels = cs.levelLists.take(last + all.count() + 2)[:0]
 	for i := range last {
 		cs.addLevel(c, i, all, false)
@@ -84,7 +83,8 @@ func (cs *Classes) addLevels(c *Class) {
 // addLevel appends a level unless it is the same as the one before.
 func (cs *Classes) addLevel(c *Class, alternative int, w preferences, tolerant bool) {
 	st := cs.levels.next()
-	*st = Level{Class: c, Strict: c.Alternatives[alternative], Tolerant: tolerant, preferring: !w.none(), relaxed: -w.count()}
+	st.Class, st.LevelConstraints = c, cs.constraints.next()
+	*st.LevelConstraints = LevelConstraints{Strict: c.Alternatives[alternative], Tolerant: tolerant, preferring: !w.none(), relaxed: -w.count()}
 	if tolerant {
 		st.relaxed++
 	}
@@ -122,18 +122,21 @@ func (cs *Classes) enterLevel(c *Class, st *Level) {
 		st.addKey(o.Key)
 	}
 	slices.Sort(st.Keys)
-	if len(st.Keys) == 0 {
+	cs.appendLevel(c, st)
+}
+
+// appendLevel appends a level with its constraints to those of its class.
+func (cs *Classes) appendLevel(c *Class, st *Level) {
+	if st.Plain() {
 		st.Variants = cs.variantLists.take(1)
 		st.Variants[0] = cs.Variant(c, st.Conjunction)
-	} else {
-		c.Pinned = true
 	}
-	c.Pinned = c.Pinned || st.HostAffinity
+	c.Pinned = c.Pinned || !st.Plain() || st.HostAffinity
 	c.Levels = append(c.Levels, st)
 }
 
-// Bind makes g one of the level's groups.
-func (lv *Level) Bind(c *Class, g *Group) {
+// Bind makes g one of the groups of a level, whose constraints are not shared yet.
+func (lv *LevelConstraints) Bind(c *Class, g *Group) {
 	o := Owned{g, slices.Contains(c.members, g)}
 	if !g.Host {
 		lv.Owned = append(lv.Owned, o)
@@ -144,7 +147,7 @@ func (lv *Level) Bind(c *Class, g *Group) {
 }
 
 // addKey adds a label that some group constrains.
-func (lv *Level) addKey(key int) {
+func (lv *LevelConstraints) addKey(key int) {
 	if !slices.Contains(lv.Keys, key) {
 		lv.Keys = append(lv.Keys, key)
 	}

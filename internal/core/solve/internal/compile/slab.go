@@ -29,6 +29,7 @@ func (s *slab[T]) next() *T { return &s.take(1)[0] }
 type slabs struct {
 	classes      slab[Class]
 	levels       slab[Level]
+	constraints  slab[LevelConstraints]
 	levelLists   slab[*Level]
 	tiers        slab[[]*Level]
 	owned        slab[Owned]

@@ -37,7 +37,7 @@ func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compil
 	for _, key := range st.Keys {
 		within := s.Counts.Domains.Allowed(key, st.Strict)
 		possible := s.Counts.Domains.Possible(key, root.Get(key))
-		for _, b := range place.GroupStates(nil, st, key) {
+		for _, b := range place.GroupStates(nil, st.LevelConstraints, key) {
 			if first == nil {
 				first = b.Group
 			}

@@ -34,7 +34,7 @@ type scratch struct {
 	choices  [][]domainChoice
 	picked   []domainChoice
 	states   []GroupState
-	level    compile.Level
+	level    compile.LevelConstraints
 	identity []byte
 	names    []string
 	// several is set while more than one pod of a class is to be placed.
@@ -178,7 +178,7 @@ func (s *Placer) choose(from *compile.Conjunction, picked []domainChoice) *compi
 // pods to each other chooses one too, where it may open nodes: a pod on a node that could be anywhere would leave no domain for the others.
 func (s *Placer) choices(out []domainChoice, c *compile.Class, st *compile.Level, key int) []domainChoice {
 	v, within := s.Counts.Domains.Of(key), s.Counts.Domains.Allowed(key, st.Strict)
-	groups := GroupStates(s.scratch.states[:0], st, key)
+	groups := GroupStates(s.scratch.states[:0], st.LevelConstraints, key)
 	s.scratch.states = groups
 	blocked := c.Blocked(key)
 	if len(groups) == 0 {
@@ -261,7 +261,7 @@ type GroupState struct {
 }
 
 // GroupStates appends the groups of a level on one label to out, which is empty.
-func GroupStates(out []GroupState, lv *compile.Level, key int) []GroupState {
+func GroupStates(out []GroupState, lv *compile.LevelConstraints, key int) []GroupState {
 	for _, o := range lv.Owned {
 		if o.Key != key {
 			continue

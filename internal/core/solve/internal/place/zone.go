@@ -87,7 +87,7 @@ func (s *Placer) leftByTopology(c *compile.Class, key int, zone requirement.Requ
 		return zone
 	}
 	st := &s.scratch.level
-	*st = compile.Level{Strict: c.Alternatives[0], Owned: st.Owned[:0], Hosts: st.Hosts[:0]}
+	*st = compile.LevelConstraints{Strict: c.Alternatives[0], Owned: st.Owned[:0], Hosts: st.Hosts[:0]}
 	for _, g := range c.Owns.Part(compile.PartRequired) {
 		st.Bind(c, g)
 	}
