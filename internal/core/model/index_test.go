@@ -115,3 +115,21 @@ func TestTolerationsFollowKubernetes(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestSortedIsInKeyOrder: keys that are the beginning of others, that differ late and that contain zeros are in the order of their bytes.
+func TestSortedIsInKeyOrder(t *testing.T) {
+	key := rapid.Custom(func(t *rapid.T) string {
+		return rapid.SampledFrom([]string{"", "pods/", "pods/web-"}).Draw(t, "start") + rapid.StringMatching(`[ab\x00]{0,12}`).Draw(t, "end")
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.SliceOfDistinct(key, func(k string) string { return k }).Draw(t, "keys")
+		var e Editor[string]
+		for _, k := range want {
+			e.Put(k, k)
+		}
+		slices.Sort(want)
+		if got := e.Publish().Sorted(); !slices.Equal(got, want) {
+			t.Fatalf("the order is %q, want %q", got, want)
+		}
+	})
+}
