@@ -186,6 +186,24 @@ func TestPodsBeyondABudgetAreRejected(t *testing.T) {
 	}
 }
 
+// TestBudgetsHoldWithinAList: of pods with the same constraints that are read at once, those beyond a budget of the rest are rejected.
+func TestBudgetsHoldWithinAList(t *testing.T) {
+	with := func(containers int, key string) *corev1.Pod {
+		return unscheduled(func(spec *corev1.PodSpec) {
+			spec.NodeSelector = map[string]string{key: "v"}
+			spec.Containers = make([]corev1.Container, containers)
+		})
+	}
+	most := translate.MaxContainers
+	pods := []*corev1.Pod{with(1, "example.com/key"), with(most+1, "example.com/key"), with(2, "example.com/key"), with(1, "a/b/c"), with(2, "a/b/c")}
+	want := []string{"", "containers, at most", "", "a/b/c", "a/b/c"}
+	for i, p := range translate.New(v1.CoreLabelRules()).Pods(pods) {
+		if rejected := p.Rejected != ""; rejected != (want[i] != "") || !strings.Contains(p.Rejected, want[i]) {
+			t.Errorf("pod %d is rejected with %q, want %q", i, p.Rejected, want[i])
+		}
+	}
+}
+
 // TestARestrictedLabelIsNotExcluded: the topology key of an anti-affinity term may be a label that the schema of NodeClaims refuses.
 func TestARestrictedLabelIsNotExcluded(t *testing.T) {
 	plan := solve.NodeClaim{Pool: "default", Requirements: requirement.NewSet(

@@ -60,7 +60,7 @@ func (x *podSpecs) of(pod *corev1.Pod, waits bool) podSpec {
 
 // withKey returns the translated spec of a pod with the given key, from the cache if it is there. cut and parts are as for shapeFrom.
 func (x *podSpecs) withKey(key []byte, cut int, pod *corev1.Pod, waits bool, parts *specParts) podSpec {
-	size, whole := len(key), key
+	whole := key
 	key = shortKey(key)
 	a, judged := x.cache.find(key)
 	if a.shape != nil {
@@ -79,7 +79,8 @@ func (x *podSpecs) withKey(key []byte, cut int, pod *corev1.Pod, waits bool, par
 		return a
 	}
 	if waits {
-		a.problems, a.silent = x.labels.reject(pod, "", size)
+		result := x.reject(parts, whole, cut, pod)
+		a.problems, a.silent = result.problems, result.silent
 	}
 	x.cache.put(key, &cachedSpec{shape: weak.Make(a.shape), validated: waits, problems: a.problems, silent: a.silent, ignored: a.ignored})
 	if !waits {

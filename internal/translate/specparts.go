@@ -15,6 +15,14 @@ type specParts struct {
 	// demands are shapes with what demand sets only, rules the others.
 	demands map[string]*model.Shape
 	rules   map[string]specRules
+	// judged are the results of reject by the same part of the key as rules.
+	judged map[string]judgement
+}
+
+// judgement is a result of reject.
+type judgement struct {
+	problems string
+	silent   bool
 }
 
 // specRules is a shape without what demand sets, with the preferences that it ignores.
@@ -24,7 +32,7 @@ type specRules struct {
 }
 
 func newSpecParts() *specParts {
-	return &specParts{demands: map[string]*model.Shape{}, rules: map[string]specRules{}}
+	return &specParts{demands: map[string]*model.Shape{}, rules: map[string]specRules{}, judged: map[string]judgement{}}
 }
 
 // shapeFrom is shape for a pod with the given key, of which the first part ends at cut. With parts it translates only what no pod before had.
@@ -46,4 +54,22 @@ func (x *podSpecs) shapeFrom(parts *specParts, key []byte, cut int, pod *corev1.
 	s := *rules.shape
 	s.Requests, s.Unoffered, s.Extended, s.HostPorts = demand.Requests, demand.Unoffered, demand.Extended, demand.HostPorts
 	return &s, rules.ignored
+}
+
+// reject is that of labelTerms for a pod with the given key, of which the first part ends at cut. What demand reads matters to it by its
+// length only: as long as that is within limits, pods with the same other part are judged once.
+func (x *podSpecs) reject(parts *specParts, key []byte, cut int, pod *corev1.Pod) judgement {
+	judge := func() (j judgement) {
+		j.problems, j.silent = x.labels.reject(pod, "", len(key))
+		return j
+	}
+	if parts == nil || len(key) > MaxSpecBytes || len(pod.Spec.Containers)+len(pod.Spec.InitContainers) > MaxContainers {
+		return judge()
+	}
+	known, ok := parts.judged[string(key[cut:])]
+	if !ok {
+		known = judge()
+		parts.judged[string(key[cut:])] = known
+	}
+	return known
 }
