@@ -285,7 +285,7 @@ func (cs *Classes) add(p *model.Pod, key classKey, owns *demands) *Class {
 		// Labels that only volumes require need a number before the labels of nodes are read.
 		cs.Intern(reach)
 	}
-	cs.findLevels(c)
+	findLevels(cs, c)
 	cs.list = append(cs.list, c)
 	return c
 }

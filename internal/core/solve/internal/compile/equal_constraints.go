@@ -26,16 +26,16 @@ type sharedLevels struct {
 }
 
 // findLevels compiles the levels of a class, or takes them over from a class with equal constraints.
-func (cs *Classes) findLevels(c *Class) {
+func findLevels(cs *Classes, c *Class) {
 	all := cs.preferences(c)
 	if len(c.late) > 0 { // its membership has no number
 		cs.addLevels(c, all)
 		c.findUncountedKeys()
 		return
 	}
-	id := cs.constraintsOf(c, all)
+	id := constraintsOf(cs, c, all)
 	if shared, ok := cs.constrained[string(id)]; ok {
-		cs.shareLevels(c, shared)
+		shareLevels(cs, c, shared)
 		return
 	}
 	shared := &sharedLevels{}
@@ -52,7 +52,7 @@ func (cs *Classes) findLevels(c *Class) {
 }
 
 // constraintsOf is equal for classes whose levels have the same constraints, in memory that the next call uses again.
-func (cs *Classes) constraintsOf(c *Class, all preferences) []byte {
+func constraintsOf(cs *Classes, c *Class, all preferences) []byte {
 	id := binary.AppendUvarint(cs.scratch[:0], uint64(c.membership.number)) //nolint:gosec // numbers count from zero
 	for _, end := range c.Owns.ends {
 		id = binary.AppendVarint(id, int64(end))
@@ -83,7 +83,7 @@ func (cs *Classes) constraintsOf(c *Class, all preferences) []byte {
 }
 
 // shareLevels gives a class the levels of those with equal constraints.
-func (cs *Classes) shareLevels(c *Class, shared *sharedLevels) {
+func shareLevels(cs *Classes, c *Class, shared *sharedLevels) {
 	many := len(shared.levels)
 	cs.Universe.Bytes += int64(sharedLevelSize * many)
 	c.Levels, c.UncountedKeys = cs.levelLists.take(many)[:0], shared.uncountedKeys
