@@ -82,3 +82,18 @@ func TestDaemonSetsWithOneHostPortCountOnce(t *testing.T) {
 		t.Errorf("got %v, want a node for each pod", look(plan))
 	}
 }
+
+// TestTheOnlyDomainHasNoSkew: one of two DaemonSets gets the host port of each node, so that no or three pods that the spread counts run in the
+// zone. As it is the only zone, both counts are its minimum, too.
+func TestTheOnlyDomainHasNoSkew(t *testing.T) {
+	agent, other, web, batch := shape(50, gi/16), shape(50, gi/16), shape(3000, gi), shape(100, gi/16)
+	agent.HostPorts, other.HostPorts, web.HostPorts = []model.HostPort{tcp(80)}, []model.HostPort{tcp(80)}, []model.HostPort{tcp(81)}
+	batch.Spreads = []topology.Spread{spreadOver(zoneKey, 2, "counted")}
+	only := pool("default", instanceType("m", 4, 16, 1))
+	only.Requirements = only.Requirements.Add(requirement.New(zoneKey, requirement.In, "zone-a"))
+	in := problem(append(named(pods(3, web), "web"), named(pods(1, batch), "batch")...), only)
+	in.DaemonSets = append(agents(agent), &model.DaemonSet{Namespace: "default", Name: "other", Shape: other, Labels: &model.Labels{Namespace: "default"}})
+	if plan := Solve(in); len(plan.NodeClaims) != 3 || len(plan.Unschedulable) != 0 {
+		t.Errorf("got %v, want three nodes, batch beside a pod of web", look(plan))
+	}
+}

@@ -149,17 +149,20 @@ func (lv *Level) CountsDaemonsOnly() bool {
 	return slices.ContainsFunc(lv.Owned, func(o Owned) bool { return o.Kind == topology.KindSpread && o.tally != nil && !o.Self })
 }
 
-// floor is MinCount after a change of an open node; exact leaves out domains without nodes.
+// floor is MinCount after a change of an open node; exact leaves out domains without nodes. A domain that is the only one has no skew, however
+// many of the pods that may be there are: they count for the minimum as they do for the domain.
 func (g *Group) floor(c change, exact bool) int {
 	if g.Host {
 		return g.hostFloor(c)
 	}
 	low, nodes, t := math.MaxInt, 0, g.tally
+	known, highest := 0, 0
 	for d := range g.Domains() {
 		if !g.Known(d) {
 			continue
 		}
 		at := t.at(d, c)
+		known, highest = known+1, g.Count(d)+at.high
 		if at.certain > 0 {
 			nodes++
 		}
@@ -170,8 +173,11 @@ func (g *Group) floor(c change, exact bool) int {
 			low = min(low, t.freshIn(g, d))
 		}
 	}
-	if nodes < int(g.MinDomains) || low == math.MaxInt {
+	switch {
+	case nodes < int(g.MinDomains) || low == math.MaxInt:
 		return 0
+	case known == 1:
+		return highest
 	}
 	return low
 }
