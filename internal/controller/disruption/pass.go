@@ -244,7 +244,7 @@ func (pl *planner) fit(ctx context.Context, p *pass, m disrupt.Method) ([]disrup
 
 // decide lets a method simulate. known reports that nothing has changed since it last found no command.
 func (pl *planner) decide(ctx context.Context, p *pass, m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) (d disrupt.Decision, known bool) {
-	about := fmt.Sprintf("%d %x %s %v %s", p.stateRevision, digest(fit), pl.reads.prices.digest(), slices.Sorted(maps.Keys(p.poolBackoff)), p.operations.Digest)
+	about := fmt.Sprintf("%d %x %x %s %v %s", p.stateRevision, digest(fit), digestCommands(p.underway), pl.reads.prices.digest(), slices.Sorted(maps.Keys(p.poolBackoff)), p.operations.Digest)
 	if m.Memoized && pl.nothingFound[m.Name] == about {
 		return disrupt.Decision{}, true
 	}
@@ -308,6 +308,15 @@ func digest(list []disrupt.Candidate) uint64 {
 		_, _ = h.Write([]byte{0})
 	}
 	return h.Sum64()
+}
+
+// digestCommands identifies a list of commands by their nodes: simulations assume that they are complete, until they are dropped.
+func digestCommands(list []disrupt.Command) uint64 {
+	var nodes []disrupt.Candidate
+	for _, c := range list {
+		nodes = append(nodes, c.Candidates...)
+	}
+	return digest(nodes)
 }
 
 // enqueue adds a command to the queue, or starts it if its method is not validated.

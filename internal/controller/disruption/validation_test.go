@@ -271,3 +271,22 @@ func TestCommandsOfNodesThatAreGoneAreNotAssumed(t *testing.T) {
 		}
 	})
 }
+
+// TestNodesOfADroppedCommandTakePodsAgain: a pod starts on an empty node whose command waits, so that the command is dropped. Until then no pod can
+// move to the node, and nothing is found for another one.
+func TestNodesOfADroppedCommandTakePodsAgain(t *testing.T) {
+	inBubble(t, "consolidation searches again", func(w *harness) {
+		l := w.live(ondemand(2))
+		w.pool("pool", budget("100%"), underutilized)
+		w.pool("target", budget("100%"), usable)
+		l.of("pool", "a", "x2")
+		w.pod("a", "web", asks(900))
+		l.of("target", "b", "x2")
+		defer w.run()()
+		w.pass(5 * time.Second)
+		w.wantLog("[b]")
+		w.pod("b", "db", asks(900))
+		w.pass(40 * time.Second)
+		l.wantInstanceTypes("x2")
+	})
+}
