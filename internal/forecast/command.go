@@ -136,7 +136,7 @@ func (r *run) begin(ctx context.Context, c *running) error {
 	ready := r.now
 	if len(c.launched) > 0 {
 		// The controller looks at the replacements at intervals.
-		ready = r.now.Add((r.out.Launch + problem.PollInterval - 1) / problem.PollInterval * problem.PollInterval)
+		ready = r.now.Add((r.out.Launch/problem.PollInterval + 1) * problem.PollInterval)
 	}
 	for _, at := range c.plan.Placements {
 		r.cluster.Nominate(ready.Add(r.window()), at.Node.ID)
@@ -146,7 +146,7 @@ func (r *run) begin(ctx context.Context, c *running) error {
 		r.deleteClaims(c)
 		return nil
 	}
-	r.plan(ready, func() { r.deleteClaims(c) })
+	r.order(ready, func() { r.deleteClaims(c) })
 	return nil
 }
 

@@ -141,11 +141,9 @@ func (r *run) start(ctx context.Context) error {
 	return r.provision(ctx)
 }
 
-// step lets happen what happens at now: changes of the objects, then a plan for pods, then a decision about nodes.
+// step lets happen what happens at now: the controller acts, plans for pods and decides about nodes, then the objects change.
 func (r *run) step(ctx context.Context) error {
-	if err := r.happen(ctx); err != nil {
-		return err
-	}
+	r.happen(controller)
 	if at := nextReminder(r); !at.IsZero() && !at.After(r.now) {
 		remind(r)
 	}
@@ -158,9 +156,11 @@ func (r *run) step(ctx context.Context) error {
 		r.mark()
 	}
 	if at := r.nextDecision(); !at.IsZero() && !at.After(r.now) {
-		return r.decide(ctx)
+		if err := r.decide(ctx); err != nil {
+			return err
+		}
 	}
-	return nil
+	return r.react(ctx)
 }
 
 // nextEvent is when something happens next; zero for never.

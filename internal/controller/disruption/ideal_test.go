@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -105,6 +106,7 @@ func (e *ideal) run(ctx context.Context) error {
 			timer.Stop()
 			e.look(ctx)
 		case <-timer.C:
+			synctest.Wait() // the controller acts first, as in forecasts
 			e.act(ctx)
 		}
 	}
