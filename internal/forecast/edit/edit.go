@@ -11,7 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,7 +43,8 @@ func Compare(ctx context.Context, in Input) (d report.Diff, opened plugin.Opened
 	if err != nil {
 		return d, opened, err
 	}
-	with, after, err := in.run(ctx, simulation.Apply(in.Objects, edited), in.Options)
+	applied, budgets := withBudgets(simulation.Apply(in.Objects, edited), edited, in.Edited.Objects, changes)
+	with, after, err := in.run(ctx, applied, in.Options)
 	if err != nil {
 		return d, opened, err
 	}
@@ -53,7 +53,7 @@ func Compare(ctx context.Context, in Input) (d report.Diff, opened plugin.Opened
 	opened.Notes = slices.Compact(opened.Notes)
 	return report.Diff{
 		Version: report.Version, Kind: "Diff", Edited: changes, Without: report.Of(without), With: report.Of(with),
-		Notes: append([]string{}, slices.Concat(in.Edited.Skipped, Uncounted(edited), unforecast(changes, edited), in.unknownDrift(changes, after.Cloud))...),
+		Notes: append([]string{}, slices.Concat(in.Edited.Skipped, Uncounted(edited), budgets, unforecast(changes, edited), in.unknownDrift(changes, after.Cloud))...),
 	}, opened, nil
 }
 
@@ -87,10 +87,7 @@ func unforecast(changes []report.Edit, objects []client.Object) []string {
 		if e.Change == report.Unchanged {
 			continue
 		}
-		switch o := objects[i].(type) {
-		case *policyv1.PodDisruptionBudget:
-			out = append(out, fmt.Sprintf("PodDisruptionBudget \"%s/%s\" is %s: the evictions that it allows are those of its status, %d, and are not computed from its spec",
-				e.Namespace, e.Name, e.Change, o.Status.DisruptionsAllowed))
+		switch objects[i].(type) {
 		case *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet, *corev1.ReplicationController, *batchv1.Job:
 			if e.Change != report.Created {
 				out = append(out, fmt.Sprintf("%s \"%s/%s\" is applied: existing pods are neither removed nor replaced in the forecast", e.Kind, e.Namespace, e.Name))
