@@ -1,4 +1,4 @@
-// Package referencepage compares pages of docs/reference with what tests generate from the code.
+// Package referencepage generates pages of docs/reference from the structs of a package, and compares pages with what tests generate.
 package referencepage
 
 import (
