@@ -31,11 +31,11 @@ type event struct {
 }
 
 // plan adds an event of the environment, now if its time has passed; order adds one of the controller.
-func (r *run) plan(at time.Time, do func()) { r.add(event{at: at, by: environment, do: do}) }
+func (r *run) plan(at time.Time, do func()) { add(r, event{at: at, by: environment, do: do}) }
 
-func (r *run) order(at time.Time, do func()) { r.add(event{at: at, by: controller, do: do}) }
+func (r *run) order(at time.Time, do func()) { add(r, event{at: at, by: controller, do: do}) }
 
-func (r *run) add(e event) {
+func add(r *run, e event) {
 	r.serial++
 	e.at, e.serial = later(e.at, r.now), r.serial
 	i, _ := slices.BinarySearchFunc(r.events, e, func(a, b event) int {
