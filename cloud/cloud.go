@@ -41,6 +41,8 @@ type Cloud struct {
 	Provider Provider
 	// Rebooter restarts instances in place; nil when the cloud does not. Call Reboot of the Cloud instead.
 	Rebooter Rebooter
+	// Unavailability tells people until when offerings are not available; nil when the cloud does not know.
+	Unavailability UnavailabilityReader
 	// NodeClasses are the kinds of node class this cloud understands; the first is the default. At least one.
 	NodeClasses []NodeClass
 	// LegacyKinds are kinds of earlier APIs that the node classes replaced. They must be installed where such objects are served.

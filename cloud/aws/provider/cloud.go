@@ -21,7 +21,7 @@ const Name = "aws"
 // Cloud is the AWS provider with its registration for Karpenter.
 func (p *Provider) Cloud() cloud.Cloud {
 	return cloud.Cloud{
-		Name: Name, Provider: p, Rebooter: p, Labels: awsv1.LabelRules(), ReservationIDLabel: awsv1.LabelCapacityReservationID,
+		Name: Name, Provider: p, Rebooter: p, Unavailability: p.Catalog, Labels: awsv1.LabelRules(), ReservationIDLabel: awsv1.LabelCapacityReservationID,
 		NodeClasses: []cloud.NodeClass{{
 			GVK: awsv1.SchemeGroupVersion.WithKind("EC2NodeClass"), New: func() cloud.NodeClassObject { return &awsv1.EC2NodeClass{} },
 		}},

@@ -125,6 +125,46 @@ func (m *Cache) IsUnavailable(p Offering, subnetsInZone []string) bool {
 	return len(subnetsInZone) > 0
 }
 
+// Reasons of Unavailable.
+const (
+	ReasonCapacity     = "insufficient capacity"
+	ReasonCapacityType = "the account cannot launch instances of this capacity type"
+	ReasonSubnets      = "the subnets of the zone have no free IP addresses"
+)
+
+// Unavailable returns until when IsUnavailable is true, as far as is known now, and the reason that lasts longest. It returns the zero time and
+// no reason for an offering that no mark makes unavailable.
+func (m *Cache) Unavailable(p Offering, subnetsInZone []string) (until time.Time, reason string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.advance()
+	if have, ok := m.offerings[p]; ok && !have.ended {
+		until, reason = have.end, ReasonCapacity
+	}
+	if end, ok := m.capacityTypes[p.CapacityType]; ok && end.After(until) {
+		until, reason = end, ReasonCapacityType
+	}
+	if end := m.firstFree(subnetsInZone); end.After(until) {
+		until, reason = end, ReasonSubnets
+	}
+	return until, reason
+}
+
+// firstFree is when the first of the subnets is expected to have free addresses; zero if one has now, or there are none.
+func (m *Cache) firstFree(subnets []string) time.Time {
+	var first time.Time
+	for _, id := range subnets {
+		end, full := m.subnets[id]
+		if !full {
+			return time.Time{}
+		}
+		if first.IsZero() || end.Before(first) {
+			first = end
+		}
+	}
+	return first
+}
+
 // Sequence returns a number that increases whenever the availability of an instance type may have changed: with every mark and with
 // every end of one.
 func (m *Cache) Sequence(instanceType string) uint64 {

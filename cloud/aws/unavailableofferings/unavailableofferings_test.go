@@ -185,8 +185,38 @@ func TestAnswersChangeOnlyWithTheNumber(t *testing.T) {
 				if now < number || (now == number && short != answer) {
 					r.Errorf("step %d: the number went from %d to %d and the answer from %t to %t", i, number, now, answer, short)
 				}
+				until, why := m.Unavailable(p, []string{"subnet-1"})
+				if short != until.After(time.Now()) || short != (why != "") {
+					r.Errorf("step %d: unavailable is %t, and the end is %s (%s)", i, short, until, why)
+				}
 				number, answer = now, short
 			}
 		})
+	})
+}
+
+// TestUntil checks that the end is that of the mark which lasts longest, and that a zone with one free subnet has no end.
+func TestUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, p := unavailableofferings.New(clock.RealClock{}), pool("spot", "a")
+		expect := func(step string, subnets []string, left time.Duration, reason string) {
+			t.Helper()
+			until, why := m.Unavailable(p, subnets)
+			if left == 0 && !until.IsZero() || left != 0 && time.Until(until) != left || why != reason {
+				t.Errorf("%s: until %s because of %q", step, time.Until(until), why)
+			}
+		}
+		expect("no mark", nil, 0, "")
+		m.MarkUnavailable(p)
+		expect("a mark", nil, 3*time.Minute, unavailableofferings.ReasonCapacity)
+		time.Sleep(time.Minute)
+		m.MarkCapacityTypeUnavailable("spot")
+		expect("spot", nil, 3*time.Minute, unavailableofferings.ReasonCapacityType)
+		m.MarkSubnetFull("subnet-1")
+		time.Sleep(time.Minute)
+		m.MarkSubnetFull("subnet-2")
+		expect("one subnet is free", []string{"subnet-2", "subnet-3"}, 2*time.Minute, unavailableofferings.ReasonCapacityType)
+		expect("the first of two that are full", []string{"subnet-1", "subnet-2"}, 2*time.Minute, unavailableofferings.ReasonCapacityType)
+		expect("the zone is full for longer", []string{"subnet-2"}, 3*time.Minute, unavailableofferings.ReasonSubnets)
 	})
 }

@@ -27,7 +27,7 @@ const (
 // Cloud is the provider with its registration for Karpenter.
 func (p *Provider) Cloud() cloud.Cloud {
 	out := Describe()
-	out.Provider, out.UseCorrection = p, p.Launcher.UseCorrection
+	out.Provider, out.Unavailability, out.UseCorrection = p, p.Catalog, p.Launcher.UseCorrection
 	return out
 }
 

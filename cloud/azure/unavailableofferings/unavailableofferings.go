@@ -120,6 +120,25 @@ func (c *Cache) IsUnavailable(t InstanceType, capacityType, zone string) bool {
 	return c.unavailable(t, capacityType, zone)
 }
 
+// Until returns when an offering that IsUnavailable is available again, as far as is known now; zero for one that is available.
+func (c *Cache) Until(t InstanceType, capacityType, zone string) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.advance()
+	until := c.offerings[offering{t.Name, capacityType, zone}]
+	if capacityType == v1.CapacityTypeSpot {
+		until = later(until, c.spot)
+	}
+	if t.Family != "" {
+		for threshold, end := range c.families[family{strings.ToLower(t.Family), capacityType, zone}] {
+			if threshold <= t.VCPUs {
+				until = later(until, end)
+			}
+		}
+	}
+	return until
+}
+
 // Sequence returns a number that increases whenever the availability of an offering may have changed: with every mark that makes something
 // unavailable that was available, with every end of a mark, and with Flush.
 func (c *Cache) Sequence() uint64 {

@@ -196,3 +196,33 @@ func TestAgainstAllMarks(t *testing.T) {
 		})
 	})
 }
+
+// TestUntil checks that the end is that of the mark which lasts longest: of the type, of smaller types of its family, or of all spot capacity.
+func TestUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := unavailableofferings.New(clock.RealClock{})
+		left := func(of unavailableofferings.InstanceType, capacityType string) time.Duration {
+			until := c.Until(of, capacityType, "eastus-1")
+			if c.IsUnavailable(of, capacityType, "eastus-1") == until.IsZero() {
+				t.Errorf("%s %s: until %s", of.Name, capacityType, until)
+			}
+			if until.IsZero() {
+				return 0
+			}
+			return time.Until(until)
+		}
+		c.Mark(unavailableofferings.Mark{InstanceType: d4s, CapacityTypes: []string{"spot", "on-demand"}, Zones: []string{"eastus-1"}, Duration: time.Hour})
+		c.Mark(unavailableofferings.Mark{InstanceType: d64s, CapacityTypes: []string{"on-demand"}, Zones: []string{"eastus-1"}, Duration: 2 * time.Hour})
+		if a, b, e := left(d2s, "on-demand"), left(d4s, "on-demand"), left(d64s, "on-demand"); a != 0 || b != time.Hour || e != 2*time.Hour {
+			t.Errorf("ends in %s, %s, %s", a, b, e)
+		}
+		c.Mark(unavailableofferings.Mark{Spot: true, Duration: 3 * time.Hour})
+		if a, b := left(d2s, "spot"), left(d64s, "spot"); a != 3*time.Hour || b != 3*time.Hour {
+			t.Errorf("spot ends in %s, %s", a, b)
+		}
+		time.Sleep(2 * time.Hour)
+		if a, b := left(d4s, "on-demand"), left(d4s, "spot"); a != 0 || b != time.Hour {
+			t.Errorf("after two hours: ends in %s, %s", a, b)
+		}
+	})
+}
