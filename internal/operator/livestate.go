@@ -153,7 +153,7 @@ func (l *liveState) State(ctx context.Context) (simulation.ClusterState, error) 
 func (l *liveState) shown() simulation.ClusterState {
 	out := l.state
 	if !l.leading() {
-		out.Unknown = append(out.Unknown[:len(out.Unknown):len(out.Unknown)], "decisions and commands: this replica of the controller is not the leader, which alone decides")
+		out.Unknown = append(out.Unknown[:len(out.Unknown):len(out.Unknown)], "decisions, commands, and offerings that are unavailable after failed launches: this replica of the controller is not the leader, which alone decides")
 	}
 	return out
 }

@@ -26,6 +26,4 @@ type ClusterState struct {
 	Rest time.Duration
 	// Unknown is what the objects do not say and a controller would know, as sentences.
 	Unknown []string
-	// Unavailable returns why an offering cannot be launched and until when; nil where that is not known. Zero for no end that is known.
-	Unavailable func(instanceType, zone, capacityType string) (until time.Time, why string)
 }

@@ -57,7 +57,10 @@ func (v *Views) Pools(ctx context.Context, at time.Time) (Pools, error) {
 			return Pools{}, err
 		}
 		shown := poolOf(pool, answer, drifted[pool.Name])
-		shown.Unavailable, shown.UnavailableCount = unavailable(in.types[pool.Name], p.state.Unavailable)
+		var note string
+		if shown.Unavailable, shown.UnavailableCount, note = unavailable(ctx, pool, in.types[pool.Name], p.state.Cloud); note != "" && !slices.Contains(out.Unknown, note) {
+			out.Unknown = append(out.Unknown, note)
+		}
 		out.Pools = append(out.Pools, shown)
 	}
 	return out, nil
@@ -92,29 +95,47 @@ func poolOf(pool *v1.NodePool, answer explain.NodePool, drifted int) Pool {
 	return out
 }
 
-// unavailable are the offerings that cannot be launched, and their number.
-func unavailable(types []*cloud.InstanceType, until func(instanceType, zone, capacityType string) (time.Time, string)) ([]Offering, int) {
-	out, n := []Offering{}, 0
+// unavailable are the offerings that cannot be launched, those whose end is known first, and their number. The note says what is not known of them.
+func unavailable(ctx context.Context, pool *v1.NodePool, types []*cloud.InstanceType, place cloud.Cloud) (out []Offering, n int, note string) {
+	const what = "until when offerings are unavailable"
+	ask := func(*cloud.InstanceType, *cloud.Offering) cloud.Unavailability { return cloud.Unavailability{} }
+	if place.Unavailability == nil {
+		note = what + ": cloud provider " + place.Name + " does not say"
+	} else if known, err := place.Unavailability.Unavailability(ctx, pool); err != nil {
+		note = what + " for NodePool " + pool.Name + ": " + err.Error()
+	} else {
+		ask = known
+	}
+	out = []Offering{}
 	for _, t := range types {
 		for i := range t.Offerings {
 			o := &t.Offerings[i]
 			if o.Available {
 				continue
 			}
-			if n++; len(out) == maxUnavailable {
-				continue
-			}
-			shown := Offering{InstanceType: t.Name, Zone: o.Zone(), CapacityType: o.CapacityType()}
-			if until != nil {
-				end, why := until(t.Name, shown.Zone, shown.CapacityType)
-				if shown.Why = why; !end.IsZero() {
-					shown.Until = &end
-				}
+			shown, about := Offering{InstanceType: t.Name, Zone: o.Zone(), CapacityType: o.CapacityType()}, ask(t, o)
+			if shown.Why = about.Why; !about.Until.IsZero() {
+				until := about.Until.UTC()
+				shown.Until = &until
 			}
 			out = append(out, shown)
 		}
 	}
-	return out, n
+	if n = len(out); n == 0 {
+		return out, 0, ""
+	}
+	slices.SortStableFunc(out, func(a, b Offering) int {
+		switch {
+		case a.Until != nil && b.Until != nil:
+			return a.Until.Compare(*b.Until)
+		case a.Until != nil:
+			return -1
+		case b.Until != nil:
+			return 1
+		}
+		return 0
+	})
+	return slices.Clip(out[:min(n, maxUnavailable)]), n, note
 }
 
 // poolsView is what the ledger knows of NodePools: their nodes and their price.

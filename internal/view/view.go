@@ -355,7 +355,8 @@ type Pool struct {
 	Conditions []Condition `json:"conditions"`
 	// Drifted is how many of its nodes have drifted.
 	Drifted int `json:"drifted"`
-	// Unavailable are the offerings of its instance types that cannot be launched; UnavailableCount is the number of all, the list at most 50.
+	// Unavailable are the offerings of its instance types that cannot be launched, those whose end is known first; UnavailableCount is the number
+	// of all, the list at most 50.
 	Unavailable      []Offering `json:"unavailable"`
 	UnavailableCount int        `json:"unavailableCount"`
 }
@@ -374,7 +375,7 @@ type Offering struct {
 	InstanceType string `json:"instanceType"`
 	Zone         string `json:"zone"`
 	CapacityType string `json:"capacityType"`
-	// Until is when it is tried next; null when that is not known.
+	// Until is when it is available again unless launches fail again, Why the reason; null and empty when the cloud does not say.
 	Until *time.Time `json:"until"`
 	Why   string     `json:"why,omitempty"`
 }
