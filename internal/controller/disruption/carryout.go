@@ -121,6 +121,7 @@ func (e *executor) deleteAll(ctx context.Context, cmd command) {
 	left := cmd.plan.Candidates
 	policies := e.policies(ctx, cmd)
 	for {
+		e.queue.follow(cmd.id, Deleting, claimNames(left))
 		var err error
 		if left, err = e.deleteClaims(ctx, cmd, left, policies); len(left) == 0 {
 			for _, candidate := range cmd.plan.Candidates {

@@ -322,7 +322,7 @@ func digestCommands(list []disrupt.Command) uint64 {
 // enqueue adds a command to the queue, or starts it if its method is not validated.
 func (pl *planner) enqueue(ctx context.Context, p *pass, m disrupt.Method, work disrupt.Command) {
 	pl.proposed++
-	cmd := command{id: string(uuid.NewUUID()), serial: pl.proposed, method: m, plan: work, due: p.now}
+	cmd := command{id: string(uuid.NewUUID()), serial: pl.proposed, method: m, plan: work, decided: p.now, due: p.now}
 	if m.Queued {
 		cmd.due = p.changed.Add(problem.ValidationDelay)
 	}

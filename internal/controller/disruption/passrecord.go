@@ -159,7 +159,11 @@ func (pl *planner) recorded(ctx context.Context, cmd command) ledger.Command {
 		SavingsPerHour: cmd.plan.Savings(),
 	}
 	for _, candidate := range cmd.plan.Candidates {
-		out.Nodes = append(out.Nodes, pl.Books.State(ctx, candidate.Node))
+		state := ledger.NodeClaimState{Name: candidate.Node.ClaimName, Node: candidate.Node.NodeName, NodePool: candidate.Node.Pool}
+		if pl.Books != nil {
+			state = pl.Books.State(ctx, candidate.Node)
+		}
+		out.Nodes = append(out.Nodes, state)
 	}
 	for _, claim := range cmd.plan.Replacements {
 		planned := ledger.PlannedNodeClaim{

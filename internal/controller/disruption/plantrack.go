@@ -273,7 +273,7 @@ func (pl *planner) recompute(ctx context.Context, p *pass, plan *opsv1alpha1.Dis
 		return command{}, o
 	}
 	pl.proposed++
-	cmd := command{id: string(uuid.NewUUID()), serial: pl.proposed, method: m, plan: work, due: p.now, approvedBy: plan.Name}
+	cmd := command{id: string(uuid.NewUUID()), serial: pl.proposed, method: m, plan: work, decided: p.now, due: p.now, approvedBy: plan.Name}
 	if work.Static {
 		cmd.reservation = p.grants[work.Candidates[0].Node.Pool]
 	}

@@ -16,8 +16,8 @@ type command struct {
 	plan   disrupt.Command
 	// serial is the place of the command among all that were proposed.
 	serial uint64
-	// due is when the command is validated.
-	due time.Time
+	// decided is when the command was proposed, due when it is validated.
+	decided, due time.Time
 	// started is when it passed validation; zero while it waits.
 	started time.Time
 	// launched are the names of the replacement NodeClaims. begun is set once they are written and the nodes are marked.
@@ -27,6 +27,9 @@ type command struct {
 	reservation *grant
 	// approvedBy is the name of the approved DisruptionPlan that the command is from; empty for commands without one.
 	approvedBy string
+	// step is what a command that has started does, and waits the names of the NodeClaims that it waits for.
+	step  Step
+	waits []string
 }
 
 // simulated reports whether the command was found by simulation.
@@ -51,6 +54,8 @@ func (c command) launchesFrom() []string {
 type queue struct {
 	mu       sync.Mutex
 	commands map[string]command
+	// changes counts changes of commands.
+	changes uint64
 }
 
 func newQueue() *queue { return &queue{commands: map[string]command{}} }
@@ -60,6 +65,7 @@ func (q *queue) put(c command) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.commands[c.id] = c
+	q.changes++
 }
 
 // drop removes a command.
@@ -67,6 +73,7 @@ func (q *queue) drop(id string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.commands, id)
+	q.changes++
 }
 
 // nextDue is when the next waiting command is to be validated.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -184,6 +185,7 @@ func (e *executor) await(ctx context.Context, cmd command) bool {
 	for {
 		e.protect(cmd.plan)
 		waiting, err := e.countWaiting(ctx, cmd, ready)
+		e.queue.follow(cmd.id, Launching, slices.DeleteFunc(slices.Clone(cmd.launched), func(name string) bool { return ready[name] }))
 		switch {
 		case err == nil && waiting == 0:
 			return true
