@@ -25,7 +25,7 @@ import (
 // authenticates and authorizes each request.
 //
 // The views are computed while a client asks, from the caches of the process.
-func (a assembly) serveConsole(d *decisions, state *liveState) (*endpoints, error) {
+func (a assembly) serveConsole(d *decisions, state *liveState, commands commander) (*endpoints, error) {
 	e := &endpoints{log: a.process.Log, closing: make(chan struct{})}
 	address := a.options.Serving.ConsoleAddr
 	if address == "" {
@@ -37,7 +37,7 @@ func (a assembly) serveConsole(d *decisions, state *liveState) (*endpoints, erro
 	}
 	handler := console.Handler(console.Sources{
 		Prefix: console.Prefix, Records: records, Leading: a.leading, Clock: a.clock, Closing: e.closing, Files: web.Files(),
-		Views: view.DocumentsOf(view.New(state, records, a.clock)), NotFound: view.ErrNotFound, Invalid: view.ErrInvalid, NotReady: errNotReady,
+		Views: view.DocumentsOf(view.New(state, records, a.clock).FollowCommands(openCommands{commands, a.leading})), NotFound: view.ErrNotFound, Invalid: view.ErrInvalid, NotReady: errNotReady,
 		Failed: func(err error) { a.process.Log.Error("answering a request to the console failed", logfield.Error(err)) },
 	})
 	listener, err := net.Listen("tcp", address)

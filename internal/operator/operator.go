@@ -190,12 +190,12 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 	}
 	defer statusEvents.Shutdown()
 	telemetry.Recorder = newRecorder(events, a.manager)
-	record, watched, err := a.register(place, telemetry, newRecorder(statusEvents, a.manager))
+	record, reads, err := a.register(place, telemetry, newRecorder(statusEvents, a.manager))
 	if err != nil {
 		return err
 	}
 	defer record.close()
-	console, err := a.serveConsole(record, newLiveState(a, place, watched.Objects(), watched.Ready))
+	console, err := a.serveConsole(record, newLiveState(a, place, reads.watched.Objects(), reads.watched.Ready), reads.commands)
 	if err != nil {
 		return err
 	}
@@ -216,15 +216,21 @@ type watcher interface {
 	Ready() bool
 }
 
-// register adds all controllers to the manager. It returns the ledger that they record their decisions in, nil if there is none, and the controller
-// that watches the cluster.
-func (a assembly) register(place cloud.Cloud, telemetry *observe.Telemetry, statuses *observe.Recorder) (record *decisions, watched watcher, err error) {
+// shown are the controllers that the console reads.
+type shown struct {
+	watched  watcher
+	commands commander
+}
+
+// register adds all controllers to the manager. It returns the ledger that they record their decisions in, nil if there is none, and the controllers
+// that the console reads.
+func (a assembly) register(place cloud.Cloud, telemetry *observe.Telemetry, statuses *observe.Recorder) (record *decisions, reads shown, err error) {
 	metrics := observe.NewMetrics(a.registry, slices.Sorted(maps.Keys(place.Labels.WellKnown)), classLabels(place)...)
 	metrics.SetBuild(a.process.Build)
 	telemetry.Metrics = metrics
 	settings, err := newPublisher(a, place) // needs the provider as it was opened
 	if err != nil {
-		return nil, nil, err
+		return nil, shown{}, err
 	}
 	record = newDecisions(a, metrics, settings.data)
 	place.Provider = instrument(a.stop.provider(a.held.provider(place.Provider)), place.Name, metrics)
@@ -235,26 +241,29 @@ func (a assembly) register(place cloud.Cloud, telemetry *observe.Telemetry, stat
 		Served: a.offer, Ledger: record.source(), Admission: approval.NewAdmission(a.manager.GetAPIReader(), a.manager.GetClient()),
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("building controllers: %w", err)
+		return nil, shown{}, fmt.Errorf("building controllers: %w", err)
 	}
 	for _, c := range controllers {
 		if err := c.Register(a.manager); err != nil {
-			return nil, nil, fmt.Errorf("registering controller %T: %w", c, err)
+			return nil, shown{}, fmt.Errorf("registering controller %T: %w", c, err)
 		}
 		if w, ok := c.(watcher); ok {
-			watched = w
+			reads.watched = w
+		}
+		if w, ok := c.(commander); ok {
+			reads.commands = w
 		}
 	}
 	if place.Register != nil {
 		if err := place.Register(a.manager); err != nil {
-			return nil, nil, fmt.Errorf("registering the controllers of cloud provider %q: %w", place.Name, err)
+			return nil, shown{}, fmt.Errorf("registering the controllers of cloud provider %q: %w", place.Name, err)
 		}
 	}
 	if err := a.manager.Add(settings); err != nil {
-		return nil, nil, fmt.Errorf("registering the publisher of settings: %w", err)
+		return nil, shown{}, fmt.Errorf("registering the publisher of settings: %w", err)
 	}
 	// Runs on the leader only, like all controllers that write.
-	return record, watched, a.manager.Add(manager.RunnableFunc(func(context.Context) error {
+	return record, reads, a.manager.Add(manager.RunnableFunc(func(context.Context) error {
 		a.process.Log.Info("elected leader")
 		return nil
 	}))

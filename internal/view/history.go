@@ -292,7 +292,7 @@ const maxMoments = 1000
 
 func worthALook(r *ledger.Record) bool {
 	switch {
-	case r.Start != nil, r.Command != nil:
+	case r.Start != nil, r.Command != nil, r.Plan != nil:
 		return true
 	case r.Provisioning != nil:
 		return len(r.Provisioning.NodeClaims) > 0

@@ -39,7 +39,7 @@ func (v *Views) Moves(ctx context.Context, at time.Time) (Moves, error) {
 		if err != nil {
 			return Moves{}, err
 		}
-		out := Moves{Head: v.headAt(ctx, "Moves", m), Commands: listed(nil, m.commands()), Pools: []Budgets{}}
+		out := Moves{Head: v.headAt(ctx, "Moves", m), Commands: listed(nil, m.commands()), Plans: m.plans(), Pools: []Budgets{}}
 		out.Unknown = append(out.Unknown, "budgets of the past")
 		return out, nil
 	}
@@ -54,7 +54,7 @@ func (v *Views) Moves(ctx context.Context, at time.Time) (Moves, error) {
 	defer release()
 	in := v.take(ctx, a.of)
 	proposed := a.propose(v.clock.Now)
-	out := Moves{Head: v.head("Moves", p), Pools: []Budgets{}}
+	out := Moves{Head: v.head("Moves", p), Plans: []Plan{}, Pools: []Budgets{}}
 	out.Unknown = append(out.Unknown, a.lateness(p, "newer proposals and uses of budgets")...)
 	if !proposed.complete {
 		out.Unknown = append(out.Unknown, fmt.Sprintf("more proposed commands: the search ended after %s", proposalTime))
@@ -68,10 +68,15 @@ func (v *Views) Moves(ctx context.Context, at time.Time) (Moves, error) {
 			NodePool: pool.Name, Nodes: standing.Nodes, Budgets: standing.Budgets, Allowances: standing.Allowances, Disrupting: standing.Disrupting,
 		})
 	}
-	known, note := v.ledgerCommands(ctx)
+	open, exact := v.openCommands(ctx) // before the ledger: what ends meanwhile is among its records
+	known, plans, note := v.ledgerCommands(ctx, exact)
 	if note != "" {
 		out.Unknown = append(out.Unknown, note)
 	}
+	if exact {
+		known = withOpen(known, open)
+	}
+	out.Plans = append(out.Plans, plans...)
 	out.Commands = listed(proposed.commands, withMarked(known, in))
 	return out, nil
 }
@@ -88,16 +93,19 @@ func (a *analysis) standing(name string) (explain.NodePool, error) {
 	return out, err
 }
 
-// ledgerCommands are the commands of the ledger; note says what is missing.
-func (v *Views) ledgerCommands(ctx context.Context) (out []pastCommand, note string) {
-	if v.records == nil {
-		return nil, "commands that wait for their validation or are done, and the IDs of those under way: there is no ledger here"
+// ledgerCommands are the commands and plans of the ledger; note says what is missing. exact is set if those that are open are known otherwise.
+func (v *Views) ledgerCommands(ctx context.Context, exact bool) (out []pastCommand, plans []Plan, note string) {
+	switch {
+	case v.records == nil && exact:
+		return nil, nil, "commands that are done, and DisruptionPlans: there is no ledger here"
+	case v.records == nil:
+		return nil, nil, "commands that wait for their validation or are done, the IDs of those under way, and DisruptionPlans: there is no ledger here"
 	}
 	m, err := v.records.at(ctx, time.Time{})
 	if err != nil {
-		return nil, err.Error()
+		return nil, nil, err.Error()
 	}
-	return m.commands(), ""
+	return m.commands(), m.plans(), ""
 }
 
 // withMarked adds commands for nodes that are marked for disruption and in no command that the ledger knows.
@@ -215,7 +223,13 @@ func (c *pastCommand) abandon(at time.Time) {
 }
 
 func (c *pastCommand) decide(d ledger.Command, at time.Time) {
-	c.Reason, c.Decision, c.Pods, c.Decided = d.Reason, d.Decision, d.Pods, &at
+	c.Decided = &at
+	c.describe(d)
+}
+
+// describe is what a command does.
+func (c *pastCommand) describe(d ledger.Command) {
+	c.Reason, c.Decision, c.Pods = d.Reason, d.Decision, d.Pods
 	saves, known := d.SavingsPerHour, true
 	pools := map[string]bool{}
 	for _, s := range d.Nodes {
@@ -257,7 +271,7 @@ func (c *pastCommand) note(e *ledger.CommandEvent, at time.Time) {
 	}
 	switch e.Outcome {
 	case ledger.CommandStarted:
-		c.State = UnderWay
+		c.State, c.Started = UnderWay, &at
 		return
 	case ledger.CommandSucceeded:
 		c.State = Succeeded

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite docs/reference/console.md")
 func structures() referencepage.Structs {
 	return referencepage.Structs{
 		Names: []string{
-			"Head", "Fleet", "Node", "Amounts", "Totals", "NodeDetail", "Pod", "Why", "Pending", "PendingGroup", "PlannedNode", "Moves", "Command", "Budgets",
+			"Head", "Fleet", "Node", "Amounts", "Totals", "NodeDetail", "Pod", "Why", "Pending", "PendingGroup", "PlannedNode", "Moves", "Command", "Plan", "Budgets",
 			"Cost", "Priced", "Point", "Bound", "Saved", "WorkloadCost", "Pools", "Pool", "Condition", "Offering", "Timeline", "Gap", "Moment",
 		},
 		Texts: []string{"State", "CommandState"},

@@ -236,7 +236,28 @@ type Moves struct {
 	Head
 	// Commands are proposed ones first, then those that wait or are under way, then the newest 100 that are done.
 	Commands []Command `json:"commands"`
-	Pools    []Budgets `json:"pools"`
+	// Plans are the DisruptionPlans of the ledger, those that are not decided first, then the newest; at most 100.
+	Plans []Plan    `json:"plans"`
+	Pools []Budgets `json:"pools"`
+}
+
+// Plan is a DisruptionPlan, as of its last record in the ledger.
+type Plan struct {
+	Name string `json:"name"`
+	// Phase is Proposed, Approved, Rejected, Voided or another phase of the object.
+	Phase string `json:"phase"`
+	// Reason is that of the disruption, Decision what happens to the nodes, Policy the OperationsPolicy that asks for approval.
+	Reason    string   `json:"reason"`
+	Decision  string   `json:"decision"`
+	Policy    string   `json:"policy,omitempty"`
+	Nodes     []string `json:"nodes"`
+	NodePools []string `json:"nodePools"`
+	// Proposed is when it was proposed, null if that is before the ledger begins; Changed is when it came into the phase.
+	Proposed *time.Time `json:"proposed"`
+	Changed  time.Time  `json:"changed"`
+	// By is who approved or rejected it, Why why it came into the phase.
+	By  string `json:"by,omitempty"`
+	Why string `json:"why,omitempty"`
 }
 
 // Command is a disruption command.
@@ -254,9 +275,16 @@ type Command struct {
 	Pods int `json:"pods"`
 	// SavesPerHour is in dollars; null when it is not known.
 	SavesPerHour *float64 `json:"savesPerHour"`
-	// Decided is when it was decided, Ended when it was done; null where that is not known or has not happened.
+	// Decided is when it was decided, Due when a waiting one is validated, Started when it was found valid, Ended when it was done; null where
+	// that is not known or has not happened.
 	Decided *time.Time `json:"decided"`
+	Due     *time.Time `json:"due"`
+	Started *time.Time `json:"started"`
 	Ended   *time.Time `json:"ended"`
+	// WaitsFor is what one that is under way waits for, as text; empty where that is not known.
+	WaitsFor string `json:"waitsFor,omitempty"`
+	// Plan is the name of the approved DisruptionPlan that it is from.
+	Plan string `json:"plan,omitempty"`
 	// Error is why it failed or was rejected.
 	Error string `json:"error,omitempty"`
 }
@@ -388,7 +416,7 @@ type Timeline struct {
 	To   *time.Time `json:"to"`
 	// Gaps are the periods between in which no controller kept records.
 	Gaps []Gap `json:"gaps"`
-	// Moments are decisions worth a look, oldest first, at most 1 000: commands, launches, starts.
+	// Moments are decisions worth a look, oldest first, at most 1 000: commands, plans, launches, starts.
 	Moments []Moment `json:"moments"`
 }
 

@@ -35,6 +35,10 @@ type Views struct {
 	records *chronicle
 	clock   clock.WithTicker
 	compare Compare
+	// commands has those of the process; nil if they are not known.
+	commands CommandReader
+	// commandChanges is what commands counted last.
+	commandChanges uint64
 	// patience is how long answers wait for what they can do without.
 	patience time.Duration
 
@@ -100,6 +104,12 @@ func (v *Views) now(ctx context.Context) (*present, error) {
 	if v.current == nil || v.current.state.Version != s.Version {
 		v.current = &present{state: s}
 		v.revision++
+	}
+	if v.commands != nil {
+		if n := v.commands.Changes(); n != v.commandChanges {
+			v.commandChanges = n
+			v.revision++
+		}
 	}
 	if v.failure != s.Failure {
 		v.failure = s.Failure
