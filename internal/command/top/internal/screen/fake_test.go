@@ -165,9 +165,13 @@ func (f *fakeSource) Moves(context.Context, time.Time) (view.Moves, error) {
 		Head: f.head("Moves"),
 		Commands: []view.Command{
 			{State: view.Proposed, Reason: "Underutilized", Decision: "replace", Nodes: []string{"ip-10-0-0-1", "ip-10-0-0-5", "ip-10-0-0-8"}, NodePools: []string{"web"}, Replacements: []string{"m5.large"}, Pods: 11, SavesPerHour: pointer(0.31)},
-			{ID: "4f1c", State: view.UnderWay, Reason: "Drifted", Decision: "replace", Nodes: []string{"ip-10-0-0-9"}, NodePools: []string{"web"}, Replacements: []string{"web-00004"}, Pods: 3, SavesPerHour: pointer(0.0), Decided: pointer(noon().Add(-40 * time.Second))},
+			{ID: "4f1c", State: view.UnderWay, Reason: "Drifted", Decision: "replace", Nodes: []string{"ip-10-0-0-9"}, NodePools: []string{"web"}, Replacements: []string{"web-00004"}, Pods: 3, SavesPerHour: pointer(0.0), Decided: pointer(noon().Add(-40 * time.Second)), Started: pointer(noon().Add(-25 * time.Second)), WaitsFor: "replacements to be initialized: web-00004"},
 			{ID: "09aa", State: view.Failed, Reason: "Empty", Decision: "delete", Nodes: []string{"ip-10-0-0-2"}, NodePools: []string{"batch-spot"}, Replacements: []string{}, Decided: pointer(noon().Add(-2 * time.Hour)), Ended: pointer(noon().Add(-119 * time.Minute)), Error: "the node got pods"},
 		},
+		Plans: []view.Plan{{
+			Name: "drifted-19ab4", Phase: "Voided", Reason: "Drifted", Decision: "replace", Policy: "ask", Nodes: []string{"ip-10-0-0-3"}, NodePools: []string{"web"},
+			Changed: noon().Add(-time.Hour), By: "ann", Why: "the node is gone",
+		}},
 		Pools: []view.Budgets{{
 			NodePool: "web", Nodes: 30, Budgets: []explain.Budget{{Nodes: "10%", InForce: true, Allowed: 3}},
 			Allowances: []explain.Allowance{{Reason: "Drifted", Allowed: pointer(3), Disrupting: 1, Remaining: 2}, {Reason: "Empty"}},

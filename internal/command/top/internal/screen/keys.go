@@ -49,7 +49,7 @@ func bindings() []binding {
 	return []binding{
 		{showNodes, []string{"1"}, "1", "nodes"},
 		{showPending, []string{"2"}, "2", "pending pods, and nodes that are launched for them"},
-		{showMoves, []string{"3"}, "3", "moves: disruption commands, and budgets"},
+		{showMoves, []string{"3"}, "3", "moves: disruption commands, disruption plans of the ledger, and budgets"},
 		{showCost, []string{"4"}, "4", "cost"},
 		{showPools, []string{"5"}, "5", "NodePools"},
 		{nextTab, []string{"tab", "right", "l"}, "Tab, right, l", "next view; in details, next section"},

@@ -10,17 +10,21 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/view"
 )
 
-// moveRow is a disruption command, or the budgets of a NodePool.
+// moveRow is a disruption command, a DisruptionPlan, or the budgets of a NodePool.
 type moveRow struct {
 	command *view.Command
+	plan    *view.Plan
 	budgets *view.Budgets
 }
 
-// moveRows are the commands first, then the budgets.
+// moveRows are the commands first, then plans, then the budgets.
 func moveRows(v *view.Moves) []moveRow {
-	out := make([]moveRow, 0, len(v.Commands)+len(v.Pools))
+	out := make([]moveRow, 0, len(v.Commands)+len(v.Plans)+len(v.Pools))
 	for i := range v.Commands {
 		out = append(out, moveRow{command: &v.Commands[i]})
+	}
+	for i := range v.Plans {
+		out = append(out, moveRow{plan: &v.Plans[i]})
 	}
 	for i := range v.Pools {
 		out = append(out, moveRow{budgets: &v.Pools[i]})
@@ -29,6 +33,9 @@ func moveRows(v *view.Moves) []moveRow {
 }
 
 func (r moveRow) state() span {
+	if r.plan != nil {
+		return span{"plan", faint}
+	}
 	if r.command == nil {
 		return span{"budgets", faint}
 	}
@@ -43,6 +50,9 @@ func (r moveRow) state() span {
 }
 
 func (r moveRow) reason() string {
+	if r.plan != nil {
+		return r.plan.Reason
+	}
 	if r.command == nil {
 		return r.budgets.NodePool
 	}
@@ -58,6 +68,19 @@ func (r moveRow) what() string {
 		}
 		if c.Error != "" {
 			text += ": " + c.Error
+		}
+		if c.WaitsFor != "" {
+			text += ", waits for " + c.WaitsFor
+		}
+		return text
+	}
+	if p := r.plan; p != nil {
+		text := strings.ToLower(p.Phase) + ": " + p.Decision + " " + listed(p.Nodes, len(p.Nodes), 2) + ", plan " + p.Name
+		if p.By != "" {
+			text += " by " + p.By
+		}
+		if p.Why != "" {
+			text += ": " + p.Why
 		}
 		return text
 	}
@@ -78,6 +101,8 @@ func (r moveRow) what() string {
 // when is the last moment that is known of a command.
 func (r moveRow) when() time.Time {
 	switch {
+	case r.plan != nil:
+		return r.plan.Changed
 	case r.command == nil:
 	case r.command.Ended != nil:
 		return *r.command.Ended
@@ -145,6 +170,9 @@ func movesTable(v *view.Moves) table {
 			if c := rows[row].command; c != nil {
 				return cmp.Or(c.ID, c.Reason+" "+strings.Join(c.Nodes, " "))
 			}
+			if p := rows[row].plan; p != nil {
+				return "plan " + p.Name
+			}
 			return "budgets of " + rows[row].budgets.NodePool
 		},
 		search: func(row int) string { return rows[row].search() },
@@ -162,6 +190,9 @@ func (r moveRow) search() string {
 
 // movePage has all that is known about a command, or about budgets.
 func (w writer) movePage(r moveRow, unknown []string) []line {
+	if r.plan != nil {
+		return append(w.planPage(r.plan), w.unknownLines(unknown)...)
+	}
 	if r.command == nil {
 		return append(w.budgetPage(r.budgets), w.unknownLines(unknown)...)
 	}
@@ -176,6 +207,15 @@ func (w writer) movePage(r moveRow, unknown []string) []line {
 		w.fact("Decided", w.optional(c.Decided, "not known, or not yet")),
 		w.fact("Ended", w.optional(c.Ended, "not known, or not yet")),
 	}
+	switch c.State {
+	case view.Waiting:
+		out = append(out, w.fact("Validated", w.optional(c.Due, "not known")))
+	case view.UnderWay:
+		out = append(out, w.fact("Started", w.optional(c.Started, "not known")), w.fact("Waits for", cmp.Or(c.WaitsFor, "not known")))
+	}
+	if c.Plan != "" {
+		out = append(out, w.fact("Plan", c.Plan))
+	}
 	if c.Error != "" {
 		out = append(out, section("Error"))
 		out = append(out, w.prose("  "+c.Error)...)
@@ -189,6 +229,28 @@ func (w writer) movePage(r moveRow, unknown []string) []line {
 		out = append(out, line{{text: "  " + n}})
 	}
 	return append(out, w.unknownLines(unknown)...)
+}
+
+// planPage has all that is known about a DisruptionPlan.
+func (w writer) planPage(p *view.Plan) []line {
+	out := []line{
+		w.fact("Plan", p.Name),
+		w.fact("Phase", p.Phase+" since "+w.moment(p.Changed)),
+		w.fact("Reason", p.Reason+", decision "+p.Decision),
+		w.fact("Policy", p.Policy),
+		w.fact("Proposed", w.optional(p.Proposed, "before the ledger begins")),
+		w.fact("By", cmp.Or(p.By, "not decided by a user")),
+		w.fact("NodePools", listed(p.NodePools, len(p.NodePools), len(p.NodePools))),
+	}
+	if p.Why != "" {
+		out = append(out, section("Why"))
+		out = append(out, w.prose("  "+p.Why)...)
+	}
+	out = append(out, section(fmt.Sprintf("Nodes (%d)", len(p.Nodes))))
+	for _, n := range p.Nodes {
+		out = append(out, line{{text: "  " + n}})
+	}
+	return out
 }
 
 func (w writer) budgetPage(b *view.Budgets) []line {
