@@ -6,9 +6,11 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +39,15 @@ func shots(node string) []shot {
 		{"cost", "#/cost", "light", "document.querySelector('.chart canvas')", 1280, 900},
 		{"pools", "#/pools", "light", "document.querySelector('.cards')", 1280, 720},
 		{"edit", "#/edit", "light", "document.querySelector('textarea')", 1280, 800},
+		{"node-dark", "#/node/" + node, "dark", "document.querySelector('.life')", 1280, 900},
+		{"pending-dark", "#/pending", "dark", "document.querySelector('.cards')", 1280, 640},
+		{"moves-dark", "#/moves", "dark", "document.querySelector('table')", 1280, 720},
+		{"moves-narrow", "#/moves", "light", "document.querySelector('table')", 360, 740},
+		{"cost-dark", "#/cost", "dark", "document.querySelector('.chart canvas')", 1280, 900},
+		{"pools-dark", "#/pools", "dark", "document.querySelector('.cards')", 1280, 720},
+		{"edit-dark", "#/edit", "dark", "document.querySelector('textarea')", 1280, 800},
+		{"history-light", "#/history?at=2026-03-02T07:12:00Z", "light", "performance.getEntriesByName('fleet-drawn').length > 0", 1280, 800},
+		{"banner", "#/fleet", "light", "performance.getEntriesByName('fleet-drawn').length > 0", 1280, 400},
 		{"history", "#/history?at=2026-03-02T07:12:00Z", "dark", "performance.getEntriesByName('fleet-drawn').length > 0", 1280, 800},
 	}
 }
@@ -51,13 +62,25 @@ func TestImagesOfTheDocumentation(t *testing.T) {
 			if s.name == "fleet-large" {
 				shown = large(t)
 			}
-			p := open(t, serve(t, shown).URL)
+			gate := &gate{next: fixture.Handler(shown)}
+			server := httptest.NewServer(gate)
+			t.Cleanup(func() {
+				server.CloseClientConnections()
+				server.Close()
+			})
+			p := open(t, server.URL)
 			p.size(s.width, s.height)
 			p.scheme(s.scheme)
 			p.visit(s.hash)
 			p.until(s.wait)
 			p.until("document.querySelector('.c-live')")
-			if s.name == "edit" {
+			if s.name == "banner" {
+				p.allow("net::ERR_")
+				gate.closed.Store(true)
+				server.CloseClientConnections()
+				p.shows(".banner.lost", "The connection to the server is lost")
+			}
+			if strings.HasPrefix(s.name, "edit") {
 				p.click("Open those of the cluster")
 				p.until("document.querySelector('textarea').value !== ''")
 				p.run(chromedp.SendKeys("textarea", "# fewer types\n"))

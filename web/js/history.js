@@ -63,7 +63,7 @@ function Moments({ t, times, at, go }) {
   return html`<ol class="moments">${list.map((m, i) => html`<li key=${m.at + m.text} aria-current=${first + i === here ? 'true' : undefined}><button class="inline" onClick=${() => go(times[first + i])}>${f.moment(m.at)}</button> <span class="tag">${m.kind}</span> <span>${m.text}</span></li>`)}</ol>`;
 }
 
-const KINDS = { command: '--s-disrupting', provisioning: '--s-launching', nodeclaim: '--s-starting', start: '--text', saving: '--s-ready' };
+const KINDS = { command: '--s-disrupting', plan: '--s-blocked', provisioning: '--s-launching', nodeclaim: '--s-starting', start: '--text', saving: '--s-ready' };
 
 // Decisions and gaps above the slider. They are also in the list, so that the picture is left out for screen readers.
 function Strip({ t, from, to, at }) {
@@ -105,7 +105,7 @@ function Marks({ t, from, to }) {
   const [, again] = useState(0);
   useEffect(() => onScheme(() => again((n) => n + 1)), []);
   return html`<p class="legend"><span>${f.moment(from * 1000)}</span><span class="grow"></span>${
-    [['command', 'command'], ['provisioning', 'launch'], ['start', 'start of a controller']].map(([kind, label]) => html`<span key=${kind} class="chip"><span class="swatch" style=${{ background: colorOf(KINDS[kind]) }}></span>${label}</span>`)}${
+    [['command', 'command'], ['plan', 'plan'], ['provisioning', 'launch'], ['start', 'start of a controller']].map(([kind, label]) => html`<span key=${kind} class="chip"><span class="swatch" style=${{ background: colorOf(KINDS[kind]) }}></span>${label}</span>`)}${
     t.gaps.length > 0 && html`<span class="chip"><span class="swatch" style=${{ background: colorOf('--line') }}></span>${f.plural(t.gaps.length, 'gap')} without records</span>`}<span class="grow"></span><span>${f.moment(to * 1000)}</span></p>`;
 }
 

@@ -18,6 +18,7 @@ export function Moves() {
     return html`<div class="choices" role="group" aria-label="Commands by state">${STATES.map((state) => html`<button key=${state} class="total" aria-pressed=${only === state} onClick=${() => set({ state: only === state ? '' : state })}>
         <span class="dt">${f.words(state)}</span><span class="big">${state === 'proposed' && m.past ? html`<span class="unknown">unknown</span>` : f.count(m.commands.filter((c) => c.state === state).length)}</span></button>`)}</div>
       <${Section} id="commands" title=${only ? `Commands: ${only.replace('-', ' ')}` : 'Commands'} note="of those that are done, the newest 100"><${Commands} commands=${commands} at=${m.at} /><//>
+      ${m.plans.length > 0 && html`<${Section} id="plans" title="Plans" note="DisruptionPlans of the ledger, those that wait for a decision first"><${Plans} plans=${m.plans} at=${m.at} /><//>`}
       <${Section} id="budgets" title="Budgets" note="how many nodes may be disrupted at the same time"><${Budgets} pools=${m.pools} at=${m.at} /><//>`;
   }}<//>`;
 }
@@ -33,8 +34,33 @@ function Commands({ commands, at }) {
     { key: 'pods', label: 'Pods', num: true, value: (c) => c.pods, help: 'Pods that have to move' },
     { key: 'saves', label: 'Saves $/h', num: true, value: (c) => c.savesPerHour, cell: (c) => html`<${Known} value=${c.savesPerHour}>${f.dollars(c.savesPerHour)}<//>` },
     { key: 'decided', label: 'Decided', value: (c) => c.decided, cell: (c) => html`<${When} time=${c.decided} at=${at} />` },
+    { key: 'next', label: 'Waits for', value: (c) => c.due || c.waitsFor || '', cell: (c) => html`<${Next} c=${c} at=${at} />` },
     { key: 'took', label: 'Took', num: true, value: (c) => (c.ended && c.decided ? new Date(c.ended) - new Date(c.decided) : null), cell: (c) => (c.ended && c.decided ? f.age(c.decided, c.ended) : html`<span class="muted">–</span>`) },
     { key: 'error', label: 'Error', value: (c) => c.error || '', cell: (c) => c.error || html`<span class="muted">–</span>` },
+  ]} />`;
+}
+
+// Next is what an open command waits for. The ledger does not know it.
+function Next({ c, at }) {
+  if (c.state === 'waiting') return c.due ? html`validation <${When} time=${c.due} at=${at} />` : html`validation`;
+  if (c.state === 'under-way') return html`<${Known} value=${c.waitsFor} />`;
+  return html`<span class="muted">–</span>`;
+}
+
+const PHASES = { Proposed: 'wait', Approved: 'wait', Executing: 'wait', Succeeded: 'now', Rejected: 'blocked', Voided: 'blocked', Failed: 'blocked' };
+
+function Plans({ plans, at }) {
+  return html`<${Table} id="sort-plans" caption="Disruption plans" rows=${plans} empty="None." rowKey=${(p) => p.name} columns=${[
+    { key: 'phase', label: 'Phase', value: (p) => p.phase, cell: (p) => html`<span class=${'tag t-' + (PHASES[p.phase] || 'no')}>${p.phase.toLowerCase()}</span>` },
+    { key: 'name', label: 'Plan', value: (p) => p.name, cell: (p) => html`<span class="name">${p.name}</span>` },
+    { key: 'reason', label: 'Reason', value: (p) => p.reason, cell: (p) => f.words(p.reason) },
+    { key: 'decision', label: 'Decision', value: (p) => p.decision, cell: (p) => p.decision.replace('-', ' ') },
+    { key: 'nodes', label: 'Nodes', value: (p) => p.nodes.length, cell: (p) => html`<${NodeNames} names=${p.nodes} most=${2} />` },
+    { key: 'pool', label: 'NodePool', value: (p) => p.nodePools.join(', ') },
+    { key: 'policy', label: 'Policy', value: (p) => p.policy || '' },
+    { key: 'changed', label: 'Since', value: (p) => p.changed, cell: (p) => html`<${When} time=${p.changed} at=${at} />` },
+    { key: 'by', label: 'By', value: (p) => p.by || '', cell: (p) => p.by || html`<span class="muted">–</span>` },
+    { key: 'why', label: 'Why', value: (p) => p.why || '', cell: (p) => p.why || html`<span class="muted">–</span>` },
   ]} />`;
 }
 
