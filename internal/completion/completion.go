@@ -84,11 +84,12 @@ func commands(node *kong.Node, path, help string, above []flag) []command {
 	return append([]command{c}, out...)
 }
 
-// valueOf returns what can be completed of a value. Names and placeholders of files contain the word.
+// valueOf returns what can be completed of a value: its enumeration, or else the words of its tag complete, which are not all that it can be. Names
+// and placeholders of files contain the word.
 func valueOf(v *kong.Value, placeholder string) value {
 	out := value{name: cmp.Or(placeholder, strings.ToUpper(v.Name))}
-	if v.Enum != "" {
-		for word := range strings.SplitSeq(v.Enum, ",") {
+	if words := cmp.Or(v.Enum, v.Tag.Get("complete")); words != "" {
+		for word := range strings.SplitSeq(words, ",") {
 			out.words = append(out.words, strings.TrimSpace(word))
 		}
 	}

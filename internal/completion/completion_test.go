@@ -17,7 +17,7 @@ type grammar struct {
 	Draw    struct {
 		Format string   `help:"It's the format: [png] or svg." enum:"png,svg" default:"png" short:"o"`
 		Config string   `placeholder:"FILE" help:"Settings."`
-		Color  string   `help:"Any color."`
+		Color  string   `help:"Any color." complete:"red,green"`
 		Secret string   `hidden:""`
 		Files  []string `arg:"" optional:"" name:"file" help:"Inputs."`
 	} `cmd:"" help:"Draw a file."`
@@ -75,8 +75,9 @@ func TestBashOffersWhatFits(t *testing.T) {
 		{"draft draw -o s|", "svg"},
 		{"draft draw --format =|", "png svg"},
 		{"draft draw --format = s|", "svg"},
-		{"draft draw --config |", ""}, // files
-		{"draft draw --s|", ""},       // hidden
+		{"draft draw --color |", "red green"}, // any other is accepted, too
+		{"draft draw --config |", ""},         // files
+		{"draft draw --s|", ""},               // hidden
 		{"draft draw --verbose |", ""},
 		{"draft -v |", "draw show"},
 	} {

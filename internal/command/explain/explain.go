@@ -26,7 +26,7 @@ type Command struct {
 
 	Namespace     string        `name:"namespace" short:"n" placeholder:"NAMESPACE" help:"Namespace of pods and workloads; otherwise that of the context of the kubeconfig, or default."`
 	AllNamespaces bool          `name:"all-namespaces" short:"A" help:"Look for pods and workloads of the names in all namespaces."`
-	Output        output        `name:"output" short:"o" default:"text" placeholder:"FORMAT" help:"text, table, wide, json, yaml, name, or jsonpath=TEMPLATE (${default})."`
+	Output        output        `name:"output" short:"o" default:"text" complete:"text,table,wide,json,yaml,name" placeholder:"FORMAT" help:"text, table, wide, json, yaml, name, or jsonpath=TEMPLATE (${default})."`
 	Watch         bool          `name:"watch" short:"w" help:"Print the answer again whenever it changes, until Ctrl-C."`
 	Interval      time.Duration `name:"interval" default:"10s" placeholder:"DURATION" help:"With --watch, the time between two readings of the cluster (${default})."`
 
