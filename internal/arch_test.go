@@ -184,6 +184,7 @@ internal/manifest < API, internal/prediction
 internal/buffer < API, CORE, internal/translate
 internal/operations < API, internal/core/policy
 internal/approval < API
+internal/notification < API, internal/ledger, internal/observe, internal/observe/logfield, internal/options, internal/ttlcache
 internal/overlay, internal/drift < API, cloud, internal/core/requirement
 internal/snapshot < API, cloud/plugin, internal/manifest
 internal/convert < API, internal/manifest
@@ -239,7 +240,7 @@ internal/demo < API
 
 # layer 6: wiring
 internal/console < internal/ledger, internal/ttlcache, web, internal/view
-internal/operator < internal/console, internal/restconfig, API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/ledger, internal/ledger/segment, internal/observe/logfield, internal/simulation, internal/view, web, internal/approval
+internal/operator < internal/console, internal/restconfig, API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/ledger, internal/ledger/segment, internal/observe/logfield, internal/simulation, internal/view, web, internal/approval, internal/notification
 internal/command < cloud/plugin, internal/options
 internal/command/source < API, cloud, cloud/plugin, internal/command, internal/forecast, internal/manifest, internal/observe, internal/options, internal/restconfig, internal/simulation, internal/snapshot
 internal/command/explain < internal/command, internal/command/source, internal/core/spelling, internal/document, internal/explain, internal/options

@@ -29,6 +29,8 @@ type Metrics struct {
 	Status StatusesMetrics
 	// Ledger describes the decision ledger, and savings.
 	Ledger LedgerMetrics
+	// Notifications describes notifications to a webhook.
+	Notifications NotificationMetrics
 
 	buildInfo   *prometheus.GaugeVec
 	definitions []Definition
@@ -66,6 +68,7 @@ func NewMetrics(reg prometheus.Registerer, wellKnown []string, classes ...string
 		CloudProvider: newCloudProviderMetrics(b),
 		Status:        newStatusesMetrics(b, classes),
 		Ledger:        newLedgerMetrics(b),
+		Notifications: newNotificationMetrics(b),
 		buildInfo:     b.Gauges("karpenter_build_info", "Always 1; the labels describe the running build.", "version", "goversion", "goarch", "commit"),
 	}
 	m.definitions, m.ofNodePools = b.Definitions(), b.ofNodePools

@@ -94,6 +94,7 @@ func fillEverySeries(m *Metrics, client *APIClientMetrics) {
 		m.Disruption.ConsolidationTimeouts, m.Disruption.FailedValidations, m.Disruption.QueueFailures,
 		m.Disruption.ConsolidationMoves, m.Disruption.ClosedDestinations, m.Disruption.Plans, m.Scheduler.Panics, m.CloudProvider.Errors, client.Requests,
 		m.Ledger.Records, m.Ledger.Lost, m.Ledger.Savings, m.Ledger.AddedCost, m.Ledger.Unpriced,
+		m.Notifications.Sent, m.Notifications.Dropped, m.Notifications.FailedAttempts,
 	}
 	gauges := []*prometheus.GaugeVec{
 		m.NodePools.Cost, m.NodePools.Unpriced, m.NodePools.AllowedDisruptions, m.NodePools.NodesConsumingBudgets, m.Disruption.EligibleNodes,

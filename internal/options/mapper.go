@@ -26,6 +26,8 @@ func mappers(providers []CloudProvider) []kong.Option {
 		kong.TypeMapper(reflect.TypeFor[FeatureGates](), textMapper(ParseFeatureGates, "")),
 		kong.TypeMapper(reflect.TypeFor[SchedulerConfig](), textMapper(ParseSchedulerConfig, "")),
 		kong.TypeMapper(reflect.TypeFor[ConsolidateAfterScope](), textMapper(oneOf(ConsolidateAfterSource, ConsolidateAfterSourceAndDestination), "")),
+		kong.TypeMapper(reflect.TypeFor[NotificationFormat](), textMapper(oneOf(NotificationJSON, NotificationSlack), "")),
+		kong.TypeMapper(reflect.TypeFor[NotificationEvents](), textMapper(parseNotificationEvents, "")),
 		kong.TypeMapper(reflect.TypeFor[PodGroupPolicy](), textMapper(oneOf(PodGroupsAuto, PodGroupsIgnore), "")),
 		kong.TypeMapper(reflect.TypeFor[PreferencePolicy](), textMapper(oneOf(PreferenceRespect, PreferenceEconomical, PreferenceIgnore), "")),
 		kong.TypeMapper(reflect.TypeFor[MinValuesPolicy](), textMapper(oneOf(MinValuesStrict, MinValuesBestEffort), "")),

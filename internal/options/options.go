@@ -30,6 +30,8 @@ type Options struct {
 	Log Log `embed:""`
 	// Ledger is where decisions are recorded.
 	Ledger Ledger `embed:""`
+	// Notifications are messages about disruption to a webhook.
+	Notifications Notifications `embed:""`
 	// Scheduling tunes batching and simulation.
 	Scheduling Scheduling `embed:""`
 	// Disruption configures disruption.

@@ -25,6 +25,7 @@ func TestDefaults(t *testing.T) {
 		Process:        Process{MemoryLimit: -1, CPURequests: 1000},
 		Log:            Log{Level: LogLevelInfo, OutputPaths: []string{"stdout"}, ErrorOutputPaths: []string{"stderr"}},
 		Ledger:         Ledger{Memory: 64 << 20, Disk: 1 << 30},
+		Notifications:  Notifications{Format: NotificationJSON},
 		Scheduling: Scheduling{
 			BatchMaxDuration: 10 * time.Second, BatchIdleDuration: time.Second,
 			PreferencePolicy: PreferenceRespect, MinValuesPolicy: MinValuesStrict, IgnoreDRARequests: true, PodGroups: PodGroupsAuto,

@@ -54,6 +54,7 @@ func (o Options) Validate() error {
 		refuse("console-addr", "CONSOLE_ADDR", a, "must be HOST:PORT, such as 127.0.0.1:8082, or :8082 for all interfaces")
 	}
 	o.Ledger.validate(refuse)
+	o.Notifications.validate(refuse)
 	o.Cluster.validate(refuse)
 	o.InstanceTypes.Validate(refuse)
 	for _, p := range o.Providers {

@@ -45,8 +45,8 @@ func TestMetricsExist(t *testing.T) {
 }
 
 func TestVariablesExist(t *testing.T) {
-	// Variables of others, and of make.
-	others := []string{"KARPENTER_BIN", "CONTROL_PLANE", "RELEASE_SIGNING_KEY", "CAPABILITY_NAMED_IAM", "EC2_LINUX", "EC2_WINDOWS"}
+	// Variables of others, of Go, and of make.
+	others := []string{"KARPENTER_BIN", "CONTROL_PLANE", "RELEASE_SIGNING_KEY", "CAPABILITY_NAMED_IAM", "EC2_LINUX", "EC2_WINDOWS", "SSL_CERT_DIR", "HTTPS_PROXY"}
 	variable := regexp.MustCompile(`^[A-Z][A-Z0-9]*_[A-Z0-9_]+$`)
 	settings := reference(t, "settings.md")
 	for _, p := range pages(t) {

@@ -84,3 +84,9 @@ func Directory(path string) slog.Attr { return slog.String("directory", path) }
 
 // RecordKind is the kind of a record of the ledger.
 func RecordKind(kind string) slog.Attr { return slog.String("record-kind", kind) }
+
+// Notification is what a notification is about, such as plan.proposed.
+func Notification(event string) slog.Attr { return slog.String("notification", event) }
+
+// Format is the form of notifications.
+func Format(name string) slog.Attr { return slog.String("format", name) }
