@@ -61,9 +61,14 @@ type Parts struct {
 	Served served.API
 	// Admission verifies approvals of disruption; nil where nothing does.
 	Admission disruption.Admission
+	// Notifier is told what happens to disruption; nil if nothing is.
+	Notifier Notifier
 	// Ledger has the decisions; the zero value records nothing.
 	Ledger Ledger
 }
+
+// Notifier is told what happens to disruption plans and commands.
+type Notifier = disruption.Notifier
 
 // All builds all controllers of the process. It is the only list of them.
 func All(p Parts) ([]Controller, error) {
@@ -112,7 +117,7 @@ func All(p Parts) ([]Controller, error) {
 		disruption.New(disruption.Deps{
 			Shared: shared, Store: store, Feed: feed, Translator: translator, Log: p.Log,
 			Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Predictions: predictions, Quarantine: provisioner.Quarantine,
-			Repair: repairs, Admission: p.Admission,
+			Repair: repairs, Admission: p.Admission, Notifier: p.Notifier,
 		}),
 		lifecycle,
 		termination.New(shared, evictions),

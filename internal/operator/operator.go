@@ -235,10 +235,15 @@ func (a assembly) register(place cloud.Cloud, telemetry *observe.Telemetry, stat
 	record = newDecisions(a, metrics, settings.data)
 	place.Provider = instrument(a.stop.provider(a.held.provider(place.Provider)), place.Name, metrics)
 	place.Rebooter = instrumentRebooter(a.stop.rebooter(a.held.rebooter(place.Rebooter)), place.Name, metrics)
+	notifier, err := a.notifier(metrics)
+	if err != nil {
+		return nil, nil, err
+	}
 	controllers, err := controller.All(controller.Parts{
 		Manager: a.manager, Client: a.manager.GetClient(), Clock: a.clock, Cloud: place,
 		Recorder: telemetry.Recorder, StatusRecorder: statuses, Metrics: metrics, Log: a.process.Log, Options: a.options,
 		Served: a.offer, Ledger: record.source(), Admission: approval.NewAdmission(a.manager.GetAPIReader(), a.manager.GetClient()),
+		Notifier: notifier,
 	})
 	if err != nil {
 		return nil, shown{}, fmt.Errorf("building controllers: %w", err)

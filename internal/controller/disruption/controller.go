@@ -71,6 +71,8 @@ type Deps struct {
 	Quarantine *recovery.Quarantine
 	// Admission verifies approvals of DisruptionPlans; nil where nothing does, so that none counts.
 	Admission Admission
+	// Notifier is told what happens to plans and commands; nil if nothing is.
+	Notifier Notifier
 	// Predictions are the requests that recreated pods will have; nil if they do not change.
 	Predictions *prediction.Store
 }
@@ -117,7 +119,7 @@ func New(deps Deps) *Controller {
 	deps.Log = log
 	wake, waiting, obstacles := make(signal, 1), newQueue(), newObstacles()
 	backoffs := &backoffSet{nodes: problem.NewBackoffs(), groups: problem.NewBackoffs(), pools: problem.NewBackoffs()}
-	reports := &reporter{recorder: deps.Recorder, metrics: deps.Metrics, books: deps.Books, log: deps.Log, perPool: observe.NewGaugeStore()}
+	reports := &reporter{recorder: deps.Recorder, metrics: deps.Metrics, books: deps.Books, notifier: deps.Notifier, log: deps.Log, perPool: observe.NewGaugeStore()}
 	marks := &marker{client: deps.Client, live: deps.Live, clock: deps.Clock, log: deps.Log, turns: semaphore.NewWeighted(writers)}
 	reads := &gatherer{
 		Deps: deps, queue: waiting, backoffs: backoffs, prices: newPrices(deps.Cloud.Provider, deps.Log),

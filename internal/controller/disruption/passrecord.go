@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/bookkeeper"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
@@ -192,10 +193,18 @@ func podNames(claim solve.NodeClaim) ledger.Names {
 	return ledger.Names{Count: len(claim.Pods), First: first}
 }
 
-// outcome records what happened to a command. obstacles are why its validation failed.
+// Notifier tells people what happens. Its methods return at once.
+type Notifier interface {
+	// Plan is called for each phase of a plan, and when an approved one begins to wait.
+	Plan(plan *opsv1alpha1.DisruptionPlan)
+	// Command is called for commands that need no approval. savingsPerHour is in dollars, empty if it is not known.
+	Command(event *ledger.CommandEvent, savingsPerHour string)
+}
+
+// outcome records what happened to a command, and notifies of it. obstacles are why its validation failed.
 func (r *reporter) outcome(cmd command, what ledger.Outcome, obstacles []disrupt.Obstacle, failed error) {
 	r.plans.note(cmd, what, obstacles, failed)
-	if r.books == nil {
+	if r.books == nil && r.notifier == nil {
 		return
 	}
 	event := &ledger.CommandEvent{
@@ -212,7 +221,12 @@ func (r *reporter) outcome(cmd command, what ledger.Outcome, obstacles []disrupt
 	if failed != nil {
 		event.Error = failed.Error()
 	}
-	r.books.Append(ledger.Record{Kind: ledger.KindCommand, Command: event})
+	if r.books != nil {
+		r.books.Append(ledger.Record{Kind: ledger.KindCommand, Command: event})
+	}
+	if r.notifier != nil && cmd.approvedBy == "" { // of others, the phases of the plan tell
+		r.notifier.Command(event, dollars(savingsOf(cmd.plan), true))
+	}
 }
 
 // claimSavings claims what a command saves that has succeeded. One whose nodes are replaced by what others launch claims nothing.

@@ -39,7 +39,7 @@ func (ps *plans) move(
 	return nil
 }
 
-// record shows the phase that a plan came into in the log, the metrics and the ledger.
+// record shows the phase that a plan came into in the log, the metrics, the ledger and a notification.
 func (ps *plans) record(plan *opsv1alpha1.DisruptionPlan, reason, message string) {
 	spec := &plan.Spec
 	event := &ledger.PlanEvent{
@@ -66,6 +66,9 @@ func (ps *plans) record(plan *opsv1alpha1.DisruptionPlan, reason, message string
 	if ps.Books != nil {
 		ps.Books.Append(ledger.Record{Kind: ledger.KindPlan, Plan: event})
 	}
+	if ps.Notifier != nil {
+		ps.Notifier.Plan(plan)
+	}
 }
 
 // phaseText is a phase in a sentence.
@@ -86,6 +89,9 @@ func (ps *plans) wait(ctx context.Context, plan *opsv1alpha1.DisruptionPlan, why
 	if err := ps.Client.Status().Patch(ctx, plan, optimistic(stored)); err != nil {
 		*plan = *stored
 		return fmt.Errorf("writing the status of disruption plan %q: %w", plan.Name, err)
+	}
+	if ps.Notifier != nil && stored.Status.WaitingFor == "" { // what it waits for may change often
+		ps.Notifier.Plan(plan)
 	}
 	return nil
 }

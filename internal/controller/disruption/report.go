@@ -21,6 +21,7 @@ type reporter struct {
 	recorder *observe.Recorder
 	metrics  *observe.Metrics
 	books    *bookkeeper.Books
+	notifier Notifier
 	log      *slog.Logger
 	// plans are told what becomes of the commands of approved plans.
 	plans *plans
