@@ -38,6 +38,14 @@
 {{- include "karpenter.text" (list "LEDGER_DIR" $s.ledgerDir) }}
 {{- include "karpenter.text" (list "LEDGER_DISK" $s.ledgerDisk) }}
 {{- include "karpenter.text" (list "CONSOLE_ADDR" $s.consoleAddr) }}
+{{- if include "karpenter.notifies" . }}
+{{- include "karpenter.text" (list "NOTIFICATION_URL_FILE" "/etc/karpenter/notifications/url") }}
+{{- if ne $s.notifications.format "slack" }}
+{{- include "karpenter.text" (list "NOTIFICATION_SECRET_FILE" "/etc/karpenter/notifications/secret") }}
+{{- end }}
+{{- include "karpenter.text" (list "NOTIFICATION_FORMAT" $s.notifications.format) }}
+{{- include "karpenter.text" (list "NOTIFICATION_EVENTS" (join "," $s.notifications.events)) }}
+{{- end }}
 {{- include "karpenter.variable" (list "DISABLE_CLUSTER_STATE_OBSERVABILITY" $s.disableClusterStateObservability) }}
 {{- include "karpenter.variable" (list "LEGACY_NODE_REPAIR" $s.legacyNodeRepair) }}
 - name: FEATURE_GATES

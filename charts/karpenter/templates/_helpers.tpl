@@ -223,3 +223,31 @@ true
 {{- if not (regexMatch "^(127\\.|localhost:|\\[::1\\]:)" .) }}{{ regexFind "[0-9]+$" . }}{{ end }}
 {{- end }}
 {{- end }}
+
+{{- /* Not empty if the controller sends notifications. */}}
+{{- define "karpenter.notifies" -}}
+{{- if and .Values.settings.notifications.secretName (not .Values.settings.shadow) }}true{{ end }}
+{{- end }}
+
+{{- /* The files of notifications; volumes of the user follow. */}}
+{{- define "karpenter.volumes" -}}
+{{- if include "karpenter.notifies" . }}
+- name: karpenter-notifications
+  secret:
+    secretName: {{ .Values.settings.notifications.secretName | quote }}
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.volumeMounts" -}}
+{{- if include "karpenter.notifies" . }}
+- name: karpenter-notifications
+  mountPath: /etc/karpenter/notifications
+  readOnly: true
+{{- end }}
+{{- with .Values.controller.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
