@@ -8,7 +8,7 @@ type NotificationMetrics struct {
 	Sent *prometheus.CounterVec
 	// Dropped has label reason (queue_full, too_large, refused, attempts_exhausted, stopped).
 	Dropped *prometheus.CounterVec
-	// FailedAttempts has label reason (timeout, connection, status, configuration, stopped).
+	// FailedAttempts has label reason (timeout, connection, status, configuration).
 	FailedAttempts *prometheus.CounterVec
 	// Queued is how many wait, without the one that is being sent.
 	Queued prometheus.Gauge
