@@ -47,6 +47,8 @@ type API struct {
 	typed map[schema.GroupVersionKind]map[client.ObjectKey]client.Object
 	// written is called after each write that changed something.
 	written []func()
+	// called is told of each call of a process before its effect; nil for none.
+	called func(verb string, o client.Object)
 }
 
 // NewAPI returns an API server that serves the built-in kinds and the definitions.

@@ -42,12 +42,18 @@ func (c *processClient) call(ctx context.Context, verb string, o client.Object, 
 		return err //nolint:wrapcheck // as a client returns it
 	}
 	fault := faults.draw(p.world, verb)
+	if fault.handover {
+		p.depose()
+	}
 	if fault.refuse != nil {
 		return fault.refuse(gvk, o)
 	}
 	if fault.crashBefore {
 		p.Crash()
 		return errCrashed
+	}
+	if p.api.called != nil {
+		p.api.called(verb, o)
 	}
 	err := f()
 	if fault.crashAfter {

@@ -36,7 +36,9 @@ type Datacenter struct {
 
 	mu        sync.Mutex
 	instances map[string]*Instance
-	byClaim   map[types.UID]string
+	// ended are instances that have ended and that lists may still show.
+	ended   map[string]*Instance
+	byClaim map[types.UID]string
 	out       map[string]time.Time
 	launched  int
 }
@@ -51,6 +53,9 @@ type Instance struct {
 	Ending bool
 	// Launched is when.
 	Launched time.Time
+
+	// listedFrom and listedUntil are when lists show it.
+	listedFrom, listedUntil time.Time
 }
 
 // Instances returns the instances that exist, by provider ID.
@@ -80,7 +85,7 @@ func newDatacenter(w *World, api *API, faults *Faults, catalog []*cloud.Instance
 	return &Datacenter{
 		world: w, api: api, faults: faults, types: catalog, rules: rules,
 		minBoot: 10 * time.Second, maxBoot: time.Minute, minEnd: 2 * time.Second, maxEnd: 40 * time.Second,
-		instances: map[string]*Instance{}, byClaim: map[types.UID]string{}, out: map[string]time.Time{},
+		instances: map[string]*Instance{}, ended: map[string]*Instance{}, byClaim: map[types.UID]string{}, out: map[string]time.Time{},
 	}
 }
 
@@ -171,7 +176,7 @@ func (d *Datacenter) launch(claim *v1.NodeClaim) (*v1.NodeClaim, error) {
 		out.Status.Capacity = chosen.Type.CapacityOf(chosen.Offering).DeepCopy()
 		out.Status.Allocatable = chosen.Type.AllocatableOf(chosen.Offering)
 		out.CreationTimestamp = metav1.NewTime(time.Now())
-		d.instances[out.Status.ProviderID] = &Instance{Claim: out, Owner: claim.UID, Launched: time.Now()}
+		d.instances[out.Status.ProviderID] = &Instance{Claim: out, Owner: claim.UID, Launched: time.Now(), listedFrom: d.late()}
 		d.byClaim[claim.UID] = out.Status.ProviderID
 		d.world.soon("boot "+out.Status.ProviderID, "boot", d.minBoot, d.maxBoot, func() { d.join(out.Status.ProviderID) })
 		return out.DeepCopy(), nil
@@ -233,7 +238,19 @@ func (d *datacenterClient) Delete(_ context.Context, claim *v1.NodeClaim) error 
 func (d *Datacenter) end(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if i := d.instances[id]; i != nil {
+		i.listedUntil = d.late()
+		d.ended[id] = i
+	}
 	delete(d.instances, id)
+}
+
+// late is when a list shows what happens now.
+func (d *Datacenter) late() time.Time {
+	if d.faults.Off {
+		return time.Now()
+	}
+	return time.Now().Add(d.world.between("list lag", 0, d.faults.MaxListLag))
 }
 
 // Die ends an instance without being asked, as hardware does.
@@ -277,7 +294,16 @@ func (d *datacenterClient) List(context.Context) (out []*v1.NodeClaim, err error
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		for _, id := range slices.Sorted(maps.Keys(d.instances)) {
-			out = append(out, described(d.instances[id]))
+			if i := d.instances[id]; !time.Now().Before(i.listedFrom) {
+				out = append(out, described(i))
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(d.ended)) {
+			if i := d.ended[id]; time.Now().Before(i.listedUntil) {
+				out = append(out, described(i))
+			} else {
+				delete(d.ended, id)
+			}
 		}
 		return nil
 	})

@@ -62,6 +62,8 @@ type Cluster struct {
 type Settings struct {
 	Seed   uint64
 	Faults Faults
+	// Scene is what there is beside faults; its zero value is that of everyday.
+	Scene Scene
 	// Writes and Recorded are those of the trace.
 	Writes, Recorded bool
 	// Log gets the log lines of the controllers; nil for none.
@@ -70,6 +72,9 @@ type Settings struct {
 
 // New returns a cluster in which a process with all controllers runs. It must be called inside a bubble.
 func New(s Settings) (*Cluster, error) {
+	if s.Scene == (Scene{}) {
+		s.Scene = everyday()
+	}
 	w := NewWorld(s.Seed)
 	w.Trace.Writes, w.Trace.Recorded = s.Writes, s.Recorded
 	utilrand.Seed(int64(s.Seed)) //nolint:gosec // a simulation
@@ -101,6 +106,13 @@ func New(s Settings) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the catalog: %w", err)
 	}
+	if n := s.Scene.Types; n > 0 && n < len(types) {
+		var some []*cloud.InstanceType
+		for i := range n {
+			some = append(some, types[i*len(types)/n])
+		}
+		types = some
+	}
 	switch {
 	case s.Log == nil && s.Recorded:
 		s.Log = lines{w}
@@ -112,7 +124,8 @@ func New(s Settings) (*Cluster, error) {
 		Datacenter: newDatacenter(w, api, &faults, types, template.Labels),
 		log:        slog.New(slog.NewTextHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
-	c.User = &User{cluster: c, Every: time.Minute, MaxPods: 200}
+	c.User = &User{cluster: c, scene: s.Scene}
+	c.options.FeatureGates.StaticCapacity, c.options.FeatureGates.CapacityBuffer, c.options.FeatureGates.OperationsPolicy = true, true, true
 	c.invariants = watchInvariants(c)
 	addActors(w, api)
 	return c, c.start()
@@ -158,9 +171,11 @@ func (c *Cluster) Run(d time.Duration) error {
 			c.World.Run(time.Until(until))
 			break
 		}
-		if !c.Process.alive() {
+		if !c.Process.leads() {
 			c.Restarts++
-			c.World.Run(c.World.between("restart", 2*time.Second, 20*time.Second))
+			if !c.Process.alive() { // else a replica that waits takes over at once
+				c.World.Run(c.World.between("restart", 2*time.Second, 20*time.Second))
+			}
 			if err := c.start(); err != nil {
 				return err
 			}
@@ -172,16 +187,23 @@ func (c *Cluster) Run(d time.Duration) error {
 	return nil
 }
 
-// settleBound is how long everything may take to come to rest after the last fault; quiet is for how long nothing may move then.
-const settleBound, quiet = 40 * time.Minute, 4 * time.Hour
+// settleBound is how long everything may take to come to rest after the last fault.
+const settleBound = 40 * time.Minute
 
 // Settle ends all faults and all actions of users, and checks that the cluster comes to rest and stays there.
-func (c *Cluster) Settle() error {
+// For the time quiet nothing may move then.
+func (c *Cluster) Settle(quiet time.Duration) error {
 	c.User.Stopped, c.Faults.Off = true, true
 	for _, p := range All[v1.NodePool](c.API) { // nodes that expire move
 		p = p.DeepCopy()
 		p.Spec.Template.Spec.ExpireAfter = v1.NillableDuration{}
+		if p.Spec.Replicas == nil {
+			p.Spec.Limits = nil // pods that have no place wait for ever
+		}
 		_ = c.API.update(p, "")
+	}
+	for _, p := range All[opsv1alpha1.OperationsPolicy](c.API) {
+		_ = c.API.Delete(p, metav1.DeleteOptions{})
 	}
 	for _, d := range All[appsv1.Deployment](c.API) { // their pods block drains for ever, as they should
 		if d.Spec.Template.Annotations[v1.DoNotDisruptAnnotationKey] != "" {

@@ -18,6 +18,14 @@ type Faults struct {
 	Conflict, Throttle, Refuse, Lose float64
 	// Crash ends the process before or after a write.
 	Crash float64
+	// Handover starts a second process before the first has ended, which goes on for up to MaxOverlap: a replica that was deposed and whose
+	// calls are still on their way.
+	Handover   float64
+	MaxOverlap time.Duration
+	// Relist makes a watch end, with the history before it compacted: its informer lists, and finds out what has changed.
+	Relist float64
+	// MaxListLag bounds how long instances take to appear in, and to disappear from, what the cloud lists.
+	MaxListLag time.Duration
 	// NoCapacity makes an offering run out for some minutes at a launch; CloudError fails a call of the cloud; LostLaunch loses the answer of a launch.
 	NoCapacity, CloudError, LostLaunch float64
 
@@ -30,7 +38,7 @@ type Faults struct {
 // fault is what goes wrong with one call.
 type fault struct {
 	refuse                        func(schema.GroupVersionKind, client.Object) error
-	lose, crashBefore, crashAfter bool
+	lose, crashBefore, crashAfter, handover bool
 }
 
 // happens draws whether a fault happens. Each has a stream, so that another one does not move it.
@@ -51,6 +59,7 @@ func (f *Faults) draw(w *World, verb string) (out fault) {
 	throttle := f.happens(w, "throttle", f.Throttle)
 	refuse := f.happens(w, "error", f.Refuse)
 	out.lose = f.happens(w, "lost answer", f.Lose)
+	out.handover = f.happens(w, "handover", f.Handover)
 	out.crashBefore = f.happens(w, "crash before a write", f.Crash/2)
 	out.crashAfter = f.happens(w, "crash after a write", f.Crash/2)
 	switch {

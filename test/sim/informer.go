@@ -130,6 +130,11 @@ func (i *informer) deliver() {
 	if !i.of.process.alive() {
 		return
 	}
+	f := i.of.process.api.faults
+	if f.happens(i.of.process.world, "relist", f.Relist) {
+		i.relist()
+		return
+	}
 	events, revision, err := i.of.process.api.eventsAfter(i.gvk, after)
 	if err != nil {
 		panic(fmt.Sprintf("%s: %v", i.name, err)) // the history is longer than any lag
@@ -140,6 +145,45 @@ func (i *informer) deliver() {
 	i.mu.Lock()
 	i.revision = revision
 	i.mu.Unlock()
+}
+
+// relist lists the objects of the kind, and tells the handlers what is different: what happened in between is not known, and an object that
+// was replaced by another one of its name looks changed.
+func (i *informer) relist() {
+	list, revision, err := i.of.process.api.list(i.gvk)
+	if err != nil {
+		panic(fmt.Sprintf("%s: %v", i.name, err))
+	}
+	there := map[client.ObjectKey]bool{}
+	for _, o := range list {
+		there[client.ObjectKeyFromObject(o)] = true
+	}
+	i.mu.Lock()
+	known := i.sorted(nil)
+	i.mu.Unlock()
+	for _, o := range known {
+		if !there[client.ObjectKeyFromObject(o)] {
+			i.gone(o)
+		}
+	}
+	for _, o := range list {
+		i.apply(change{watch.Modified, o})
+	}
+	i.mu.Lock()
+	i.revision = revision
+	i.mu.Unlock()
+}
+
+// gone tells the handlers of an object whose deletion was not seen.
+func (i *informer) gone(o client.Object) {
+	key := client.ObjectKeyFromObject(o)
+	i.mu.Lock()
+	i.drop(key)
+	handlers := slices.Clone(i.handlers)
+	i.mu.Unlock()
+	for _, h := range handlers {
+		h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: key.String(), Obj: o})
+	}
 }
 
 // change is an object as a watch shows it.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +34,11 @@ type invariants struct {
 	claims   map[types.UID]*v1.NodeClaim
 	nodes    map[string]*corev1.Node
 	pods     map[types.UID]*corev1.Pod
+	pools    map[string]*v1.NodePool
+	// used are the names of nodes that have had a pod.
+	used map[string]bool
+	// looked is when what depends on time was checked last.
+	looked time.Time
 	// sizes are the numbers of nodes of pools in the last budgetWindow.
 	sizes map[string][]size
 	// orphans has since when an instance has no NodeClaim.
@@ -53,9 +59,10 @@ type size struct {
 func watchInvariants(c *Cluster) *invariants {
 	i := &invariants{
 		cluster: c, began: c.API.Registry.Revision(), revision: map[schema.GroupVersionKind]int64{}, claims: map[types.UID]*v1.NodeClaim{}, nodes: map[string]*corev1.Node{},
-		pods: map[types.UID]*corev1.Pod{}, sizes: map[string][]size{}, orphans: map[string]time.Time{}, last: time.Now(), seen: map[string]bool{},
+		pods: map[types.UID]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, used: map[string]bool{}, sizes: map[string][]size{}, orphans: map[string]time.Time{}, last: time.Now(), seen: map[string]bool{},
 	}
 	c.API.onWrite(i.written)
+	c.API.called = i.called
 	c.World.check = i.step
 	c.Datacenter.ending = i.ending
 	return i
@@ -84,9 +91,19 @@ func (i *invariants) news(gvk schema.GroupVersionKind, f func(change)) {
 }
 
 func (i *invariants) written() {
+	i.news(v1.SchemeGroupVersion.WithKind("NodePool"), i.pool)
 	i.news(v1.SchemeGroupVersion.WithKind("NodeClaim"), i.claim)
 	i.news(corev1.SchemeGroupVersion.WithKind("Node"), i.node)
 	i.news(corev1.SchemeGroupVersion.WithKind("Pod"), i.pod)
+}
+
+func (i *invariants) pool(e change) {
+	pool, _ := e.object.(*v1.NodePool)
+	if e.kind == watch.Deleted {
+		delete(i.pools, pool.Name)
+		return
+	}
+	i.pools[pool.Name] = pool
 }
 
 func (i *invariants) pod(e change) {
@@ -96,6 +113,9 @@ func (i *invariants) pod(e change) {
 		return
 	}
 	i.pods[pod.UID] = pod
+	if pod.Spec.NodeName != "" {
+		i.used[pod.Spec.NodeName] = true
+	}
 }
 
 func (i *invariants) claim(e change) {
@@ -109,10 +129,19 @@ func (i *invariants) claim(e change) {
 		return
 	case old == nil:
 		i.moved = time.Now()
+		i.created(claim)
 	case old.DeletionTimestamp == nil && claim.DeletionTimestamp != nil:
 		i.claimDeleted(claim)
 	}
 	i.claims[claim.UID] = claim
+	i.launchedWell(claim)
+	i.registeredWell(old, claim)
+	i.initializedWell(old, claim)
+	if limit := i.cluster.User.scene.Cap; limit != "" && !i.cluster.Faults.Off && (old == nil || old.Status.ProviderID != claim.Status.ProviderID) {
+		if most, _ := strconv.ParseFloat(limit, 64); i.cost() > most+1e-6 {
+			i.violated("cap on cost", "nodes cost %.4f after the launch of %s, the cap is %s", i.cost(), claim.Name, limit)
+		}
+	}
 }
 
 // claimGone: the finalizer of a NodeClaim goes after its instance. Of launches whose answer was lost nothing is known.
@@ -125,6 +154,7 @@ func (i *invariants) claimGone(claim *v1.NodeClaim) {
 // ending: an instance is ended once its pods are gone. It is called by the cloud.
 func (i *invariants) ending(id string) {
 	name := nodeName(id)
+	i.endedFor(i.cluster.Datacenter.instances[id].Owner, id)
 	for _, pod := range i.pods {
 		if pod.Spec.NodeName == name && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && i.nodes[name] != nil {
 			i.violated("instance ended before its pods", "%s with pod %s", id, pod.Name)
@@ -137,6 +167,7 @@ func (i *invariants) claimDeleted(claim *v1.NodeClaim) {
 	if condition.Status(claim, v1.ConditionTypeDisruptionReason) != metav1.ConditionTrue {
 		return
 	}
+	i.disruptedFor(claim)
 	for _, pod := range i.pods {
 		if pod.Spec.NodeName == claim.Status.NodeName && claim.Status.NodeName != "" && pod.Annotations[v1.DoNotDisruptAnnotationKey] == "true" &&
 			pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && claim.Spec.TerminationGracePeriod == nil {
@@ -155,8 +186,10 @@ func (i *invariants) node(e change) {
 	old := i.nodes[node.Name]
 	if e.kind == watch.Deleted {
 		delete(i.nodes, node.Name)
+		delete(i.used, node.Name)
 	} else {
 		i.nodes[node.Name] = node
+		i.bounded(node, nil, node.Spec.Taints)
 	}
 	pool := node.Labels[v1.NodePoolLabelKey]
 	i.sizes[pool] = append(slices.DeleteFunc(i.sizes[pool], func(s size) bool { return time.Since(s.at) > budgetWindow }), size{time.Now(), i.inPool(pool)})
@@ -186,7 +219,7 @@ func (i *invariants) budget(pool string) {
 	for _, s := range i.sizes[pool] {
 		most = max(most, s.nodes)
 	}
-	if allowed := (most*budgetPercent + 99) / 100; chosen > allowed {
+	if allowed := (most*i.cluster.User.scene.Budget + 99) / 100; chosen > allowed {
 		i.violated("budget", "%d nodes of %s are disrupted, %d of %d allowed", chosen, pool, allowed, most)
 	}
 }
@@ -196,6 +229,11 @@ func (i *invariants) step() {
 	now := time.Now()
 	i.cluster.NodeHours += float64(len(i.nodes)) * now.Sub(i.last).Hours()
 	i.last = now
+	if now.Sub(i.looked) < look {
+		return
+	}
+	i.looked = now
+	i.expired()
 	owners := map[types.UID]string{}
 	instances := i.cluster.Datacenter.Instances()
 	for _, id := range slices.Sorted(maps.Keys(instances)) {
@@ -250,6 +288,7 @@ func (i *invariants) settled() []string {
 			out = append(out, "instance "+id+" has no NodeClaim")
 		}
 	}
+	out = append(out, i.unsettled()...)
 	slices.Sort(out)
 	return out
 }

@@ -39,6 +39,7 @@ type Process struct {
 
 	mu        sync.Mutex
 	crashed   bool
+	deposed   bool
 	runnables []manager.Runnable
 	running   sync.WaitGroup
 	failed    error
@@ -94,6 +95,24 @@ func (p *Process) Crash() {
 	p.crashed = true
 	p.mu.Unlock()
 	p.cancel()
+}
+
+// depose makes another process start while this one still acts, for a while.
+func (p *Process) depose() {
+	p.mu.Lock()
+	before := p.deposed
+	p.deposed = true
+	p.mu.Unlock()
+	if !before {
+		p.world.soon("end of a deposed process", "handover", 0, p.api.faults.MaxOverlap, p.Crash)
+	}
+}
+
+// leads is whether no other process is to be started.
+func (p *Process) leads() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.crashed && !p.deposed
 }
 
 // nameOf names a runnable: controllers have names.

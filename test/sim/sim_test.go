@@ -15,6 +15,8 @@ var (
 	seed  = flag.Uint64("seed", 1, "the first seed")
 	seeds = flag.Int("seeds", 2, "how many seeds")
 	hours = flag.Float64("hours", 0.2, "simulated hours with faults, before those of rest")
+	quiet = flag.Duration("quiet", 4*time.Hour, "simulated time in which nothing may move, at the end")
+	set   = flag.String("set", "", "faults and properties of the cluster, by field: \"LostLaunch=0.3 Static=4\"")
 	logs  = flag.Bool("logs", false, "print the log of the controllers")
 )
 
@@ -23,6 +25,12 @@ func run(t *testing.T, s Settings) (c *Cluster) {
 	t.Helper()
 	if *logs {
 		s.Log = os.Stderr
+	}
+	if s.Scene == (Scene{}) {
+		s.Scene = everyday()
+	}
+	if err := Set(*set, &s.Faults, &s.Scene); err != nil {
+		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
@@ -37,7 +45,7 @@ func run(t *testing.T, s Settings) (c *Cluster) {
 		if err := c.Run(time.Duration(*hours * float64(time.Hour))); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Settle(); err != nil {
+		if err := c.Settle(*quiet); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -49,6 +57,7 @@ func everything() Faults {
 	return Faults{
 		MinCall: time.Millisecond, MaxCall: 20 * time.Millisecond, MinLag: time.Millisecond, MaxLag: 100 * time.Millisecond,
 		Conflict: 0.02, Throttle: 0.01, Refuse: 0.01, Lose: 0.01, Crash: 0.002,
+		Handover: 0.001, MaxOverlap: 2 * time.Second, Relist: 0.01, MaxListLag: 20 * time.Second,
 		NoCapacity: 0.1, CloudError: 0.05, LostLaunch: 0.02,
 	}
 }

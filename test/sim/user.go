@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kwokv1alpha1 "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -25,9 +25,7 @@ const budgetPercent = 30
 // bad luck of hardware.
 type User struct {
 	cluster *Cluster
-	// Every is the mean time between two actions; MaxPods bounds the pods that it asks for.
-	Every   time.Duration
-	MaxPods int
+	scene   Scene
 	// Stopped ends its actions.
 	Stopped bool
 
@@ -39,21 +37,24 @@ func (u *User) Begin() error {
 	if err := u.cluster.API.Create(&kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}); err != nil {
 		return err
 	}
-	p := newPool("default")
-	p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{Duration: ptr.To(30 * time.Second)}
-	p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: fmt.Sprintf("%d%%", budgetPercent)}}
-	if u.draw(2) == 0 {
-		p.Spec.Template.Spec.ExpireAfter = v1.NillableDuration{Duration: ptr.To(6 * time.Hour)}
+	expires := u.draw(2) == 0
+	for _, p := range u.pools(expires) {
+		if err := u.cluster.API.Create(p); err != nil {
+			return err
+		}
 	}
-	if err := u.cluster.API.Create(p); err != nil {
-		return err
+	for _, o := range u.extras() {
+		if err := u.cluster.API.Create(o); err != nil {
+			return err
+		}
 	}
 	u.plan()
 	return nil
 }
 
 func (u *User) plan() {
-	u.cluster.World.soon("user", "user", u.Every/4, u.Every*7/4, func() {
+	every := u.scene.Every
+	u.cluster.World.soon("user", "user", every/4, every*7/4, func() {
 		if u.Stopped {
 			return
 		}
@@ -65,51 +66,76 @@ func (u *User) plan() {
 // draw is a number below n.
 func (u *User) draw(n int) int { return u.cluster.World.stream("user action").IntN(n) }
 
+// act chooses an action by the weights of the scene, and does it if there is something to do it with.
 func (u *User) act() {
+	s := &u.scene
 	all := All[appsv1.Deployment](u.cluster.API)
-	pods := 0
+	actions := []struct {
+		weight int
+		do     func()
+	}{
+		{s.Create, u.create},
+		{s.Scale, func() { pick(u, all, func(d *appsv1.Deployment) { u.scale(d, u.draw(15)) }) }},
+		{s.Remove, func() { pick(u, all, func(d *appsv1.Deployment) { u.remove(d) }) }},
+		{s.EditPool, u.editPool},
+		{s.DeleteNode, func() { pick(u, All[corev1.Node](u.cluster.API), func(n *corev1.Node) { u.remove(n) }) }},
+		{s.DeleteClaim, func() { pick(u, All[v1.NodeClaim](u.cluster.API), func(c *v1.NodeClaim) { u.remove(c) }) }},
+		{s.Die, func() {
+			pick(u, slices.Sorted(maps.Keys(u.cluster.Datacenter.Instances())), u.cluster.Datacenter.Die)
+		}},
+		{s.EditStatic, u.editStatic},
+	}
+	pods, sum := 0, 0
 	for _, d := range all {
 		pods += int(ptr.Deref(d.Spec.Replicas, 1))
 	}
-	switch n := u.draw(100); {
-	case n < 35 && pods < u.MaxPods || len(all) == 0:
-		u.create()
-	case n < 65:
-		u.scale(all[u.draw(len(all))], u.draw(15))
-	case n < 80:
-		_ = u.cluster.API.Delete(all[u.draw(len(all))], metav1.DeleteOptions{})
-	case n < 88:
-		u.editPool()
-	case n < 93:
-		if nodes := All[corev1.Node](u.cluster.API); len(nodes) > 0 {
-			_ = u.cluster.API.Delete(nodes[u.draw(len(nodes))], metav1.DeleteOptions{})
-		}
-	case n < 96:
-		if claims := All[v1.NodeClaim](u.cluster.API); len(claims) > 0 {
-			_ = u.cluster.API.Delete(claims[u.draw(len(claims))], metav1.DeleteOptions{})
-		}
-	default:
-		if ids := slices.Sorted(maps.Keys(u.cluster.Datacenter.Instances())); len(ids) > 0 {
-			u.cluster.Datacenter.Die(ids[u.draw(len(ids))])
+	if pods >= s.MaxPods {
+		actions[0].weight, actions[2].weight = 0, s.Remove+s.Create*min(s.Remove, 1)
+	}
+	for _, a := range actions {
+		sum += a.weight
+	}
+	if len(all) == 0 || sum == 0 {
+		actions[0].do()
+		return
+	}
+	n := u.draw(sum)
+	for _, a := range actions {
+		if n -= a.weight; n < 0 {
+			a.do()
+			return
 		}
 	}
 }
+
+// pick does something with one of a list, if it has any.
+func pick[T any](u *User, list []T, do func(T)) {
+	if len(list) > 0 {
+		do(list[u.draw(len(list))])
+	}
+}
+
+func (u *User) remove(o client.Object) { _ = u.cluster.API.Delete(o, metav1.DeleteOptions{}) }
 
 // create creates a Deployment, at times with a PodDisruptionBudget, a spread or an annotation.
 func (u *User) create() {
 	u.names++
 	d := newDeployment(fmt.Sprintf("app-%d", u.names), int32(1+u.draw(12)), []string{"100m", "500m", "1", "1500m", "3", "7"}[u.draw(6)]) //nolint:gosec // small
+	if u.scene.Plain {
+		_ = u.cluster.API.Create(d)
+		return
+	}
 	if u.draw(4) == 0 {
 		d.Spec.Template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 			MaxSkew: 1, TopologyKey: []string{corev1.LabelHostname, corev1.LabelTopologyZone}[u.draw(2)], WhenUnsatisfiable: corev1.DoNotSchedule,
 			LabelSelector: d.Spec.Selector,
 		}}
 	}
-	if u.draw(6) == 0 {
+	if u.draw(u.scene.Protected) == 0 {
 		d.Spec.Template.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"}
 	}
 	_ = u.cluster.API.Create(d)
-	if u.draw(3) == 0 {
+	if u.draw(u.scene.Guarded) == 0 {
 		one := intstr.FromInt32(1)
 		_ = u.cluster.API.Create(&policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Name: d.Name, Namespace: d.Namespace},
