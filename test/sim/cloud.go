@@ -37,10 +37,10 @@ type Datacenter struct {
 	mu        sync.Mutex
 	instances map[string]*Instance
 	// ended are instances that have ended and that lists may still show.
-	ended   map[string]*Instance
-	byClaim map[types.UID]string
-	out       map[string]time.Time
-	launched  int
+	ended    map[string]*Instance
+	byClaim  map[types.UID]string
+	out      map[string]time.Time
+	launched int
 }
 
 // Instance is what a launch made.

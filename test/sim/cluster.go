@@ -50,6 +50,9 @@ type Cluster struct {
 	User       *User
 	// NodeHours are the simulated hours of all Nodes together.
 	NodeHours float64
+	// Hours are how long the simulation was; StopEarly ends it at the first violation.
+	Hours     float64
+	StopEarly bool
 
 	invariants *invariants
 
@@ -167,6 +170,9 @@ func (c *Cluster) start() error {
 func (c *Cluster) Run(d time.Duration) error {
 	until := time.Now().Add(d)
 	for time.Now().Before(until) {
+		if c.StopEarly && len(c.Violations) > 0 {
+			return nil
+		}
 		if !c.World.Step(until) {
 			c.World.Run(time.Until(until))
 			break
@@ -216,6 +222,9 @@ func (c *Cluster) Settle(quiet time.Duration) error {
 			return err
 		}
 		open := c.invariants.settled()
+		if c.StopEarly && len(c.Violations) > 0 {
+			return nil
+		}
 		if len(open) == 0 && time.Since(c.invariants.moved) > 5*time.Minute {
 			break
 		}

@@ -37,7 +37,7 @@ type Faults struct {
 
 // fault is what goes wrong with one call.
 type fault struct {
-	refuse                        func(schema.GroupVersionKind, client.Object) error
+	refuse                                  func(schema.GroupVersionKind, client.Object) error
 	lose, crashBefore, crashAfter, handover bool
 }
 

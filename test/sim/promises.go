@@ -170,8 +170,10 @@ func (i *invariants) created(claim *v1.NodeClaim) {
 	limit, limited := pool.Spec.Limits.Nodes()
 	n := int64(1)
 	for _, other := range i.claims {
-		// A static pool counts what is being deleted, too: it keeps a place until it is gone.
-		if other.UID != claim.UID && other.Labels[v1.NodePoolLabelKey] == pool.Name && (pool.Spec.Replicas != nil || other.DeletionTimestamp == nil) {
+		// A static pool counts what is being deleted, too: it keeps a place until it is gone. Other pools may launch the replacement of a node
+		// before that is deleted.
+		leaves := other.DeletionTimestamp != nil || condition.Status(other, v1.ConditionTypeDisruptionReason) == metav1.ConditionTrue
+		if other.UID != claim.UID && other.Labels[v1.NodePoolLabelKey] == pool.Name && (pool.Spec.Replicas != nil || !leaves) {
 			n++
 		}
 	}

@@ -17,6 +17,7 @@ var (
 	hours = flag.Float64("hours", 0.2, "simulated hours with faults, before those of rest")
 	quiet = flag.Duration("quiet", 4*time.Hour, "simulated time in which nothing may move, at the end")
 	set   = flag.String("set", "", "faults and properties of the cluster, by field: \"LostLaunch=0.3 Static=4\"")
+	first = flag.Bool("first", false, "end a seed at its first violation")
 	logs  = flag.Bool("logs", false, "print the log of the controllers")
 )
 
@@ -42,6 +43,9 @@ func run(t *testing.T, s Settings) (c *Cluster) {
 		if err := c.User.Begin(); err != nil {
 			t.Fatal(err)
 		}
+		c.StopEarly = *first
+		began := time.Now()
+		defer func() { c.Hours = time.Since(began).Hours() }()
 		if err := c.Run(time.Duration(*hours * float64(time.Hour))); err != nil {
 			t.Fatal(err)
 		}
@@ -64,20 +68,21 @@ func everything() Faults {
 
 // TestInvariants: whatever goes wrong, the invariants hold, and the cluster comes to rest when it stops.
 func TestInvariants(t *testing.T) {
-	steps, restarts, launched, nodeHours, faults := 0, 0, 0, 0.0, map[string]int{}
+	steps, restarts, launched, nodeHours, simulated, faults := 0, 0, 0, 0.0, 0.0, map[string]int{}
 	violations := 0
 	for s := *seed; s < *seed+uint64(*seeds); s++ { //nolint:gosec // a number of seeds
 		c := run(t, Settings{Seed: s, Faults: everything()})
 		for _, v := range c.Violations {
-			t.Errorf("seed %d: %s\nreplay: make sim SEED=%d SEEDS=1 HOURS=%v", s, v, s, *hours)
+			t.Errorf("seed %d: %s\nreplay: make sim SEED=%d SEEDS=1 HOURS=%v SET='%s'", s, v, s, *hours, *set)
 		}
+		simulated += c.Hours
 		violations += len(c.Violations)
 		steps, restarts, launched, nodeHours = steps+c.World.Trace.Steps, restarts+c.Restarts, launched+c.Datacenter.Launched(), nodeHours+c.NodeHours
 		for name, n := range c.Faults.Counts {
 			faults[name] += n
 		}
 	}
-	t.Logf("%d seeds, %d steps, %.0f node-hours, %d launches, %d restarts, %d violations", *seeds, steps, nodeHours, launched, restarts, violations)
+	t.Logf("%d seeds, simulated %.2f h, %d steps, %.0f node-hours, %d launches, %d restarts, %d violations", *seeds, simulated, steps, nodeHours, launched, restarts, violations)
 	for _, name := range slices.Sorted(maps.Keys(faults)) {
 		t.Logf("%6d %s", faults[name], name)
 	}
