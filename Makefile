@@ -24,6 +24,8 @@ COUNT ?= 10000
 # Seeds that `make sim` simulates from SEED on, and the simulated hours with faults of each.
 SEEDS ?= 100
 HOURS ?= 0.5
+# Faults and properties of the simulated cluster, by field of Faults and Scene in test/sim, such as "LostLaunch=0.3 Static=4".
+SET ?=
 # Mutants that `make sim-mutants` tries: a regular expression, all by default; and for how long each.
 MUTANT ?=
 MUTANTTIME ?= 10m
@@ -112,8 +114,8 @@ attacks: build local ## Run hostile tenants beside honest pods, and check that t
 	@$(BIN)/attacks -launcher=$(BIN)/local -controller=$(BIN)/karpenter -attack='$(ATTACK)'
 
 # Each process simulates one seed at a time.
-sim: ## Simulate the controllers, an API server, a cloud and their faults in one process, and check invariants: SEED=1 SEEDS=100 HOURS=0.5
-	@go test -c -o $(BIN)/sim.test ./test/sim && $(BIN)/sim.test -test.run='^TestInvariants$$' -test.v -test.timeout=0 -seed='$(SEED)' -seeds='$(SEEDS)' -hours='$(HOURS)'
+sim: ## Simulate the controllers, an API server, a cloud and their faults in one process, and check invariants: SEED=1 SEEDS=100 HOURS=0.5 SET="Static=4"
+	@go test -c -o $(BIN)/sim.test ./test/sim && $(BIN)/sim.test -test.run='^TestInvariants$$' -test.v -test.timeout=0 -seed='$(SEED)' -seeds='$(SEEDS)' -hours='$(HOURS)' -set='$(SET)'
 
 sim-mutants: ## Break the controllers, one place at a time, and report which breaks the simulation notices: MUTANT=regexp MUTANTTIME=10m
 	@go run ./test/sim/mutants -time='$(MUTANTTIME)' '$(MUTANT)'

@@ -37,6 +37,9 @@ type invariants struct {
 	pools    map[string]*v1.NodePool
 	// used are the names of nodes that have had a pod.
 	used map[string]bool
+	// marked is since when a NodeClaim has a mark of disruption, by name; bound is when a pod was bound.
+	marked map[string]time.Time
+	bound  map[types.UID]time.Time
 	// looked is when what depends on time was checked last.
 	looked time.Time
 	// sizes are the numbers of nodes of pools in the last budgetWindow.
@@ -59,7 +62,7 @@ type size struct {
 func watchInvariants(c *Cluster) *invariants {
 	i := &invariants{
 		cluster: c, began: c.API.Registry.Revision(), revision: map[schema.GroupVersionKind]int64{}, claims: map[types.UID]*v1.NodeClaim{}, nodes: map[string]*corev1.Node{},
-		pods: map[types.UID]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, used: map[string]bool{}, sizes: map[string][]size{}, orphans: map[string]time.Time{}, last: time.Now(), seen: map[string]bool{},
+		pods: map[types.UID]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, used: map[string]bool{}, marked: map[string]time.Time{}, bound: map[types.UID]time.Time{}, sizes: map[string][]size{}, orphans: map[string]time.Time{}, last: time.Now(), seen: map[string]bool{},
 	}
 	c.API.onWrite(i.written)
 	c.API.called = i.called
@@ -110,11 +113,15 @@ func (i *invariants) pod(e change) {
 	pod, _ := e.object.(*corev1.Pod)
 	if e.kind == watch.Deleted {
 		delete(i.pods, pod.UID)
+		delete(i.bound, pod.UID)
 		return
 	}
 	i.pods[pod.UID] = pod
 	if pod.Spec.NodeName != "" {
 		i.used[pod.Spec.NodeName] = true
+		if _, known := i.bound[pod.UID]; !known {
+			i.bound[pod.UID] = time.Now()
+		}
 	}
 }
 
@@ -234,6 +241,7 @@ func (i *invariants) step() {
 	}
 	i.looked = now
 	i.expired()
+	i.marks()
 	owners := map[types.UID]string{}
 	instances := i.cluster.Datacenter.Instances()
 	for _, id := range slices.Sorted(maps.Keys(instances)) {

@@ -208,19 +208,7 @@ func (d *Datacenter) price(claim *v1.NodeClaim) float64 {
 	return 0
 }
 
-// disruptedFor: nothing is disrupted by choice while an OperationsPolicy forbids it; and no node was launched for nothing.
-func (i *invariants) disruptedFor(claim *v1.NodeClaim) {
-	scene := &i.cluster.User.scene
-	if scene.Frozen && !i.cluster.Faults.Off {
-		i.violated("freeze", "%s was deleted", claim.Name)
-	}
-	calm := scene.WhenEmpty && scene.Scale+scene.Remove+scene.EditPool+scene.DeleteNode+scene.DeleteClaim+scene.Die == 0 && scene.Buffer == 0
-	if calm && !i.used[claim.Status.NodeName] {
-		i.violated("launched for nothing", "%s never had a pod", claim.Name)
-	}
-}
-
-// ended: an instance is ended for a NodeClaim that is deleted, or for none.
+// endedFor: an instance is ended for a NodeClaim that is deleted, or for none.
 func (i *invariants) endedFor(owner types.UID, id string) {
 	if claim := i.claims[owner]; claim != nil && claim.DeletionTimestamp == nil {
 		i.violated("instance of a NodeClaim ended", "%s of %s", id, claim.Name)

@@ -53,6 +53,7 @@ func run(to io.Writer, which string, limit time.Duration, hours float64) error {
 	if err := build(".", folder, all, "test", "-c", "-ldflags=-s -w", "-o", program, "./test/sim"); err != nil {
 		return err
 	}
+	s := &simulation{program: program, hours: hours, unbroken: map[string]string{}}
 	killed, count := 0, 0
 	_, _ = fmt.Fprintf(to, "%-36s %8s %10s  %s\n", "MUTANT", "SECONDS", "SIMULATED", "KILLED BY")
 	for _, m := range all {
@@ -60,7 +61,7 @@ func run(to io.Writer, which string, limit time.Duration, hours float64) error {
 			continue
 		}
 		count++
-		r := m.kill(program, limit, hours)
+		r := s.kill(m, limit)
 		if r.by == "" {
 			r.by = "SURVIVES: " + m.about
 		} else {
@@ -84,26 +85,57 @@ type result struct {
 	by string
 }
 
-// kill runs seeds with the mutant until one fails, or the time is over.
-func (m mutant) kill(program string, limit time.Duration, hours float64) (r result) {
+// simulation runs the program.
+type simulation struct {
+	program string
+	hours   float64
+	// unbroken are the invariants that do not hold without a mutant, by settings and seed: they are no proof.
+	unbroken map[string]string
+}
+
+// kill runs seeds with the mutant until an invariant does not hold that holds without it, or the time is over.
+func (s *simulation) kill(m mutant, limit time.Duration) (r result) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	began := time.Now()
 	for seed := 1; ; seed++ {
-		c := exec.CommandContext(ctx, program, "-test.run=^TestInvariants$", "-test.v", fmt.Sprintf("-seed=%d", seed), "-seeds=1", //nolint:gosec // arguments of this command
-			fmt.Sprintf("-hours=%v", hours), "-quiet=10m", "-first", "-set="+small+m.set)
-		c.Env = append(os.Environ(), variable+"="+m.name, "GOGC=300")
-		out, err := c.CombinedOutput()
+		by, hours := s.seed(ctx, m.name, m.set, seed)
 		r.took = time.Since(began)
-		r.simulated += simulated(out)
+		r.simulated += hours
 		if ctx.Err() != nil {
 			return r
 		}
-		if err != nil {
-			r.by = fmt.Sprintf("seed %d: %s", seed, reason(out))
+		if by != "" && s.holds(m.set, seed) {
+			r.by = fmt.Sprintf("seed %d: %s", seed, by)
 			return r
 		}
 	}
+}
+
+// holds reports whether all invariants hold without a mutant.
+func (s *simulation) holds(set string, seed int) bool {
+	key := fmt.Sprintf("%s %d", set, seed)
+	by, known := s.unbroken[key]
+	if !known {
+		by, _ = s.seed(context.Background(), "", set, seed)
+		s.unbroken[key] = by
+		if by != "" {
+			_, _ = fmt.Fprintf(os.Stderr, "WITHOUT A MUTANT: %s, seed %d: %s\n", set, seed, by)
+		}
+	}
+	return by == ""
+}
+
+// seed runs a seed. It returns the invariant that did not hold, or else how many hours it simulated.
+func (s *simulation) seed(ctx context.Context, mutant, set string, seed int) (by string, hours float64) {
+	c := exec.CommandContext(ctx, s.program, "-test.run=^TestInvariants$", "-test.v", fmt.Sprintf("-seed=%d", seed), "-seeds=1", //nolint:gosec // arguments of this command
+		fmt.Sprintf("-hours=%v", s.hours), "-quiet=10m", "-first", "-set="+small+set)
+	c.Env = append(os.Environ(), variable+"="+mutant, "GOGC=300")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		by = reason(out)
+	}
+	return by, simulated(out)
 }
 
 // simulated is how many hours a run says that it simulated.
