@@ -30,6 +30,11 @@ func (l *Lifecycle) register(ctx context.Context, claim *v1.NodeClaim) outcome {
 		decided(claim, v1.ConditionTypeRegistered, l.Clock.Now())
 		return outcome{}
 	}
+	if _, unsaved := l.launched.Get(claim.UID); unsaved {
+		// The deletion of a NodeClaim finds the Node to drain by the stored provider ID: until then the Node takes no pods.
+		set.Unknown(v1.ConditionTypeRegistered, reasonNodeNotFound, messageNodeNotFound)
+		return outcome{}
+	}
 	node, err := nodelookup.NodeOf(ctx, l.Client, claim)
 	switch {
 	case errors.Is(err, nodelookup.NotFound), err == nil && node.DeletionTimestamp != nil:

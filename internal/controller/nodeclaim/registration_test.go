@@ -163,6 +163,29 @@ func TestRegistration(t *testing.T) {
 			t.Error(got)
 		}
 	})
+	t.Run("a Node takes no pods before its instance is stored", func(t *testing.T) {
+		w := fakecluster.New(t)
+		claim, node := w.Claim("a"), w.Node("a")
+		w.Add(claim, node)
+		w.Provider.OnCreate = func(*v1.NodeClaim) {
+			w.Fail = fakecluster.Always("patch-status", claim, errors.New("connection refused"))
+		}
+		l := nodeclaim.NewLifecycle(w.Shared, &health{})
+		for range 2 {
+			if _, err := w.Try(l, claim); err == nil {
+				t.Fatal("the lost write is not retried")
+			}
+			if got := fakecluster.Must(w, node); got.Labels[v1.NodeRegisteredLabelKey] != "" || len(got.Spec.Taints) != 1 {
+				t.Errorf("the Node is open: label %q, taints %v", got.Labels[v1.NodeRegisteredLabelKey], got.Spec.Taints)
+			}
+		}
+		w.Fail = nil
+		w.Run(l, claim)
+		w.Run(l, claim)
+		if got := fakecluster.Must(w, node); got.Labels[v1.NodeRegisteredLabelKey] != "true" || len(got.Spec.Taints) != 0 {
+			t.Errorf("once it is stored: label %q, taints %v", got.Labels[v1.NodeRegisteredLabelKey], got.Spec.Taints)
+		}
+	})
 	t.Run("a conflict on the Node is retried quietly and counted once", func(t *testing.T) {
 		t.Attr("covers", "C034")
 		w := fakecluster.New(t)
