@@ -115,7 +115,7 @@ attacks: build local ## Run hostile tenants beside honest pods, and check that t
 
 # Each process simulates one seed at a time.
 sim: ## Simulate the controllers, an API server, a cloud and their faults in one process, and check invariants: SEED=1 SEEDS=100 HOURS=0.5 SET="Static=4"
-	@go test -c -o $(BIN)/sim.test ./test/sim && $(BIN)/sim.test -test.run='^TestInvariants$$' -test.v -test.timeout=0 -seed='$(SEED)' -seeds='$(SEEDS)' -hours='$(HOURS)' -set='$(SET)'
+	@go test -c -o $(BIN)/sim.test ./test/sim && $(BIN)/sim.test -test.run='^TestInvariants$$' -test.v -test.timeout=0 -seed='$(SEED)' -seeds='$(SEEDS)' -hours='$(HOURS)' -quiet=4h -set='$(SET)'
 
 sim-mutants: ## Break the controllers, one place at a time, and report which breaks the simulation notices: MUTANT=regexp MUTANTTIME=10m
 	@go run ./test/sim/mutants -time='$(MUTANTTIME)' '$(MUTANT)'

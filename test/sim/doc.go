@@ -15,7 +15,9 @@
 //
 // world.go has the events and the seed, clock.go the clock, process.go a process with controllers, as controller-runtime's manager,
 // queue.go its work queues, informer.go its cache, client.go its calls, cloud.go the cloud, actors.go the rest of a cluster, faults.go what
-// goes wrong, invariants.go what must hold all the same.
+// goes wrong, scene.go and objects.go what the cluster has and how its users behave, invariants.go, promises.go and marks.go what must hold
+// all the same.
 //
-// What it leaves out: kube-scheduler is that of embedded/scheduler, which asks the engine; there is one process, without leader election.
+// What it leaves out: kube-scheduler is that of embedded/scheduler, which asks the engine; there is no lease: a process that is deposed acts
+// for a bounded time beside the next one.
 package sim

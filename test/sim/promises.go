@@ -18,7 +18,7 @@ const (
 	// mostConditions, mostAnnotations and mostTaints are more than any object needs: one that grows for ever exceeds them.
 	mostConditions, mostAnnotations, mostTaints = 20, 30, 12
 	// expiryBound is how long a NodeClaim may exist after it has expired: its deletion may fail, and a process may be down.
-	expiryBound = 10 * time.Minute
+	expiryBound = 4 * time.Minute
 	// look is the time between two checks of what depends on time alone.
 	look = 5 * time.Second
 	// podGrace is the termination grace period of pods.

@@ -15,7 +15,7 @@ var (
 	seed  = flag.Uint64("seed", 1, "the first seed")
 	seeds = flag.Int("seeds", 2, "how many seeds")
 	hours = flag.Float64("hours", 0.2, "simulated hours with faults, before those of rest")
-	quiet = flag.Duration("quiet", 4*time.Hour, "simulated time in which nothing may move, at the end")
+	quiet = flag.Duration("quiet", time.Hour, "simulated time in which nothing may move, at the end")
 	set   = flag.String("set", "", "faults and properties of the cluster, by field: \"LostLaunch=0.3 Static=4\"")
 	first = flag.Bool("first", false, "end a seed at its first violation")
 	logs  = flag.Bool("logs", false, "print the log of the controllers")
