@@ -237,7 +237,7 @@ func (a assembly) register(place cloud.Cloud, telemetry *observe.Telemetry, stat
 	place.Rebooter = instrumentRebooter(a.stop.rebooter(a.held.rebooter(place.Rebooter)), place.Name, metrics)
 	notifier, err := a.notifier(metrics)
 	if err != nil {
-		return nil, nil, err
+		return nil, shown{}, err
 	}
 	controllers, err := controller.All(controller.Parts{
 		Manager: a.manager, Client: a.manager.GetClient(), Clock: a.clock, Cloud: place,

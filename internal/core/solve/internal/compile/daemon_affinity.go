@@ -39,7 +39,7 @@ func (cs *Classes) addBeside(c *Class, lv *Level) {
 	for _, d := range near[0].daemons {
 		for _, alternative := range d.Alternatives {
 			there := cs.Intern(lv.Set.And(alternative.Set).And(requirement.NewSet(labels...)))
-			for _, form := range cs.withExclusions([]*Conjunction{there}, cs.contenders(d)) {
+			for _, form := range cs.withExclusions([]*Conjunction{there}, contenders(cs, d)) {
 				if added++; added > maxForms {
 					return
 				}
@@ -55,7 +55,7 @@ func (cs *Classes) addBeside(c *Class, lv *Level) {
 
 // contenders lists the ways to keep nodes free of the DaemonSets that may take the place of d: for each alternative of their node affinity, the
 // requirements of which one is enough.
-func (cs *Classes) contenders(d *Class) (out [][]requirement.Requirement) {
+func contenders(cs *Classes, d *Class) (out [][]requirement.Requirement) {
 	for _, o := range cs.daemonList {
 		if d.mayYieldTo(o) {
 			out = append(out, waysWithout(o)...)
