@@ -114,12 +114,12 @@ func (n *Nominator) Reconcile(ctx context.Context, request reconcile.Request) (r
 	ctx = observe.WithController(ctx, name)
 	node := &corev1.Node{}
 	err := n.Client.Get(ctx, request.NamespacedName, node)
-	if client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, err
-	}
-	if err != nil {
+	if apierrors.IsNotFound(err) {
 		n.withdraw(ctx, n.on(request.Name, 0))
 		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
 	}
 	claim, err := nodelookup.ClaimOf(ctx, n.Client, node)
 	if errors.Is(err, nodelookup.NotFound) || errors.Is(err, nodelookup.Duplicate) {
