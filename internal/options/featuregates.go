@@ -67,7 +67,7 @@ func (g *FeatureGates) gates() []gate {
 		{name: "PodDeletionCostManagement", field: &g.PodDeletionCostManagement, about: "Pods are ranked by their nodes, so that ReplicaSets that shrink empty nodes."},
 		{name: "LegacyProvisioner", field: &g.LegacyProvisioner, about: "Provisioners (`karpenter.sh/v1alpha5`) and the node templates they refer to are served: a NodePool and a node class are maintained for them."},
 		{name: "TaintTolerationComparisonOperators", field: &g.TaintTolerationComparisonOperators, about: "Tolerations with the operators `Lt` and `Gt` tolerate taints. Set it if kube-scheduler has the feature gate of this name."},
-		{name: "OperationsPolicy", field: &g.OperationsPolicy, about: "OperationsPolicies are applied: maintenance windows, freezes, caps on the cost per hour, and soft expiry."},
+		{name: "OperationsPolicy", field: &g.OperationsPolicy, about: "OperationsPolicies are applied: maintenance windows, freezes, caps on the cost per hour, soft expiry, and approval of disruption."},
 		{name: "NominatedNodeName", field: &g.NominatedNodeName, about: "Pods are nominated to the nodes that start for them, as a hint for kube-scheduler."},
 	}
 }

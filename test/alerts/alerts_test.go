@@ -35,7 +35,7 @@ func rules(t *testing.T) []rulefmt.Rule {
 func TestAlertsCanBeReadAndAskForWhatThereIs(t *testing.T) {
 	known := metrics(t)
 	all := rules(t)
-	if len(all) != 7 {
+	if len(all) != 9 {
 		t.Errorf("%d alerts were found", len(all))
 	}
 	var seen []string

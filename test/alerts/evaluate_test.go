@@ -19,7 +19,7 @@ import (
 // values are those of labels that expressions name; other labels have two.
 var values = map[string][]string{
 	"type": {"Launched", "Registered", "Initialized", "Ready"}, "status": {"True", "False"}, "resource_type": {"cpu", "memory"},
-	"quantile": {"0.5", "0.9", "0.99"}, "le": {"0.1", "1", "+Inf"}, "capacity_type": {"spot", "on-demand"}, "reason": {"empty", "underutilized", "drifted"},
+	"quantile": {"0.5", "0.9", "0.99"}, "phase": {"Proposed", "Expired"}, "le": {"0.1", "1", "+Inf"}, "capacity_type": {"spot", "on-demand"}, "reason": {"empty", "underutilized", "drifted"},
 }
 
 // TestExpressionsCanBeEvaluated evaluates alerts and queries over random series of all metrics, for two clusters with two NodePools: sides of an
@@ -33,7 +33,7 @@ func TestExpressionsCanBeEvaluated(t *testing.T) {
 	t.Cleanup(func() { _ = engine.Close() })
 	expressions := map[string]string{}
 	for _, r := range rules(t) {
-		expressions["alert "+r.Alert] = strings.NewReplacer(" > 0.9", "", " > 3600", "", " > 0.1", "", " == 0", "").Replace(r.Expr)
+		expressions["alert "+r.Alert] = strings.NewReplacer(" > 0.9", "", " > 3600", "", " > 0.1", "", " > 0", "", " == 0", "").Replace(r.Expr)
 	}
 	all, _ := boards(t)
 	for name, b := range all {
