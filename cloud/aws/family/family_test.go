@@ -3,6 +3,8 @@ package family_test
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/family"
 )
@@ -24,6 +26,22 @@ func TestDisks(t *testing.T) {
 		}
 		if got != want || !ephemeral {
 			t.Errorf("%s: disks %q, want %q, with the files of pods on one of them", of, got, want)
+		}
+	}
+}
+
+// TestDefaultDisksAreNotHashed: another default, such as the larger root volume of Bottlerocket, drifts no node, whereas disks of the node class are
+// hashed.
+func TestDefaultDisksAreNotHashed(t *testing.T) {
+	t.Attr("covers", "N545")
+	for _, of := range []awsv1.Family{awsv1.FamilyAL2023, awsv1.FamilyBottlerocket, awsv1.FamilyWindows2022} {
+		class := &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{Role: "role", AMISelectorTerms: []awsv1.AMISelectorTerm{{Alias: string(of) + "@latest"}}}}
+		defaulted := class.Hash("")
+		class.Spec.BlockDeviceMappings = family.BlockDevices(of)
+		explicit := class.Hash("")
+		class.Spec.BlockDeviceMappings[0].EBS.VolumeSize = new(resource.MustParse("4Gi"))
+		if defaulted == explicit || explicit == class.Hash("") {
+			t.Errorf("%s: hashes %s without disks, %s with the default ones, %s with smaller ones: all of them differ unless defaults are hashed", of, defaulted, explicit, class.Hash(""))
 		}
 	}
 }

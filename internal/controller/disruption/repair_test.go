@@ -54,9 +54,9 @@ func sick(m *nodeAndClaim) {
 	})
 }
 
-// deadline is the termination deadline of a NodeClaim; the zero time for none.
+// deadline is the termination deadline of a NodeClaim; the zero time for none. The annotation and its format are those of version 1.14.
 func (w *harness) deadline(name string) time.Time {
-	at, _ := time.Parse(time.RFC3339, w.claim(name).Annotations[v1.NodeClaimTerminationTimestampAnnotationKey])
+	at, _ := time.Parse(time.RFC3339, w.claim(name).Annotations["karpenter.sh/nodeclaim-termination-timestamp"])
 	return at
 }
 
@@ -126,7 +126,7 @@ func TestRepairOfANode(t *testing.T) {
 }
 
 func testDeadlines(t *testing.T) {
-	t.Attr("covers", "N041")
+	t.Attr("covers", "N041 N540")
 	inBubble(t, "an earlier deadline stays, and a later one or one that cannot be read does not", func(w *harness) {
 		w.repairing()
 		w.pool("pool", budget("5"))
