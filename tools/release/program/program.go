@@ -39,12 +39,18 @@ func (p Platform) String() string { return p.OS + "/" + p.Architecture }
 func Build(ctx context.Context, root, name, version, out string, target Platform) (Program, error) {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w -X main.version="+version, "-o", out, "./cmd/"+name)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+target.OS, "GOARCH="+target.Architecture,
-		"GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off")
+	cmd.Env = Environment(target)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return Program{}, fmt.Errorf("building %s for %s: %w\n%s", filepath.Join(root, "cmd", name), target, err, text)
 	}
 	return Read(out)
+}
+
+// Environment is the environment of Go commands for a platform, which for the zero value is the local one. It overrides the settings of
+// this process that would change what is built.
+func Environment(target Platform) []string {
+	return append(os.Environ(), "CGO_ENABLED=0", "GOOS="+target.OS, "GOARCH="+target.Architecture,
+		"GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off")
 }
 
 // Read reads a program and its build information. Images and archives have no libraries, so a program that is not linked statically is
