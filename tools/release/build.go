@@ -45,6 +45,9 @@ type build struct {
 	programs []program.Program
 	// completions are the completion scripts by their file names.
 	completions map[string][]byte
+	// contents is what the programs contain by others, and licenses are the files about it, by their names.
+	contents sbom.Materials
+	licenses map[string][]byte
 	// files is the release, by the names of the files.
 	files map[string][]byte
 	index v1.ImageIndex
@@ -99,7 +102,7 @@ func (c *buildCommand) Run(ctx context.Context) error {
 	return nil
 }
 
-// compile builds the programs, and has the one for the local platform print the completion scripts.
+// compile builds the programs, has the one for the local platform print the completion scripts, and collects the licenses.
 func (b *build) compile(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "release-")
 	if err != nil {
@@ -137,7 +140,8 @@ func (b *build) compile(ctx context.Context) (err error) {
 			}
 		}
 	}
-	return nil
+	b.contents, b.licenses, err = licenses(ctx, clone, platforms())
+	return err
 }
 
 // images makes the image for all platforms of Linux.
@@ -147,7 +151,7 @@ func (b *build) images() error {
 		if p.OS != "linux" {
 			continue
 		}
-		img, err := image.Pack(p, product, b.version)
+		img, err := image.Pack(p, product, b.version, b.licenses)
 		if err != nil {
 			return err
 		}
@@ -178,7 +182,7 @@ func (b *build) archives() error {
 		if b.files[name], err = archive.Gzip(entries, b.source.Time); err != nil {
 			return err
 		}
-		if b.files[folder+".cdx.json"], err = sbom.Encode(p, product, b.version); err != nil {
+		if b.files[folder+".cdx.json"], err = sbom.Encode(p, product, b.version, b.contents); err != nil {
 			return err
 		}
 		address, sum := source.Home+"/releases/download/v"+b.version+"/"+name, checksum.Of(b.files[name])
@@ -197,12 +201,13 @@ func (b *build) archives() error {
 // entries lists what the archive of a program contains.
 func (b *build) entries(folder string, p program.Program) ([]archive.Entry, error) {
 	out := []archive.Entry{{Name: folder + "/", Mode: 0o755}}
-	for _, name := range []string{"LICENSE", "README.md"} {
-		content, err := b.source.Content(name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, archive.Entry{Name: folder + "/" + name, Mode: 0o644, Content: content})
+	readme, err := b.source.Content("README.md")
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, archive.Entry{Name: folder + "/README.md", Mode: 0o644, Content: readme})
+	for _, name := range slices.Sorted(maps.Keys(b.licenses)) {
+		out = append(out, archive.Entry{Name: folder + "/" + name, Mode: 0o644, Content: b.licenses[name]})
 	}
 	out = append(out, archive.Entry{Name: folder + "/completions/", Mode: 0o755})
 	for _, name := range slices.Sorted(maps.Keys(b.completions)) {

@@ -14,9 +14,12 @@ import (
 	"github.com/karpenter-anew/karpenter/tools/release/archive"
 	"github.com/karpenter-anew/karpenter/tools/release/chart"
 	"github.com/karpenter-anew/karpenter/tools/release/image"
+	"github.com/karpenter-anew/karpenter/tools/release/license"
 	"github.com/karpenter-anew/karpenter/tools/release/program"
 	"github.com/karpenter-anew/karpenter/tools/release/sbom"
 	"github.com/karpenter-anew/karpenter/tools/release/schema"
+	"github.com/karpenter-anew/karpenter/tools/release/source"
+	"github.com/karpenter-anew/karpenter/tools/release/vendored"
 )
 
 // chartNames are the charts and the folders that contain them, below charts.
@@ -80,6 +83,28 @@ func (b *build) schemas() error {
 	return err
 }
 
+// licenses returns what the program of a working tree contains by others on any of the platforms, and the license files that are
+// distributed with it, by their names. It is an error if the license of a component is unknown or not allowed.
+func licenses(ctx context.Context, root string, targets []program.Platform) (sbom.Materials, map[string][]byte, error) {
+	tree := source.Source{Root: root}
+	var contents sbom.Materials
+	own, err := tree.Content("LICENSE")
+	if err != nil {
+		return contents, nil, err
+	}
+	if contents.Modules, err = license.Linked(ctx, root, "./cmd/"+product, targets...); err != nil {
+		return contents, nil, err
+	}
+	if contents.Vendored, err = vendored.Read(tree.Content); err != nil {
+		return contents, nil, err
+	}
+	all := slices.Clone(contents.Modules)
+	for _, v := range contents.Vendored {
+		all = append(all, v.Component)
+	}
+	return contents, map[string][]byte{"LICENSE": own, license.NoticesFile: license.Notices(product, all)}, license.Check(all)
+}
+
 type imageCommand struct {
 	Root    string  `required:"" placeholder:"DIR" help:"Working tree of the repository."`
 	Version Version `required:"" help:"Version of the program and of the image."`
@@ -93,11 +118,16 @@ func (c *imageCommand) Run(ctx context.Context) error {
 	if err := os.MkdirAll(c.Out, 0o755); err != nil {
 		return err
 	}
-	p, err := program.Build(ctx, c.Root, product, string(c.Version), base, program.Platform{OS: "linux", Architecture: c.Arch})
+	target := program.Platform{OS: "linux", Architecture: c.Arch}
+	p, err := program.Build(ctx, c.Root, product, string(c.Version), base, target)
 	if err != nil {
 		return err
 	}
-	img, err := image.Pack(p, product, string(c.Version))
+	contents, texts, err := licenses(ctx, c.Root, []program.Platform{target})
+	if err != nil {
+		return err
+	}
+	img, err := image.Pack(p, product, string(c.Version), texts)
 	if err != nil {
 		return err
 	}
@@ -105,7 +135,7 @@ func (c *imageCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	materials, err := sbom.Encode(p, product, string(c.Version))
+	materials, err := sbom.Encode(p, product, string(c.Version), contents)
 	if err != nil {
 		return err
 	}

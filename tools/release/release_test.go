@@ -182,7 +182,7 @@ func checkDownloads(t *testing.T, dir string) {
 			t.Errorf("%s lacks the program %s", name, p.Bin)
 		}
 		for file, want := range map[string]string{
-			"LICENSE": "Apache License", "README.md": "# Karpenter", "completions/karpenter.bash": "stub 1.2.3 completion bash\n",
+			"LICENSE": "Apache License", "THIRD-PARTY-NOTICES.txt": "\npreact ", "README.md": "# Karpenter", "completions/karpenter.bash": "stub 1.2.3 completion bash\n",
 			"completions/_karpenter": "stub 1.2.3 completion zsh\n", "completions/karpenter.fish": "stub 1.2.3 completion fish\n",
 		} {
 			if got := have[folder+file]; !strings.Contains(string(got.Content), want) || got.Mode != 0o644 {
@@ -260,7 +260,7 @@ func TestImageOfAWorkingTree(t *testing.T) {
 	if !bytes.Contains(read(t, out, "karpenter-linux-arm64"), []byte("changed stub ")) {
 		t.Error("the program lacks the change")
 	}
-	if !bytes.Contains(read(t, out, "karpenter-linux-arm64.cdx.json"), []byte("CycloneDX")) {
-		t.Error("there is no SBOM")
+	if materials := read(t, out, "karpenter-linux-arm64.cdx.json"); !bytes.Contains(materials, []byte("CycloneDX")) || !bytes.Contains(materials, []byte("pkg:npm/preact@")) {
+		t.Errorf("there is no SBOM with vendored packages: %s", materials)
 	}
 }

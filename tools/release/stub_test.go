@@ -27,14 +27,14 @@ func main() {
 }
 `
 
-// newRepository returns a working tree with the stub, and the charts and CRDs of this repository, in one commit.
+// newRepository returns a working tree with the stub, and the charts, CRDs and vendored JavaScript of this repository, in one commit.
 func newRepository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, folder := range []string{"charts", "api"} {
 		copyFiles(t, dir, folder)
 	}
-	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
+	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "web/vendor"} {
 		copyFiles(t, dir, name)
 	}
 	write(t, filepath.Join(dir, "go.mod"), "module github.com/karpenter-anew/karpenter\n\ngo 1.26.0\n")

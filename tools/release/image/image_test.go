@@ -50,7 +50,7 @@ func made(t *testing.T, binary string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	img, err := Pack(p, "it", "1.2.3")
+	img, err := Pack(p, "it", "1.2.3", map[string][]byte{"LICENSE": []byte("terms")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,6 +150,9 @@ func TestImageHasTheProgramAndCertificates(t *testing.T) {
 	if program := have["it"]; !bytes.Equal(program.text, content(t, binary)) || program.header.Mode != 0o555 {
 		t.Errorf("the program is not the one that was built, or has mode %o", program.header.Mode)
 	}
+	if terms := have["licenses/LICENSE"]; string(terms.text) != "terms" || terms.header.Mode != 0o444 {
+		t.Errorf("the license is %q", terms.text)
+	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(have[certificates].text) {
 		t.Error("there are no certificates")
@@ -159,8 +162,8 @@ func TestImageHasTheProgramAndCertificates(t *testing.T) {
 			t.Errorf("%s is %d:%d with mode %o", name, file.header.Uid, file.header.Gid, file.header.Mode)
 		}
 	}
-	if len(have) != 8 {
-		t.Errorf("%d files and folders, want 8", len(have))
+	if len(have) != 10 {
+		t.Errorf("%d files and folders, want 10", len(have))
 	}
 }
 
@@ -171,7 +174,7 @@ func TestDynamicallyLinkedProgramIsRefused(t *testing.T) {
 }
 
 func TestProgramsOfOtherSystemsAreRefused(t *testing.T) {
-	if _, err := Pack(program.Program{OS: "darwin"}, "it", "1.2.3"); err == nil || !strings.Contains(err.Error(), "GOOS=linux") {
+	if _, err := Pack(program.Program{OS: "darwin"}, "it", "1.2.3", nil); err == nil || !strings.Contains(err.Error(), "GOOS=linux") {
 		t.Errorf("error %v, want one that says what to do", err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -26,8 +28,9 @@ const nonRoot = "65532"
 // certificates is where Go looks for CA certificates.
 const certificates = "etc/ssl/certs/ca-certificates.crt"
 
-// Pack makes the image of a program for Linux: a layer with users, certificates and /tmp, and a layer with the program.
-func Pack(p program.Program, name, version string) (v1.Image, error) {
+// Pack makes the image of a program for Linux: a layer with users, certificates and /tmp, and a layer with the program and its licenses,
+// which are the contents of files by their names in /licenses.
+func Pack(p program.Program, name, version string, licenses map[string][]byte) (v1.Image, error) {
 	if p.OS != "linux" {
 		return nil, fmt.Errorf("the program is built for %s: build it with GOOS=linux", p.OS)
 	}
@@ -43,7 +46,11 @@ func Pack(p program.Program, name, version string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	executable, err := layer([]archive.Entry{{Name: name, Mode: 0o555, Content: p.Content}})
+	own := []archive.Entry{{Name: name, Mode: 0o555, Content: p.Content}, {Name: "licenses/", Mode: 0o755}}
+	for _, file := range slices.Sorted(maps.Keys(licenses)) {
+		own = append(own, archive.Entry{Name: "licenses/" + file, Mode: 0o444, Content: licenses[file]})
+	}
+	executable, err := layer(own)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/karpenter-anew/karpenter/tools/release/license"
 	"github.com/karpenter-anew/karpenter/tools/release/program"
 	"github.com/karpenter-anew/karpenter/tools/release/source"
 )
@@ -67,7 +68,7 @@ func Manifest(name, version string, downloads []Download) ([]byte, error) {
 		m.Spec.Platforms = append(m.Spec.Platforms, platform{
 			Selector: selector{map[string]string{"os": d.Platform.OS, "arch": d.Platform.Architecture}},
 			URI:      d.Address, SHA256: strings.ToLower(d.SHA256), Bin: name,
-			Files: []operation{{d.Folder + "/" + name, "."}, {d.Folder + "/LICENSE", "."}},
+			Files: []operation{{d.Folder + "/" + name, "."}, {d.Folder + "/LICENSE", "."}, {d.Folder + "/" + license.NoticesFile, "."}},
 		})
 	}
 	return yaml.Marshal(m)

@@ -5,12 +5,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
+	"github.com/google/go-cmp/cmp"
 
+	"github.com/karpenter-anew/karpenter/tools/release/license"
 	"github.com/karpenter-anew/karpenter/tools/release/program"
+	"github.com/karpenter-anew/karpenter/tools/release/vendored"
 )
 
 func TestSBOMNamesEveryModule(t *testing.T) {
@@ -24,7 +28,12 @@ func TestSBOMNamesEveryModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoded, err := Encode(p, "it", "1.2.3")
+	modules, err := license.Linked(t.Context(), "..", ".", program.Platform{OS: p.OS, Architecture: p.Architecture})
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := []vendored.Package{{Component: license.Component{Name: "@a/b", Version: "3.2.1", Texts: mit(t)}, SHA256: "00ff"}}
+	encoded, err := Encode(p, "it", "1.2.3", Materials{Modules: modules, Vendored: packages})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,22 +50,59 @@ func TestSBOMNamesEveryModule(t *testing.T) {
 	for _, c := range *got.Components {
 		named[c.Name+" "+c.Version] = true
 	}
-	modules := 0
+	linked := 0
 	for line := range strings.Lines(string(text)) {
 		if words := strings.Fields(line); words[0] == "dep" {
-			modules++
+			linked++
 			if !named[words[1]+" "+words[2]] {
 				t.Errorf("%s %s is missing", words[1], words[2])
 			}
 		}
 	}
 	needs := *(*got.Dependencies)[0].Dependencies
-	if modules == 0 || len(*got.Components) != modules+1 || len(needs) != modules+1 {
-		t.Errorf("%d components and %d dependencies for %d modules and the standard library", len(*got.Components), len(needs), modules)
+	if linked == 0 || len(*got.Components) != linked+2 || len(needs) != linked+2 {
+		t.Errorf("%d components and %d dependencies for %d modules, the standard library and a vendored package", len(*got.Components), len(needs), linked)
 	}
+	for _, c := range *got.Components {
+		if c.Licenses == nil || len(*c.Licenses) == 0 || (*c.Licenses)[0].License.ID == "" {
+			t.Errorf("%s has no license", c.Name)
+		}
+	}
+	checkVendored(t, (*got.Components)[linked+1])
 	root := got.Metadata.Component
 	if got.BOMFormat != "CycloneDX" || got.SpecVersion != cyclonedx.SpecVersion1_6 || root.Version != "1.2.3" || (*root.Hashes)[0].Value == "" {
 		t.Errorf("it is %s %s of %+v", got.BOMFormat, got.SpecVersion, root)
+	}
+}
+
+// checkVendored compares a component with the vendored package.
+func checkVendored(t *testing.T, c cyclonedx.Component) {
+	t.Helper()
+	want := cyclonedx.Component{
+		Type: cyclonedx.ComponentTypeLibrary, BOMRef: "npm:@a/b@3.2.1", Name: "@a/b", Version: "3.2.1", PackageURL: "pkg:npm/%40a/b@3.2.1",
+		Hashes:   &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: "00ff"}},
+		Licenses: &cyclonedx.Licenses{{License: &cyclonedx.License{ID: "MIT"}}},
+	}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Errorf("the vendored package (-want, +got):\n%s", diff)
+	}
+}
+
+// mit is a license file with the MIT license.
+func mit(t *testing.T) []license.Text {
+	t.Helper()
+	content, err := os.ReadFile("../../../web/vendor/preact.LICENSE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []license.Text{{Path: "LICENSE", Content: content}}
+}
+
+func TestModuleWithoutCollectedLicenseIsRefused(t *testing.T) {
+	p := program.Program{Build: &debug.BuildInfo{GoVersion: "go1.26.0", Deps: []*debug.Module{{Path: "example.com/m", Version: "v1.0.0"}}}}
+	modules := []license.Component{{Name: license.StandardLibrary, Version: "1.26.0", Texts: mit(t)}}
+	if _, err := Encode(p, "it", "1.2.3", Materials{Modules: modules}); err == nil || !strings.Contains(err.Error(), "example.com/m v1.0.0") {
+		t.Errorf("error %v, want one that names the module", err)
 	}
 }
 
