@@ -166,10 +166,22 @@ func (w *harness) nodesOf(a *awscluster.AWS, name string) []ec2Node {
 	return out
 }
 
-// awaitCases waits until all pods of these workloads run.
+// awaitCases waits until all pods of these workloads run, and their nodes are initialized: pods may run as soon as a node is registered.
 func (w *harness) awaitCases(pods map[string]int32) {
 	w.t.Helper()
 	w.awaitPods(awsPatience, pods)
+	w.await("the nodes of pods are initialized", awsPatience, func() string {
+		initialized := map[string]bool{}
+		for _, node := range w.nodes() {
+			initialized[node.Name] = node.Labels[v1.NodeInitializedLabelKey] == "true"
+		}
+		for _, pod := range w.pods() {
+			if pods[pod.Labels["app"]] > 0 && pod.Status.Phase == corev1.PodRunning && !initialized[pod.Spec.NodeName] {
+				return fmt.Sprintf("node %q of pod %q is not", pod.Spec.NodeName, pod.Name)
+			}
+		}
+		return ""
+	})
 }
 
 // awaitPods is awaitCases for those who have more or less patience.
