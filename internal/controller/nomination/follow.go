@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 )
 
 // Follow counts what becomes of nominations. It never adds to the queue.
@@ -21,11 +23,7 @@ func (n *Nominator) Follow() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) { n.see(e.ObjectNew.(*corev1.Pod)) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) {
-			if pod := e.Object.(*corev1.Pod); n.forget(pod.UID) {
-				n.count(deleted)
-			}
-		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { n.forget(e.Object.GetUID()) },
 	}
 }
 
@@ -54,21 +52,44 @@ func (n *Nominator) see(pod *corev1.Pod) {
 	delete(n.pods, pod.UID)
 }
 
+// remember keeps a nomination that was written, in place of an earlier one of the pod.
+func (n *Nominator) remember(ours *nominated) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if before := n.pods[ours.UID]; before != nil {
+		n.leave(before)
+	}
+	n.pods[ours.UID] = ours
+	if n.nodes[ours.node] == nil {
+		n.nodes[ours.node] = map[types.UID]*nominated{}
+	}
+	n.nodes[ours.node][ours.UID] = ours
+}
+
 // end counts what became of a nomination, once.
 func (n *Nominator) end(ours *nominated, result string) {
 	if !ours.over {
 		n.count(result)
 	}
-	ours.over = true
+	n.leave(ours)
 }
 
-// forget drops a pod, and reports whether it had a nomination of ours.
-func (n *Nominator) forget(uid types.UID) bool {
+// leave takes a nomination from its node.
+func (n *Nominator) leave(ours *nominated) {
+	ours.over = true
+	if delete(n.nodes[ours.node], ours.UID); len(n.nodes[ours.node]) == 0 {
+		delete(n.nodes, ours.node)
+	}
+}
+
+// forget drops a pod that was deleted.
+func (n *Nominator) forget(uid types.UID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	ours := n.pods[uid]
-	delete(n.pods, uid)
-	return ours != nil && !ours.over
+	if ours := n.pods[uid]; ours != nil {
+		n.end(ours, deleted)
+		delete(n.pods, uid)
+	}
 }
 
 // on returns the pods that are nominated to a node for at least a time, by namespace and name.
@@ -76,8 +97,8 @@ func (n *Nominator) on(node string, since time.Duration) []nominated {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var out []nominated
-	for _, p := range n.pods {
-		if p.node == node && !p.over && n.Clock.Since(p.at) >= since {
+	for _, p := range n.nodes[node] {
+		if n.Clock.Since(p.at) >= since {
 			out = append(out, *p)
 		}
 	}
@@ -91,8 +112,16 @@ func (n *Nominator) on(node string, since time.Duration) []nominated {
 func (n *Nominator) withdraw(ctx context.Context, list []nominated) {
 	for _, p := range list {
 		pod := &corev1.Pod{}
-		if err := n.Client.Get(ctx, p.NamespacedName, pod); err != nil || pod.UID != p.UID || pod.Spec.NodeName != "" {
-			continue // the event tells
+		err := n.Client.Get(ctx, p.NamespacedName, pod)
+		switch {
+		case apierrors.IsNotFound(err), err == nil && pod.UID != p.UID:
+			n.forget(p.UID)
+			continue
+		case err != nil:
+			continue
+		case pod.Spec.NodeName != "": // its event may have come before the answer of the write
+			n.see(pod)
+			continue
 		}
 		result := cleared
 		if pod.Status.NominatedNodeName == p.node {
@@ -117,16 +146,11 @@ func leaving(node *corev1.Node, claim *v1.NodeClaim) bool {
 
 // takesPods reports whether a node is ready, with no taint but those that the pods planned on it tolerate, and that of registration.
 func takesPods(node *corev1.Node, claim *v1.NodeClaim) bool {
-	ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
-	return ready && !node.Spec.Unschedulable && !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-		expected := t.MatchTaint(new(v1.UnregisteredNoExecuteTaint())) || slices.ContainsFunc(claim.Spec.Taints, func(c corev1.Taint) bool { return c.MatchTaint(&t) && c.Value == t.Value })
+	return nodelookup.Ready(node) && !node.Spec.Unschedulable && !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		expected := unregistered(t) || slices.ContainsFunc(claim.Spec.Taints, func(c corev1.Taint) bool { return c.MatchTaint(&t) && c.Value == t.Value })
 		return t.Effect != corev1.TaintEffectPreferNoSchedule && !expected
 	})
 }
 
-// hasTaint reports whether a node has a taint, whatever its value.
-func hasTaint(node *corev1.Node, taint corev1.Taint) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
-}
+// unregistered reports whether a taint is the one that nodes have until they are registered.
+func unregistered(t corev1.Taint) bool { return t.MatchTaint(new(v1.UnregisteredNoExecuteTaint())) }

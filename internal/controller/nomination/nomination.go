@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,7 +21,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -73,8 +73,9 @@ type Nominator struct {
 	limit flowcontrol.PassiveRateLimiter
 
 	mu sync.Mutex
-	// pods are the pods that were nominated and are not bound yet, by UID.
-	pods map[types.UID]*nominated
+	// pods are the pods that were nominated and are not bound yet, by UID, nodes those of them that are still nominated, by node.
+	pods  map[types.UID]*nominated
+	nodes map[string]map[types.UID]*nominated
 }
 
 // nominated is a pod with the nomination that Karpenter wrote last.
@@ -90,13 +91,10 @@ type nominated struct {
 // New builds the controller.
 func New(shared deps.Shared) *Nominator {
 	return &Nominator{
-		Shared: shared, pods: map[types.UID]*nominated{},
-		limit: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(perSecond, burst, passive{shared.Clock}),
+		Shared: shared, pods: map[types.UID]*nominated{}, nodes: map[string]map[types.UID]*nominated{},
+		limit: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(perSecond, burst, shared.Clock),
 	}
 }
-
-// passive narrows a clock.
-type passive struct{ clock.PassiveClock }
 
 // Register adds the controller to the manager.
 func (n *Nominator) Register(m manager.Manager) error {
@@ -133,7 +131,7 @@ func (n *Nominator) Reconcile(ctx context.Context, request reconcile.Request) (r
 		n.withdraw(ctx, n.on(node.Name, 0))
 		return reconcile.Result{}, nil
 	}
-	if managed.Is(n.Cloud, claim) && !hasTaint(node, v1.UnregisteredNoExecuteTaint()) {
+	if managed.Is(n.Cloud, claim) && !slices.ContainsFunc(node.Spec.Taints, unregistered) {
 		n.Nominate(ctx, claim, node)
 	}
 	n.withdraw(ctx, n.on(node.Name, lifetime))
@@ -186,9 +184,7 @@ func (n *Nominator) nominate(ctx context.Context, p create.PlannedPod, node stri
 		return err
 	}
 	n.count(written)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.pods[p.UID] = &nominated{PlannedPod: p, node: node, at: n.Clock.Now()}
+	n.remember(&nominated{PlannedPod: p, node: node, at: n.Clock.Now()})
 	return nil
 }
 

@@ -177,6 +177,19 @@ func TestNominationsAreWithdrawn(t *testing.T) {
 	}
 }
 
+// TestABindingThatIsSeenBeforeTheAnswer: the event of the binding comes while the nomination is written, before the controller remembers it.
+func TestABindingThatIsSeenBeforeTheAnswer(t *testing.T) {
+	t.Attr("covers", "N488")
+	h := begin(t)
+	h.Run(h.n, h.node)
+	fakecluster.Change(h.Cluster, h.pod, func(p *corev1.Pod) { p.Spec.NodeName = h.node.Name })
+	h.Time.Step(lifetime)
+	if got := h.Run(h.n, h.node); got.RequeueAfter != 0 {
+		t.Errorf("the node is looked at again after %s, for a pod that is bound", got.RequeueAfter)
+	}
+	h.counts(map[string]float64{written: 1, bound: 1})
+}
+
 func TestNominationsOfOthersStay(t *testing.T) {
 	t.Attr("covers", "N487")
 	h := begin(t)
