@@ -51,31 +51,29 @@ func decoded(t *testing.T, args ...string) []ledger.Record {
 // alone is the environment variable that is set in the process of a test that needs one for itself.
 const alone = "KARPENTER_TEST_ALONE"
 
-// TestLedgerTellsWhyNodesWereLaunchedAndRemoved: the controller provisions and consolidates in a cluster in memory. The ledger then says for
-// each NodeClaim why it was created, and for each that is gone why it was removed: from the running controller, and from its disk. A process can
-// run one controller only, and that of another test may be the first.
-func TestLedgerTellsWhyNodesWereLaunchedAndRemoved(t *testing.T) {
-	if os.Getenv(alone) == "" {
-		test := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-		test.Env = append(os.Environ(), alone+"=1")
-		if out, err := test.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		return
+// inOwnProcess runs the test in a process that it has for itself, and is true there: a process can run one controller only, and that of another
+// test may be the first.
+func inOwnProcess(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(alone) != "" {
+		return true
 	}
+	test := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	test.Env = append(os.Environ(), alone+"=1")
+	if out, err := test.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return false
+}
+
+// consolidate performs the scene consolidation in a cluster in memory, whose controller has further flags and writes its log to log.
+func consolidate(t *testing.T, log io.Writer, flags ...string) *demoCluster {
+	t.Helper()
 	c := &demoCommand{Pods: 40, Catalog: "generic", Listen: "127.0.0.1:0"}
-	dir := filepath.Join(t.TempDir(), "ledger")
-	port, err := freePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := fmt.Sprintf("127.0.0.1:%d", port)
 	scene, _ := demo.SceneNamed("consolidation")
 	show := demo.NewProgress(io.Discard, time.Now())
-	var log bytes.Buffer
 	logged := demo.NewSpotlight(show, scene.Lines)
-	cluster, err := c.start(t.Context(), append(scene.Flags, "--ledger-dir="+dir, "--console-addr="+address),
-		&demo.LogTail{Next: io.MultiWriter(&log, logged)}, show.Line)
+	cluster, err := c.start(t.Context(), append(scene.Flags, flags...), &demo.LogTail{Next: io.MultiWriter(log, logged)}, show.Line)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +84,23 @@ func TestLedgerTellsWhyNodesWereLaunchedAndRemoved(t *testing.T) {
 	if _, err := scene.Perform(play); err != nil {
 		t.Fatalf("%v\n%s", err, demo.Describe(context.Background(), cluster.client))
 	}
+	return cluster
+}
+
+// TestLedgerTellsWhyNodesWereLaunchedAndRemoved: the controller provisions and consolidates in a cluster in memory. The ledger then says for
+// each NodeClaim why it was created, and for each that is gone why it was removed: from the running controller, and from its disk.
+func TestLedgerTellsWhyNodesWereLaunchedAndRemoved(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
+	dir := filepath.Join(t.TempDir(), "ledger")
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	var log bytes.Buffer
+	cluster := consolidate(t, &log, "--ledger-dir="+dir, "--console-addr="+address)
 	live := decoded(t, "--address", "http://"+address)
 	wantReasons(t, "the controller", live)
 	wantViews(t, "http://"+address)

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,20 +14,11 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
-
-	"github.com/karpenter-anew/karpenter/cloud/kwok"
-	"github.com/karpenter-anew/karpenter/internal/demo"
 )
 
-// TestTheControllerNotifiesOfConsolidation: what the controller does in a cluster in memory reaches a webhook, signed. A process can run one
-// controller only, and that of another test may be the first.
+// TestTheControllerNotifiesOfConsolidation: what the controller does in a cluster in memory reaches a webhook, signed.
 func TestTheControllerNotifiesOfConsolidation(t *testing.T) {
-	if os.Getenv(alone) == "" {
-		test := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-		test.Env = append(os.Environ(), alone+"=1")
-		if out, err := test.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
-			t.Fatalf("%v\n%s", err, out)
-		}
+	if !inOwnProcess(t) {
 		return
 	}
 	secret := "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
@@ -68,22 +56,7 @@ func TestTheControllerNotifiesOfConsolidation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := &demoCommand{Pods: 40, Catalog: "generic", Listen: "127.0.0.1:0"}
-	scene, _ := demo.SceneNamed("consolidation")
-	show := demo.NewProgress(io.Discard, time.Now())
-	logged := demo.NewSpotlight(show, scene.Lines)
-	cluster, err := c.start(t.Context(), append(scene.Flags, "--notification-url-file="+dir+"/url", "--notification-secret-file="+dir+"/secret"),
-		&demo.LogTail{Next: logged}, show.Line)
-	if err != nil {
-		t.Fatal(err)
-	}
-	play := &demo.Play{
-		Settings: demo.Settings{Pods: c.Pods, Catalog: c.Catalog, PriceLabel: kwok.PriceLabel, Manifests: demoManifests()},
-		Ctx:      cluster.ctx, Client: cluster.client, Show: show, Logged: logged,
-	}
-	if _, err := scene.Perform(play); err != nil {
-		t.Fatalf("%v\n%s", err, demo.Describe(context.Background(), cluster.client))
-	}
+	cluster := consolidate(t, io.Discard, "--notification-url-file="+dir+"/url", "--notification-secret-file="+dir+"/secret")
 	select {
 	case <-executed:
 	case <-time.After(time.Minute):

@@ -18,6 +18,8 @@
 // goes wrong, scene.go and objects.go what the cluster has and how its users behave, invariants.go, promises.go and marks.go what must hold
 // all the same.
 //
+// It panics where the simulation itself fails, such as when its API server cannot list what it stores: no seed means anything then.
+//
 // What it leaves out: kube-scheduler is that of embedded/scheduler, which asks the engine; there is no lease: a process that is deposed acts
 // for a bounded time beside the next one.
 package sim

@@ -108,21 +108,8 @@ func (m *Cache) MarkAvailable(p Offering) {
 // IsUnavailable reports whether an offering, its capacity type, or every subnet of its zone that could be used is marked. A mark inside a
 // placement group says nothing about offerings outside, nor the other way round.
 func (m *Cache) IsUnavailable(p Offering, subnetsInZone []string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.advance()
-	if have, ok := m.offerings[p]; ok && !have.ended {
-		return true
-	}
-	if _, ok := m.capacityTypes[p.CapacityType]; ok {
-		return true
-	}
-	for _, id := range subnetsInZone {
-		if _, ok := m.subnets[id]; !ok {
-			return false
-		}
-	}
-	return len(subnetsInZone) > 0
+	until, _ := m.Unavailable(p, subnetsInZone)
+	return !until.IsZero()
 }
 
 // Reasons of Unavailable.

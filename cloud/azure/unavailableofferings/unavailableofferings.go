@@ -96,7 +96,7 @@ func (c *Cache) Mark(m Mark) {
 
 // mark marks an offering and its family, and reports whether that changes what is available.
 func (c *Cache) mark(t InstanceType, capacityType, zone string, end time.Time) bool {
-	changed := !c.unavailable(t, capacityType, zone)
+	changed := c.until(t, capacityType, zone).IsZero()
 	one := offering{t.Name, capacityType, zone}
 	c.offerings[one] = later(c.offerings[one], end)
 	c.expect(end)
@@ -107,7 +107,7 @@ func (c *Cache) mark(t InstanceType, capacityType, zone string, end time.Time) b
 	if c.families[all] == nil {
 		c.families[all] = map[int]time.Time{}
 	}
-	changed = changed || !c.familyUnavailable(all, t.VCPUs)
+	changed = changed || c.familyUntil(all, t.VCPUs).IsZero()
 	c.families[all][t.VCPUs] = later(c.families[all][t.VCPUs], end)
 	return changed
 }
@@ -117,7 +117,7 @@ func (c *Cache) IsUnavailable(t InstanceType, capacityType, zone string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.advance()
-	return c.unavailable(t, capacityType, zone)
+	return !c.until(t, capacityType, zone).IsZero()
 }
 
 // Until returns when an offering that IsUnavailable is available again, as far as is known now; zero for one that is available.
@@ -125,18 +125,7 @@ func (c *Cache) Until(t InstanceType, capacityType, zone string) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.advance()
-	until := c.offerings[offering{t.Name, capacityType, zone}]
-	if capacityType == v1.CapacityTypeSpot {
-		until = later(until, c.spot)
-	}
-	if t.Family != "" {
-		for threshold, end := range c.families[family{strings.ToLower(t.Family), capacityType, zone}] {
-			if threshold <= t.VCPUs {
-				until = later(until, end)
-			}
-		}
-	}
-	return until
+	return c.until(t, capacityType, zone)
 }
 
 // Sequence returns a number that increases whenever the availability of an offering may have changed: with every mark that makes something
@@ -158,25 +147,26 @@ func (c *Cache) Flush() {
 	c.sequence++
 }
 
-func (c *Cache) unavailable(t InstanceType, capacityType, zone string) bool {
-	if capacityType == v1.CapacityTypeSpot && !c.spot.IsZero() {
-		return true
+// until is when the last mark of an offering ends; zero for no mark.
+func (c *Cache) until(t InstanceType, capacityType, zone string) time.Time {
+	until := c.offerings[offering{t.Name, capacityType, zone}]
+	if capacityType == v1.CapacityTypeSpot {
+		until = later(until, c.spot)
 	}
-	if t.Family != "" && c.familyUnavailable(family{strings.ToLower(t.Family), capacityType, zone}, t.VCPUs) {
-		return true
+	if t.Family != "" {
+		until = later(until, c.familyUntil(family{strings.ToLower(t.Family), capacityType, zone}, t.VCPUs))
 	}
-	_, marked := c.offerings[offering{t.Name, capacityType, zone}]
-	return marked
+	return until
 }
 
-// familyUnavailable reports whether types of a family with so many vCPUs are unavailable.
-func (c *Cache) familyUnavailable(f family, vcpus int) bool {
-	for threshold := range c.families[f] {
+// familyUntil is until when types of a family with so many vCPUs are unavailable; zero if they are not.
+func (c *Cache) familyUntil(f family, vcpus int) (until time.Time) {
+	for threshold, end := range c.families[f] {
 		if threshold <= vcpus {
-			return true
+			until = later(until, end)
 		}
 	}
-	return false
+	return until
 }
 
 // expect records when a mark ends.

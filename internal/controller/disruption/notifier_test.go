@@ -48,16 +48,24 @@ func (w *harness) wantNotices(n *notices, want ...string) {
 	}
 }
 
+// proposing runs a controller that has proposed to replace the drifted node a, and needs approval.
+func (w *harness) proposing() (n *notices, stop func()) {
+	w.Helper()
+	n = &notices{}
+	w.deps.Notifier = n
+	l := w.live(ondemand(1))
+	w.approvals(`{approval: {mode: Always}}`)
+	w.pool("pool", budget("1"), usable)
+	w.drifted(l, "a")
+	stop = w.run()
+	w.pass(time.Minute)
+	return n, stop
+}
+
 func TestNotifications(t *testing.T) {
 	inBubble(t, "the phases of a plan, once each, and when it begins to wait", func(w *harness) {
-		n := &notices{}
-		w.deps.Notifier = n
-		l := w.live(ondemand(1))
-		w.approvals(`{approval: {mode: Always}}`)
-		w.pool("pool", budget("1"), usable)
-		w.drifted(l, "a")
-		defer w.run()()
-		w.pass(time.Minute)
+		n, stop := w.proposing()
+		defer stop()
 		w.policy("sale", `{freeze: {until: "2000-01-01T00:20:00Z", why: sale}}`)
 		w.decide(w.onlyPlan().Name, opsv1alpha1.VerdictApproved)
 		w.pass(10 * time.Minute)
@@ -66,14 +74,8 @@ func TestNotifications(t *testing.T) {
 		w.wantNotices(n, "plan Proposed", "plan Approved", "plan Approved waits", "plan Executing", "plan Executed")
 	})
 	inBubble(t, "a plan that is rejected", func(w *harness) {
-		n := &notices{}
-		w.deps.Notifier = n
-		l := w.live(ondemand(1))
-		w.approvals(`{approval: {mode: Always}}`)
-		w.pool("pool", budget("1"), usable)
-		w.drifted(l, "a")
-		defer w.run()()
-		w.pass(time.Minute)
+		n, stop := w.proposing()
+		defer stop()
 		w.decide(w.onlyPlan().Name, opsv1alpha1.VerdictRejected)
 		w.pass(10 * time.Minute)
 		w.wantNotices(n, "plan Proposed", "plan Rejected")

@@ -13,6 +13,7 @@ import (
 	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 )
 
 // subscribe wakes the loop on changes that a decision could depend on. The periodic pass finds changes without events, such as
@@ -102,19 +103,13 @@ func (c *Controller) poolMatters(before, now *v1.NodePool) bool {
 
 // nodeMatters filters out the heartbeats of kubelets.
 func (c *Controller) nodeMatters(before, now *corev1.Node) bool {
-	return ready(before) != ready(now) ||
+	return nodelookup.Ready(before) != nodelookup.Ready(now) ||
 		c.Repair && healthMatters(before, now) ||
 		before.Labels[v1.NodeInitializedLabelKey] != now.Labels[v1.NodeInitializedLabelKey] ||
 		before.Labels[v1.NodePoolLabelKey] != now.Labels[v1.NodePoolLabelKey] ||
 		before.Annotations[v1.DoNotDisruptAnnotationKey] != now.Annotations[v1.DoNotDisruptAnnotationKey] ||
 		disrupted(before) != disrupted(now) ||
 		before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero()
-}
-
-func ready(n *corev1.Node) bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 // disrupted reports whether the Node carries the taint of nodes that are about to be removed.

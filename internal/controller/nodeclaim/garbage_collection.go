@@ -104,7 +104,7 @@ func (g *Garbage) collect(ctx context.Context, claim *v1.NodeClaim) error {
 	case errors.Is(err, nodelookup.NotFound), errors.Is(err, nodelookup.Duplicate):
 	case err != nil:
 		return err
-	case nodeReady(node):
+	case nodelookup.Ready(node):
 		return nil
 	}
 	pods, err := nodelookup.CountReschedulablePods(ctx, g.Client, claim)

@@ -73,7 +73,7 @@ func (l *Lifecycle) initialize(ctx context.Context, claim *v1.NodeClaim) outcome
 // lacking returns why a Node is not ready for pods yet, resources and devices aside, as the reason and message of a condition; both are
 // empty if it is.
 func lacking(node *corev1.Node, claim *v1.NodeClaim) (reason, message string) {
-	if !nodeReady(node) {
+	if !nodelookup.Ready(node) {
 		return "NodeNotReady", "Node status is NotReady"
 	}
 	for _, taint := range claim.Spec.StartupTaints {
@@ -99,13 +99,6 @@ func missing(node *corev1.Node, claim *v1.NodeClaim) []corev1.ResourceName {
 		}
 	}
 	return out
-}
-
-// nodeReady reports whether the Node has the condition Ready.
-func nodeReady(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 // ephemeral reports whether the taint is one that new Nodes have until another component removes it.

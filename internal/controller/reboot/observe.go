@@ -3,7 +3,6 @@ package reboot
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
@@ -37,7 +37,7 @@ func (r *Reboot) observe(ctx context.Context, e *episode) (reconcile.Result, err
 			return reconcile.Result{}, err
 		}
 		r.Recorder.Publish(observe.RebootObserved(e.claim, e.requestedAt()))
-		if nodeReady(e.node) {
+		if nodelookup.Ready(e.node) {
 			return reconcile.Result{}, r.succeed(ctx, e, issuedAt)
 		}
 	}
@@ -82,13 +82,6 @@ func (r *Reboot) unlabel(ctx context.Context, node *corev1.Node) error {
 		return fmt.Errorf("removing the label %s of node %q: %w", v1.NodeInitializedLabelKey, node.Name, err)
 	}
 	return nil
-}
-
-// nodeReady reports whether the Node has the condition Ready.
-func nodeReady(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 // succeed ends the reboot of a node that is back. The annotations go first: a boot ID that were left behind would make the next reboot

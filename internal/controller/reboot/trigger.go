@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 )
 
 // requested passes the NodeClaims that have, or just had, the condition Rebooting or the annotation of a reboot. It only reads: the objects
@@ -37,7 +38,7 @@ func bootChanged() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			was, isNode := e.ObjectOld.(*corev1.Node)
 			is, alsoNode := e.ObjectNew.(*corev1.Node)
-			return isNode && alsoNode && (was.Status.NodeInfo.BootID != is.Status.NodeInfo.BootID || nodeReady(was) != nodeReady(is) || tainted(was) != tainted(is))
+			return isNode && alsoNode && (was.Status.NodeInfo.BootID != is.Status.NodeInfo.BootID || nodelookup.Ready(was) != nodelookup.Ready(is) || tainted(was) != tainted(is))
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}

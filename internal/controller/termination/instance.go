@@ -3,7 +3,6 @@ package termination
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 )
 
 // goneCheck is the time between two checks whether a terminating instance is gone.
@@ -20,7 +20,7 @@ const goneCheck = 5 * time.Second
 // drained in any case.
 func (t *Termination) instanceGone(ctx context.Context, node *corev1.Node) (bool, error) {
 	id := node.Spec.ProviderID
-	if ready(node) || id == "" {
+	if nodelookup.Ready(node) || id == "" {
 		return false, nil
 	}
 	if _, alive := t.alive.Get(id); alive {
@@ -53,11 +53,4 @@ func (t *Termination) terminateInstance(ctx context.Context, d terminating) step
 		return stepResult{after: goneCheck}
 	}
 	return stepResult{}
-}
-
-// ready reports whether the Node has the condition Ready.
-func ready(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
 }

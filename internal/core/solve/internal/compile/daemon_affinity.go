@@ -10,8 +10,9 @@ import (
 // is not counted yet: it does not exist before the node.
 //
 // Approach: after each level with such an affinity come levels without it that require what the DaemonSet selects, one for each alternative
-// of its node affinity, and again without the nodes of the DaemonSets that may take its place by a host port. They hold on nodes of the pools that the DaemonSet tolerates, and on existing nodes that expect its pod.
-// Whatever the domains of the node are, the pod of the DaemonSet is in them.
+// of its node affinity, and after these again without the nodes of the DaemonSets that may take its place by a host port. They hold on nodes
+// of the pools that the DaemonSet tolerates, and on existing nodes that expect its pod. Whatever the domains of the node are, the pod of the
+// DaemonSet is in them.
 //
 // Invariant: labels of open nodes only narrow, so that the DaemonSet runs on the node however it ends. Cost: as many levels more, up to
 // maxForms for each level, for the pods with such an affinity only.
@@ -31,24 +32,32 @@ func (cs *Classes) addBeside(c *Class, lv *Level) {
 	if len(near) == 0 {
 		return
 	}
-	added := 0
 	without := func(list []Owned) []Owned {
 		return slices.DeleteFunc(slices.Clone(list), func(o Owned) bool { return slices.Contains(near, o.Group) })
 	}
+	added := 0
+	enter := func(d *Class, form *Conjunction) {
+		if added++; added > maxForms {
+			return
+		}
+		constraints := *lv.LevelConstraints
+		next := &Level{LevelConstraints: &constraints, Class: c}
+		next.Beside, next.HostAffinity, next.Conjunction = d, false, form
+		next.Owned, next.Hosts = without(lv.Owned), without(lv.Hosts)
+		cs.enterLevel(c, next)
+	}
 	// All groups of a pod's required affinity count the pods that all its terms select.
+	there := map[*Class][]*Conjunction{}
 	for _, d := range near[0].daemons {
 		for _, alternative := range d.Alternatives {
-			there := cs.Intern(lv.Set.And(alternative.Set).And(requirement.NewSet(labels...)))
-			for _, form := range cs.withExclusions([]*Conjunction{there}, contenders(cs, d)) {
-				if added++; added > maxForms {
-					return
-				}
-				constraints := *lv.LevelConstraints
-				next := &Level{LevelConstraints: &constraints, Class: c}
-				next.Beside, next.HostAffinity, next.Conjunction = d, false, form
-				next.Owned, next.Hosts = without(lv.Owned), without(lv.Hosts)
-				cs.enterLevel(c, next)
-			}
+			form := cs.Intern(lv.Set.And(alternative.Set).And(requirement.NewSet(labels...)))
+			there[d] = append(there[d], form)
+			enter(d, form)
+		}
+	}
+	for _, d := range near[0].daemons {
+		for _, form := range cs.withExclusions(there[d], contenders(cs, d))[len(there[d]):] {
+			enter(d, form)
 		}
 	}
 }

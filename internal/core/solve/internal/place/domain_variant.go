@@ -180,15 +180,15 @@ func (s *Placer) choices(out []domainChoice, c *compile.Class, st *compile.Level
 	v, within := s.Counts.Domains.Of(key), s.Counts.Domains.Allowed(key, st.Strict)
 	groups := GroupStates(s.scratch.states[:0], st.LevelConstraints, key)
 	s.scratch.states = groups
-	blocked := c.Blocked(key)
+	blocked, decided := c.Blocked(key), s.strategy.Decided && compile.SpreadByOthers(c, key)
 	if len(groups) == 0 {
-		if c.Decides(key) || s.strategy.Decided && compile.SpreadByOthers(c, key) {
+		if c.Decides(key) || decided {
 			return eachDomain(s, out, c, st, key, blocked)
 		}
 		return append(out, domainChoice{key: key, maxPods: math.MaxInt, domains: blocked, except: true})
 	}
 	single := slices.ContainsFunc(groups, func(b GroupState) bool { return b.Kind == topology.KindSpread || b.bootstraps })
-	decided := !single && s.strategy.Decided && compile.SpreadByOthers(c, key)
+	decided = decided && !single
 	single = single || decided
 	apart := s.scratch.several && s.Problem.Options.OpensForPreferences() && slices.ContainsFunc(groups, func(b GroupState) bool { return b.Kind == topology.KindAnti && b.Self && b.Soft() })
 	open := domainChoice{key: key, maxPods: math.MaxInt}
