@@ -65,15 +65,18 @@ func Run(ctx context.Context, o Options, ready func(kubeconfig string)) error {
 	if err != nil {
 		return err
 	}
-	runErr := attempt(ctx, o, rec, ready)
+	runErr := attempt(ctx, o, reg, c, ready)
 	return errors.Join(runErr, c.remove())
 }
 
 // attempt starts the cluster, again with other ports if one was taken in the meantime, and watches it.
-func attempt(ctx context.Context, o Options, rec record, ready func(string)) error {
-	l := layout{dir: rec.Dir}
+func attempt(ctx context.Context, o Options, reg registry, c *claim, ready func(string)) error {
+	l := layout{dir: c.Dir}
 	for n := 1; ; n++ {
-		err := start(ctx, o, l, rec.Kubeconfig)
+		if err := reg.choosePorts(c); err != nil {
+			return err
+		}
+		err := start(ctx, o, l, c.record)
 		if err == nil {
 			break
 		}
@@ -85,7 +88,7 @@ func attempt(ctx context.Context, o Options, rec record, ready func(string)) err
 			return err
 		}
 	}
-	ready(rec.Kubeconfig)
+	ready(c.Kubeconfig)
 	return superviseRunning(l, o.Log).run(ctx)
 }
 
@@ -121,14 +124,10 @@ func plan(o Options) (record, error) {
 }
 
 // start brings the cluster up and writes its kubeconfig.
-func start(ctx context.Context, o Options, l layout, kubeconfig string) error {
+func start(ctx context.Context, o Options, l layout, rec record) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyPatience, fmt.Errorf("not ready after %s", readyPatience))
 	defer cancel()
-	ports, err := freePorts(portsNeeded)
-	if err != nil {
-		return err
-	}
-	config, err := configuration(o, ports)
+	config, err := configuration(o, rec.Ports)
 	if err != nil {
 		return err
 	}
@@ -148,7 +147,7 @@ func start(ctx context.Context, o Options, l layout, kubeconfig string) error {
 	if err := createCluster(ctx, o.Cache, l); err != nil {
 		return explain(l, err)
 	}
-	server := fmt.Sprintf("https://127.0.0.1:%d", ports[0])
+	server := fmt.Sprintf("https://127.0.0.1:%d", rec.Ports[0])
 	client, err := newAPIClient(l, server)
 	if err != nil {
 		return explain(l, err)
@@ -157,7 +156,7 @@ func start(ctx context.Context, o Options, l layout, kubeconfig string) error {
 	if err := client.await(ctx, "/readyz", serviceAccount); err != nil {
 		return explain(l, err)
 	}
-	return writeKubeconfig(l, server, kubeconfig)
+	return writeKubeconfig(l, server, rec.Kubeconfig)
 }
 
 // explain adds to the error of a failed start the last log lines of the component that failed, and detects a lost race for a port.

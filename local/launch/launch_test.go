@@ -45,6 +45,35 @@ func TestRecordOfTheLivingIsLeftAlone(t *testing.T) {
 	}
 }
 
+// TestLaunchersChooseDifferentPorts: the components listen seconds after their ports are chosen, and another launcher may choose meanwhile.
+func TestLaunchersChooseDifferentPorts(t *testing.T) {
+	reg := registry{dir: t.TempDir()}
+	seen := map[int]bool{}
+	const launchers = 60 // without a record, 360 of 12 000 ports would meet in all but few runs
+	for range launchers {
+		c, err := reg.claim(record{Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.drop() })
+		if err := reg.choosePorts(c); err != nil {
+			t.Fatal(err)
+		}
+		for _, port := range c.Ports {
+			if seen[port] {
+				t.Errorf("port %d is chosen twice", port)
+			}
+			seen[port] = true
+		}
+	}
+	if len(seen) != launchers*portsNeeded {
+		t.Errorf("%d ports, want %d", len(seen), launchers*portsNeeded)
+	}
+	if dead, alive, err := reg.orphans(); err != nil || len(dead) > 0 || len(alive) != launchers || len(alive[0].Ports) != portsNeeded {
+		t.Errorf("records: %d dead, %d alive, %v", len(dead), len(alive), err)
+	}
+}
+
 func TestRecordCutShortIsDropped(t *testing.T) {
 	reg := registry{dir: t.TempDir()}
 	if err := os.WriteFile(filepath.Join(reg.dir, "x.json"), []byte(`{"dir":"/`), 0o600); err != nil {
@@ -81,7 +110,7 @@ func TestGivenDirectoryIsKept(t *testing.T) {
 }
 
 func TestFreePortsDiffer(t *testing.T) {
-	ports, err := freePorts(50)
+	ports, err := freePorts(50, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ const (
 	lastPort  = 31999
 )
 
-// freePorts returns n different loopback ports on which no process listens.
-func freePorts(n int) ([]int, error) {
+// freePorts returns n different loopback ports on which no process listens, without those that are chosen.
+func freePorts(n int, chosen map[int]bool) ([]int, error) {
 	var ports []int
 	var held []net.Listener
 	defer func() {
@@ -27,6 +27,9 @@ func freePorts(n int) ([]int, error) {
 			return ports, nil
 		}
 		port := firstPort + rand.IntN(lastPort-firstPort+1)
+		if chosen[port] {
+			continue
+		}
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			continue

@@ -24,6 +24,8 @@ type record struct {
 	Kubeconfig string `json:"kubeconfig"`
 	// Owner is the process id of the launcher, for people who read the record.
 	Owner int `json:"owner"`
+	// Ports are the loopback ports that the components listen on once they have started, which takes seconds: other launchers do not choose them.
+	Ports []int `json:"ports,omitempty"`
 }
 
 // registry is the directory of the records of one user.
@@ -70,8 +72,8 @@ func (r registry) claim(rec record) (*claim, error) {
 		if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 			return errors.Join(fmt.Errorf("locking the cluster record: %w", err), c.drop())
 		}
-		if err := json.NewEncoder(file).Encode(rec); err != nil {
-			return errors.Join(fmt.Errorf("writing the cluster record: %w", err), c.drop())
+		if err := c.write(); err != nil {
+			return errors.Join(err, c.drop())
 		}
 		return nil
 	})
@@ -79,6 +81,45 @@ func (r registry) claim(rec record) (*claim, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// write replaces the record on disk.
+func (c *claim) write() error {
+	text, err := json.Marshal(c.record)
+	if err == nil {
+		err = c.file.Truncate(0)
+	}
+	if err == nil {
+		_, err = c.file.WriteAt(text, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the cluster record: %w", err)
+	}
+	return nil
+}
+
+// choosePorts replaces the ports of the claim with others that are free and that no living launcher has chosen.
+func (r registry) choosePorts(c *claim) error {
+	return r.exclusively(func() error {
+		paths, err := filepath.Glob(filepath.Join(r.dir, "*.json"))
+		if err != nil {
+			return fmt.Errorf("listing the cluster registry: %w", err)
+		}
+		chosen := map[int]bool{}
+		for _, path := range paths {
+			var other record
+			if text, err := os.ReadFile(path); err != nil || json.Unmarshal(text, &other) != nil {
+				continue // removed meanwhile, or cut short
+			}
+			for _, port := range other.Ports {
+				chosen[port] = true
+			}
+		}
+		if c.Ports, err = freePorts(portsNeeded, chosen); err != nil {
+			return err
+		}
+		return c.write()
+	})
 }
 
 // drop removes the record and frees its lock.
