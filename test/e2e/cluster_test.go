@@ -58,8 +58,12 @@ func kubernetesMinor(t *testing.T) int {
 	return minor
 }
 
-// open starts the cluster if it does not run.
+// open starts the cluster if it does not run. One that has ended is started anew: the test that used it has failed.
 func (l *testCluster) open(ctx context.Context) error {
+	if ended, _ := l.ended(); ended {
+		_ = l.close() // it was reported by the test that used the cluster
+		l.plane, l.client, l.shared = nil, nil, nil
+	}
 	if l.client != nil {
 		return nil
 	}
@@ -75,6 +79,19 @@ func (l *testCluster) open(ctx context.Context) error {
 	}
 	l.plane, l.client = plane, c
 	return nil
+}
+
+// ended reports whether the control plane has ended while it was in use, and why.
+func (l *testCluster) ended() (bool, error) {
+	if l.plane == nil {
+		return false, nil
+	}
+	select {
+	case <-l.plane.Done():
+		return true, l.plane.Err()
+	default:
+		return false, nil
+	}
 }
 
 // connect returns a client of a cluster in which it has installed the definitions.

@@ -69,7 +69,12 @@ func enter(t *testing.T) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.free <- l })
+	t.Cleanup(func() {
+		if ended, why := l.ended(); ended {
+			t.Errorf("the control plane ended: %v", why)
+		}
+		s.free <- l
+	})
 	return &harness{testCluster: l, t: t, ctx: t.Context()}
 }
 
