@@ -52,7 +52,7 @@ func TestDeletedNodeIsDrainedAndReplaced(t *testing.T) {
 		return ""
 	})
 	w.awaitRunning(3)
-	w.awaitNodes(1)
+	w.awaitPaired()
 	for _, pod := range w.pods() {
 		if pod.Spec.NodeName == node.Name {
 			t.Errorf("pod %q runs on the node that was deleted", pod.Name)
@@ -90,7 +90,7 @@ func TestBudgetHoldsDrain(t *testing.T) {
 		return ""
 	})
 	w.awaitRunning(2)
-	w.awaitNodes(1)
+	w.awaitPaired()
 }
 
 // moved describes how the node does not run this many undisturbed pods; "" if it does.
@@ -204,7 +204,7 @@ func TestDrainWaitsForHooks(t *testing.T) {
 		t.Errorf("the node went after %s, in less time than the hooks take", took)
 	}
 	w.awaitRunning(2)
-	w.awaitNodes(1)
+	w.awaitPaired()
 }
 
 // TestGracePeriodCutsHooks: a hook that takes longer than the terminationGracePeriod of the node is cut off when that ends.

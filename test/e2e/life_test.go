@@ -134,8 +134,8 @@ func TestADrainGoesOnAfterAKill(t *testing.T) {
 	w.controller()
 	w.awaitGone(node, time.Minute)
 	w.awaitRunning(2)
-	w.awaitNodes(1)
-	w.stays("nothing is there twice", 3*time.Second, func() string { return w.notPaired(1) })
+	nodes := w.awaitPaired()
+	w.stays("nothing is there twice", 3*time.Second, func() string { return w.notPaired(nodes) })
 	for _, n := range w.nodes() {
 		for _, taint := range n.Spec.Taints {
 			t.Errorf("node %q is left with the taint %s", n.Name, taint.Key)

@@ -133,6 +133,17 @@ func (w *harness) awaitNodes(number int) {
 	})
 }
 
+// awaitPaired is awaitNodes for any number of nodes. Pods that come one after another, such as those that replace evicted ones, may be planned
+// apart on a busy host, and then have several.
+func (w *harness) awaitPaired() (number int) {
+	w.t.Helper()
+	w.await("each nodeclaim is initialized and has one node", patience, func() string {
+		number = len(w.nodes())
+		return w.notPaired(number)
+	})
+	return number
+}
+
 // notPaired describes how claims and nodes are not one to one; "" if they are.
 func (w *harness) notPaired(number int) string {
 	w.t.Helper()
