@@ -44,7 +44,7 @@ func main() {
 	flag.StringVar(&s.one, "case", "", "run only this case: a name, or the path of a directory")
 	flag.BoolVar(&s.quick, "quick", false, "run the small sizes only")
 	flag.StringVar(&s.trace, "trace", "", "the list of pods for the cases that need one: a CSV file")
-	flag.StringVar(&s.out, "out", "bench/results.json", "where to write the results")
+	flag.StringVar(&s.out, "out", "bench/results.json", "where to write the results; beside it goes the table of docs/performance.md, with the extension .md")
 	flag.StringVar(&s.only, "only", "", "run only one side: ours or upstream")
 	flag.StringVar(&s.profile, "cpuprofile", "", "write a CPU profile of the whole run to this file; best with -only")
 	flag.StringVar(&s.allocations, "memprofile", "", "write a profile of all allocations of the whole run to this file; best with -only")
@@ -170,7 +170,8 @@ func (r results) write(path string) error {
 	if err != nil {
 		return fmt.Errorf("rendering the results: %w", err)
 	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
+	table := strings.TrimSuffix(path, filepath.Ext(path)) + ".md"
+	if err := errors.Join(os.WriteFile(path, append(text, '\n'), 0o644), os.WriteFile(table, []byte(r.markdown()), 0o644)); err != nil {
 		return fmt.Errorf("writing the results: %w", err)
 	}
 	return nil
