@@ -24,10 +24,10 @@ func (w *search) recreate(best outcome) {
 	if limit == 0 || best.nodeClaims < 2 {
 		return
 	}
-	s, overfull := w.refill(w.best)
-	if !place.AnyLast(s) {
+	if !place.AnyLast(place.NewPlacer(w.restart(), w.best)) {
 		return
 	}
+	s, overfull := w.refill(w.best)
 	nodes := evacuable(s)
 	for _, pods := range nodes[:min(len(nodes), limit)] {
 		strategy := w.best
