@@ -37,7 +37,7 @@ func (r Record) Summary() string {
 }
 
 func (p *Provisioning) summary() string {
-	parts := []string{fmt.Sprintf("%s on %s", count(p.Pods, "pod"), count(p.Nodes, "node"))}
+	parts := []string{fmt.Sprintf("considered %s and %s", count(p.Pods, "pod"), count(p.Nodes, "node"))}
 	if n := len(p.NodeClaims); n > 0 {
 		parts = append(parts, "create "+count(n, "nodeclaim")+": "+join(p.NodeClaims, func(c PlannedNodeClaim) string {
 			return cmp.Or(c.Name, c.NodePool+" (not created: "+c.Error+")") + " for " + c.Pods.text()
@@ -57,7 +57,7 @@ func (p *Provisioning) summary() string {
 }
 
 func (d *Disruption) summary() string {
-	parts := []string{fmt.Sprintf("%s, %s", count(d.Nodes, "node"), count(d.Candidates, "candidate"))}
+	parts := []string{fmt.Sprintf("considered %s, %s", count(d.Nodes, "node"), count(d.Candidates, "candidate"))}
 	for _, c := range d.Commands {
 		parts = append(parts, fmt.Sprintf("%s %s %s", c.Reason, c.Decision, join(c.Nodes, func(s NodeClaimState) string {
 			return cmp.Or(s.Node, s.Name)

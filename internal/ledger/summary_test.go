@@ -24,3 +24,15 @@ func TestSummariesNameMethodsAsTheDocumentationDoes(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestSummaryOfAPass: the numbers are those of what a pass looked at, not of what it decided.
+func TestSummaryOfAPass(t *testing.T) {
+	for want, r := range map[string]ledger.Record{
+		"considered 1 pod and 4 nodes":     {Provisioning: &ledger.Provisioning{Pods: 1, Nodes: 4}},
+		"considered 4 nodes, 2 candidates": {Disruption: &ledger.Disruption{Nodes: 4, Candidates: 2}},
+	} {
+		if got := r.Summary(); !strings.HasPrefix(got, want) {
+			t.Errorf("got %q, want it to begin with %q", got, want)
+		}
+	}
+}
