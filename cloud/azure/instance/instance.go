@@ -17,6 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v6"
 	"k8s.io/utils/clock"
 
+	"github.com/karpenter-anew/karpenter/api/azure/label"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/azure/naming"
@@ -94,6 +95,15 @@ type Instance struct {
 	// AKSMachineID is the ARM id of the AKSMachine for which AKS created the virtual machine; empty for the others. DriftAction is what AKS
 	// would do about that AKSMachine because of drift.
 	AKSMachineID, DriftAction string
+}
+
+// OwnedBy reports whether the virtual machine is one of a node of a cluster, by its tags. NodeClaims without a NodePool have no tag with a
+// NodePool, and instances of early releases of upstream none with the cluster.
+func (i *Instance) OwnedBy(cluster string) bool {
+	if owner := i.Tags[label.TagCluster]; owner != "" {
+		return owner == cluster
+	}
+	return i.Tags[label.TagNodePool] != ""
 }
 
 // ProviderID returns the provider ID of the node. It fails if the id is not that of a virtual machine.

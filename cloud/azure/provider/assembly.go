@@ -110,7 +110,7 @@ func Assemble(ctx context.Context, o AssemblyOptions) (*Assembly, error) {
 	return &Assembly{
 		Instances: instances, AKSMachines: machines, FullSubnets: full, Cluster: &vms.Cluster,
 		Provider: New(Options{
-			Catalog: types, Launcher: launcher.New(launches), Client: o.Client, Publish: o.Publish,
+			Catalog: types, Launcher: launcher.New(launches), Client: o.Client, Cluster: o.ClusterName, Publish: o.Publish,
 			VMs: VMs{Client: instances, KubeletIdentity: s.KubeletIdentityClientID}, AKSMachines: AKSMachines{machines.Client}, AKSMachinesPool: s.AKSMachinesPoolName,
 		}),
 	}, nil

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/azure/azuretest"
 	"github.com/karpenter-anew/karpenter/cloud/azure/settings"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
@@ -103,6 +104,51 @@ func TestInstancesWithoutANodeClaimAreDeleted(t *testing.T) {
 		}
 		if nic := w.account.Exists(azuretest.ID(nics, name)); nic != kept {
 			t.Errorf("the network interface %s exists: %t, want %t", name, nic, kept)
+		}
+	}
+}
+
+// TestForeignInstancesAreLeftAlone has NodeClaims with the provider ID of a virtual machine that is not one of the cluster, by its tags or by its
+// resource group.
+func TestForeignInstancesAreLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	refused := func(what, id string) {
+		t.Helper()
+		claim := w.claim(what)
+		claim.Status.ProviderID = id
+		err := w.provider.Delete(t.Context(), claim)
+		if why, ok := cloud.AsDeleteError(err); !ok || why.Reason != "InstanceNotOwned" || !strings.Contains(why.Message, v1.TerminationFinalizer) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for what, tags := range map[string]map[string]any{
+		"untagged": {}, "elsewhere": {"karpenter.sh_nodepool": "general", "karpenter.azure.com_cluster": "other"}, "of-a-user": {"karpenter.sh_nodepool": ""},
+	} {
+		w.addVM("aks-"+what, time.Hour, tags)
+		refused(what, providerID("aks-"+what))
+		w.settled()
+		if !w.exists("aks-" + what) {
+			t.Errorf("the virtual machine with tags %v was deleted", tags)
+		}
+	}
+	w.addVM("aks-ours", time.Hour, ours())
+	refused("in-another-group", strings.Replace(providerID("aks-ours"), strings.ToLower(azuretest.NodeResourceGroup), "production", 1))
+	w.settled()
+	if !w.exists("aks-ours") {
+		t.Error("a virtual machine was deleted for one of the same name in another resource group")
+	}
+	for what, tags := range map[string]map[string]any{
+		"standalone": {"karpenter.azure.com_cluster": "test"}, "early": {"karpenter.sh_nodepool": "general"}, "launched": ours(),
+	} {
+		w.addVM("aks-"+what, time.Hour, tags)
+		claim := w.claim(what)
+		claim.Status.ProviderID = providerID("aks-" + what)
+		if err := w.provider.Delete(t.Context(), claim); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		w.settled()
+		if w.account.Exists(azuretest.ID(vms, "aks-"+what)) {
+			t.Errorf("the virtual machine with tags %v is left", tags)
 		}
 	}
 }

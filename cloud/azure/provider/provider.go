@@ -45,6 +45,8 @@ type Options struct {
 	// VMs and AKSMachines have the instances; AKSMachinesPool is the name of the agent pool of AKSMachines, empty for none.
 	VMs, AKSMachines Path
 	AKSMachinesPool  string
+	// Cluster is the name of the cluster, which tags of its instances have.
+	Cluster string
 	// Client reads NodePools, NodeClaims and Nodes.
 	Client client.Client
 	// Publish publishes events.
@@ -197,8 +199,30 @@ func (p *Provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
 	if err != nil || i.Deleting {
 		return err
 	}
+	if err := p.checkOwner(claim, i); err != nil {
+		return err
+	}
 	if !p.Launcher.Background.Go(task, func(ctx context.Context) error { return cloud.IgnoreNodeClaimNotFound(path.Delete(ctx, name)) }) {
 		return errors.New("the controller is shutting down")
+	}
+	return nil
+}
+
+// checkOwner fails unless an instance that Azure returned for the name in a provider ID is that of the provider ID, and one of the cluster by its
+// tags. What NodeClaims and Nodes say is not sufficient to delete a virtual machine of the resource group.
+func (p *Provider) checkOwner(claim *v1.NodeClaim, i *instance.Instance) error {
+	const keep = "To keep it, remove the finalizer " + v1.TerminationFinalizer + " from the Node and the NodeClaim"
+	id, err := i.ProviderID()
+	if err != nil {
+		return err
+	}
+	if !naming.SameID(id, claim.Status.ProviderID) {
+		err := fmt.Errorf("deleting virtual machine %q: it is not in the resource group of the nodes", claim.Status.ProviderID)
+		return cloud.NewDeleteError(err, "InstanceNotOwned", err.Error()+". Delete it yourself. "+keep)
+	}
+	if !i.OwnedBy(p.Cluster) {
+		err := fmt.Errorf("deleting virtual machine %q, whose tag %s is %q: it is not one of this cluster", i.Name, label.TagCluster, i.Tags[label.TagCluster])
+		return cloud.NewDeleteError(err, "InstanceNotOwned", fmt.Sprintf("%v. Set the tag to %q to have it deleted, or delete it yourself. %s", err, p.Cluster, keep))
 	}
 	return nil
 }

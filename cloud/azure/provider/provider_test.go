@@ -74,7 +74,7 @@ func TestDeletionsThatLast(t *testing.T) {
 	t.Attr("covers", "Z218")
 	w := newWorldOf(t, settings.ModeScriptless, func(*settings.Settings) {}, azuretest.Options{Takes: time.Hour})
 	vm := azuretest.ID(vms, "aks-general-a")
-	w.account.Put(vm, map[string]any{"location": location, "properties": map[string]any{"provisioningState": "Succeeded"}})
+	w.account.Put(vm, map[string]any{"location": location, "tags": ours(), "properties": map[string]any{"provisioningState": "Succeeded"}})
 	claim := w.claim("general-a")
 	claim.Status.ProviderID = "azure://" + vm
 	for range 2 {
