@@ -117,7 +117,7 @@ func (p *provider) Get(ctx context.Context, providerID string) (*v1.NodeClaim, e
 	return claimOf(node), nil
 }
 
-// List returns a claim for every Node of this provider. Instances whose Node has not joined yet are not listed, and are not garbage
+// List returns a claim for every Node of this provider. A Node with the provider ID of another one is none: kubelets choose theirs. Instances whose Node has not joined yet are not listed, and are not garbage
 // collected either, because only registered claims are checked against the list.
 func (p *provider) List(ctx context.Context) ([]*v1.NodeClaim, error) {
 	var nodes corev1.NodeList
@@ -126,7 +126,7 @@ func (p *provider) List(ctx context.Context) ([]*v1.NodeClaim, error) {
 	}
 	var claims []*v1.NodeClaim
 	for i := range nodes.Items {
-		if _, ours := nodeNameOf(nodes.Items[i].Spec.ProviderID); ours {
+		if name, ours := nodeNameOf(nodes.Items[i].Spec.ProviderID); ours && name == nodes.Items[i].Name {
 			claims = append(claims, claimOf(&nodes.Items[i]))
 		}
 	}

@@ -284,6 +284,7 @@ func TestNodesOfOthersAreNotOurs(t *testing.T) {
 	for _, other := range []*corev1.Node{
 		{ObjectMeta: metav1.ObjectMeta{Name: "plain"}},
 		{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}, Spec: corev1.NodeSpec{ProviderID: "aws:///a/i-1"}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "impostor", Labels: map[string]string{labelNode: nodeFake}}, Spec: corev1.NodeSpec{ProviderID: claim.Status.ProviderID}},
 	} {
 		w.create(other)
 	}
@@ -293,8 +294,19 @@ func TestNodesOfOthersAreNotOurs(t *testing.T) {
 	}
 	stranger := claim.DeepCopy()
 	stranger.Status.ProviderID = "kwok://plain"
-	if err := w.cloud.Provider.Delete(t.Context(), stranger); !cloud.IsNodeClaimNotFound(err) || len(w.nodes()) != 3 {
+	if err := w.cloud.Provider.Delete(t.Context(), stranger); !cloud.IsNodeClaimNotFound(err) || len(w.nodes()) != 4 {
 		t.Errorf("Delete of a node with another provider id: %v, %d nodes are left", err, len(w.nodes()))
+	}
+	if err := w.cloud.Provider.Delete(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range w.nodes() {
+		if left.Name == name {
+			t.Error("the node of the claim is left")
+		}
+	}
+	if n := len(w.nodes()); n != 3 {
+		t.Errorf("%d nodes are left, want those of others", n)
 	}
 }
 
