@@ -1,17 +1,10 @@
 package operator
 
 import (
-	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
-	"net/http"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/karpenter-anew/karpenter/internal/console"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
@@ -46,46 +39,21 @@ func (a assembly) serveConsole(d *decisions, state *liveState, commands commande
 	}
 	if console.OnLoopback(address) {
 		handler = console.LocalOnly(handler)
-	} else if handler, listener, err = a.protect(handler, listener); err != nil {
-		_ = listener.Close()
-		return nil, err
+	} else {
+		client, err := kubernetes.NewForConfigAndClient(a.manager.GetConfig(), a.manager.GetHTTPClient())
+		if err != nil {
+			_ = listener.Close()
+			return nil, fmt.Errorf("preparing the authentication of the console: %w", err)
+		}
+		guard := authorization{client: client, clock: a.clock, log: a.process.Log}
+		if handler, listener, err = guard.protect("the console", handler, listener); err != nil {
+			_ = listener.Close()
+			return nil, err
+		}
 	}
 	a.process.Log.Info("serving the console", logfield.Address(listener.Addr().String()))
 	e.start(listener, handler)
 	return e, nil
-}
-
-// protect adds TLS, authentication and authorization. The certificate is not signed by an authority, as that of metrics endpoints.
-func (a assembly) protect(handler http.Handler, listener net.Listener) (http.Handler, net.Listener, error) {
-	client, err := kubernetes.NewForConfigAndClient(a.manager.GetConfig(), a.manager.GetHTTPClient())
-	if err != nil {
-		return nil, listener, fmt.Errorf("preparing the authentication of the console: %w", err)
-	}
-	handler = console.Authorized(handler, reviews{client}, a.clock, func(err error) {
-		a.process.Log.Error("authenticating a request to the console failed", logfield.Error(err))
-	})
-	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-	if err != nil {
-		return nil, listener, fmt.Errorf("making a certificate for the console: %w", err)
-	}
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return nil, listener, fmt.Errorf("making a certificate for the console: %w", err)
-	}
-	return handler, tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}), nil
-}
-
-// reviews implements console.Reviewer.
-type reviews struct{ client kubernetes.Interface }
-
-// ReviewToken implements console.Reviewer.
-func (r reviews) ReviewToken(ctx context.Context, review *authenticationv1.TokenReview) (*authenticationv1.TokenReview, error) {
-	return r.client.AuthenticationV1().TokenReviews().Create(ctx, review, metav1.CreateOptions{})
-}
-
-// ReviewAccess implements console.Reviewer.
-func (r reviews) ReviewAccess(ctx context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
-	return r.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 }
 
 // leading reports whether the process is the leader.

@@ -32,21 +32,30 @@ type endpoints struct {
 	closing chan struct{}
 }
 
-// serve opens both ports, or returns an error with the port that is in use.
-func serve(o options.Serving, own prometheus.Gatherer, ready *readiness, log *slog.Logger) (*endpoints, error) {
+// serve opens both ports, or returns an error with the port that is in use. guard is what secures metrics, if the options ask for it. Probes are
+// not secured: the kubelet sends no token.
+func serve(o options.Serving, own prometheus.Gatherer, ready *readiness, guard authorization, log *slog.Logger) (*endpoints, error) {
 	e := &endpoints{log: log}
 	for _, s := range []struct {
 		name, flag string
 		port       int
 		handler    http.Handler
+		secure     bool
 	}{
-		{"metrics", "--metrics-port (METRICS_PORT)", o.MetricsPort, metricsHandler(own, o.EnableProfiling, log)},
-		{"health probes", "--health-probe-port (HEALTH_PROBE_PORT)", o.HealthProbePort, probeHandler(ready)},
+		{"metrics", "--metrics-port (METRICS_PORT)", o.MetricsPort, metricsHandler(own, o.EnableProfiling, log), o.SecureMetrics},
+		{"health probes", "--health-probe-port (HEALTH_PROBE_PORT)", o.HealthProbePort, probeHandler(ready), false},
 	} {
 		listener, err := net.Listen("tcp", ":"+strconv.Itoa(s.port))
 		if err != nil {
 			e.close()
 			return nil, fmt.Errorf("serving %s: %w; choose another port with %s", s.name, err, s.flag)
+		}
+		if s.secure {
+			if s.handler, listener, err = guard.protect(s.name, s.handler, listener); err != nil {
+				_ = listener.Close()
+				e.close()
+				return nil, err
+			}
 		}
 		log.Info("serving "+s.name, logfield.Address(listener.Addr().String()))
 		e.start(listener, s.handler)

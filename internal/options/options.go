@@ -62,6 +62,8 @@ type Serving struct {
 	HealthProbePort int `name:"health-probe-port" envvar:"HEALTH_PROBE_PORT" group:"Endpoints" default:"8081" help:"Port of the health and readiness probes; 0 picks a free one."`
 	// ConsoleAddr serves what the controller knows, read-only, as HOST:PORT; empty serves nothing.
 	ConsoleAddr string `name:"console-addr" envvar:"CONSOLE_ADDR" group:"Endpoints" placeholder:"HOST:PORT" help:"Address of the console, a read-only web page and API below /console/, such as 127.0.0.1:8082 for kubectl port-forward, or :8082 with TLS, for clients that the API server authorizes. Default: not served."`
+	// SecureMetrics serves /metrics with TLS, to clients that the API server authorizes.
+	SecureMetrics bool `name:"secure-metrics" envvar:"SECURE_METRICS" group:"Endpoints" help:"Serve the metrics port with TLS, for clients that the API server authorizes. The probes stay as they are."`
 	// EnableProfiling adds /debug/pprof/ to the metrics port, for clients on the loopback interface.
 	EnableProfiling bool `name:"enable-profiling" envvar:"ENABLE_PROFILING" group:"Endpoints" help:"Serve /debug/pprof/ on the metrics port, on the loopback interface only: use kubectl port-forward."`
 }

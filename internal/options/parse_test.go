@@ -56,6 +56,7 @@ var settings = []struct {
 	{"kube-client-qps", "-1", "KUBE_CLIENT_QPS", "2", func(o Options) any { return o.Client.QPS }, -1, 2},
 	{"kube-client-burst", "1", "KUBE_CLIENT_BURST", "2", func(o Options) any { return o.Client.Burst }, 1, 2},
 	{"enable-profiling", "false", "ENABLE_PROFILING", "1", func(o Options) any { return o.Serving.EnableProfiling }, false, true},
+	{"secure-metrics", "false", "SECURE_METRICS", "true", func(o Options) any { return o.Serving.SecureMetrics }, false, true},
 	{"disable-controller-warmup", "true", "DISABLE_CONTROLLER_WARMUP", "F", func(o Options) any { return o.LeaderElection.DisableWarmup }, true, false},
 	{"disable-leader-election", "false", "DISABLE_LEADER_ELECTION", "TRUE", func(o Options) any { return o.LeaderElection.Disable }, false, true},
 	{"disable-cluster-state-observability", "false", "DISABLE_CLUSTER_STATE_OBSERVABILITY", "t", func(o Options) any { return o.DisableClusterStateObservability }, false, true},

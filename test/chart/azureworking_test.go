@@ -134,6 +134,7 @@ func TestInstalledControllerWorksOnAzure(t *testing.T) {
 	w.apply(objectsOnAKS)
 	w.start()
 	w.await("the controller is ready", func() string { return w.answer(ports[1], "/readyz") })
+	w.wantSecuredMetrics(ports[0])
 	w.await("a virtual machine is launched", func() string {
 		for _, c := range account.Calls("PUT virtualMachines") {
 			if strings.Contains(c.Body, `"team":"infra"`) {

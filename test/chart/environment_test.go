@@ -104,6 +104,7 @@ func TestEveryValueReachesTheBinary(t *testing.T) {
 	byDefault := options.Default(&settings.Settings{})
 	for name, differs := range map[string]bool{
 		"ports":         got.Serving.MetricsPort == 9080 && got.Serving.HealthProbePort == 9081,
+		"metrics":       got.Serving.SecureMetrics,
 		"log":           got.Log.Level == "debug" && len(got.Log.OutputPaths) == 2 && got.Log.ErrorOutputPaths[0] == "stdout",
 		"devices":       !got.Scheduling.IgnoreDRARequests,
 		"scheduling":    got.Scheduling.BatchIdleDuration != byDefault.Scheduling.BatchIdleDuration && got.Scheduling.PreferencePolicy == "Ignore" && got.Scheduling.MinValuesPolicy == "BestEffort" && got.Scheduling.ConsolidateAfterScope == "Source",

@@ -68,7 +68,7 @@ func (w *installed) work(r release, objects string, earlier func()) {
 	})
 	w.await("the settings are published", w.unpublished)
 	w.await("the controller is ready", func() string { return w.answer(ports[1], "/readyz") })
-	w.await("there are metrics", func() string { return w.answer(ports[0], "/metrics") })
+	w.wantSecuredMetrics(ports[0])
 	w.runHelmTest()
 	earlier()
 	w.replaceNode()

@@ -8,6 +8,9 @@
 {{- if and .Values.serviceMonitor.enabled .Values.podMonitor.enabled }}
 {{- $problems = append $problems "serviceMonitor.enabled and podMonitor.enabled are both true: Prometheus would store every series twice. Set one of them to false" }}
 {{- end }}
+{{- if and .Values.podMonitor.enabled .Values.settings.secureMetrics (not (or (hasKey (default dict .Values.podMonitor.endpointConfig) "authorization") (hasKey (default dict .Values.podMonitor.endpointConfig) "bearerTokenSecret"))) }}
+{{- $problems = append $problems "settings.secureMetrics and podMonitor.enabled are both true, and a PodMonitor cannot use the token of Prometheus. Set podMonitor.endpointConfig.authorization to a Secret with a token, or use serviceMonitor.enabled" }}
+{{- end }}
 {{- if and .Values.networkPolicy.enabled .Values.hostNetwork }}
 {{- $problems = append $problems "networkPolicy.enabled and hostNetwork are both true: NetworkPolicies do not apply to pods on the host network. Set one of them to false" }}
 {{- end }}

@@ -1,5 +1,10 @@
-{{- /* The fields of an endpoint that the values give. The argument is a dict with relabelings, metricRelabelings and endpointConfig. */}}
+{{- /*
+The fields of an endpoint that the values give. The arguments are a dict with relabelings, metricRelabelings and endpointConfig, and a dict with fields that
+endpointConfig may replace.
+*/}}
 {{- define "karpenter.endpoint" -}}
+{{- $fields := merge (dict) (default dict (index . 0).endpointConfig) (index . 1) }}
+{{- with index . 0 -}}
 path: /metrics
 {{- with .relabelings }}
 relabelings:
@@ -9,9 +14,26 @@ relabelings:
 metricRelabelings:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .endpointConfig }}
+{{- end }}
+{{- with $fields }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{- /*
+How Prometheus scrapes secured metrics, as JSON: over TLS whose certificate no authority has signed. A ServiceMonitor uses the token of Prometheus, unless
+the values have another; a PodMonitor has no field for that.
+*/}}
+{{- define "karpenter.secured" -}}
+{{- $fields := dict }}
+{{- if (index . 0).Values.settings.secureMetrics }}
+{{- $config := default dict (index . 1).endpointConfig }}
+{{- $fields = omit (dict "scheme" "https" "tlsConfig" (dict "insecureSkipVerify" true)) (ternary "tlsConfig" "" (hasKey $config "tlsConfig")) }}
+{{- if and (index . 2) (not (or (hasKey $config "authorization") (hasKey $config "bearerTokenSecret"))) }}
+{{- $_ := set $fields "bearerTokenFile" "/var/run/secrets/kubernetes.io/serviceaccount/token" }}
+{{- end }}
+{{- end }}
+{{- toJson $fields }}
 {{- end }}
 
 {{- /* The file of the alerts, which Prometheus also reads as it is. */}}
