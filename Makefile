@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo recording up e2e chaos attacks sim sim-mutants oracle fuzz build image release release-push test checklist bench bench-cluster lint prose docs generate web-vendor vuln env chromium local demo-program
+.PHONY: help demo recording up e2e chaos attacks sim sim-mutants oracle fuzz build image release reproducible release-push test checklist bench bench-cluster lint prose docs generate web-vendor vuln env chromium local demo-program
 
 # Number of one-CPU pods that `make demo` runs.
 PODS ?= $(if $(filter aws azure,$(CLOUD)),10,100)
@@ -143,6 +143,9 @@ image: ## Build a container image and its SBOM in dist/: ARCH=arm64 VERSION=1.2.
 
 release: ## Build everything that a release has in dist/VERSION, signed with $RELEASE_SIGNING_KEY: VERSION=1.2.3
 	@go run -C tools/release . build --root=$(CURDIR) --version='$(VERSION)' --out='$(RELEASE)'
+
+reproducible: ## Build the program of the commit HEAD in two folders as a release does, and compare the bytes
+	@go run -C tools/release . compare --root=$(CURDIR) --version='$(VERSION)'
 
 release-push: ## Push the image and the charts of dist/VERSION: REGISTRY=127.0.0.1:5000 VERSION=1.2.3
 	@go run -C tools/release . push --dist='$(RELEASE)' --version='$(VERSION)' --registry='$(REGISTRY)'

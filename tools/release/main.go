@@ -24,9 +24,10 @@ const product = "karpenter"
 const keyVariable = "RELEASE_SIGNING_KEY"
 
 type commandLine struct {
-	Build buildCommand `cmd:"" help:"Make all files of a release."`
-	Image imageCommand `cmd:"" help:"Make an image for one architecture and its SBOM, from a working tree that may have changes."`
-	Push  pushCommand  `cmd:"" help:"Push the image and the charts of a release that was made to a registry."`
+	Build   buildCommand   `cmd:"" help:"Make all files of a release."`
+	Image   imageCommand   `cmd:"" help:"Make an image for one architecture and its SBOM, from a working tree that may have changes."`
+	Compare compareCommand `cmd:"" help:"Build the program of the commit HEAD in two folders, and compare the bytes."`
+	Push    pushCommand    `cmd:"" help:"Push the image and the charts of a release that was made to a registry."`
 }
 
 // Version is a semantic version without a leading v. Build metadata is refused, because tags of images cannot have any.
