@@ -38,7 +38,9 @@
 {{- include "karpenter.text" (list "LEDGER_DIR" $s.ledgerDir) }}
 {{- include "karpenter.text" (list "LEDGER_DISK" $s.ledgerDisk) }}
 {{- include "karpenter.text" (list "CONSOLE_ADDR" $s.consoleAddr) }}
-{{- include "karpenter.variable" (list "SECURE_METRICS" $s.secureMetrics) }}
+{{- if $s.secureMetrics }}
+{{- include "karpenter.variable" (list "SECURE_METRICS" true) }}
+{{- end }}
 {{- if include "karpenter.notifies" . }}
 {{- include "karpenter.text" (list "NOTIFICATION_URL_FILE" "/etc/karpenter/notifications/url") }}
 {{- if ne $s.notifications.format "slack" }}
