@@ -66,8 +66,8 @@ type Instance struct {
 	Tags            map[string]string
 }
 
-// ownedBy reports whether the instance is one of a cluster. Instances of earlier releases have only the tag of the owner.
-func (i *Instance) ownedBy(cluster string) bool {
+// OwnedBy reports whether the instance is one of a cluster. Instances of earlier releases have only the tag of the owner.
+func (i *Instance) OwnedBy(cluster string) bool {
 	if name, ok := i.Tags[awsv1.TagClusterName]; ok {
 		return name == cluster
 	}
@@ -209,7 +209,7 @@ func (k *Client) Terminate(ctx context.Context, id string) error {
 	if err != nil || i.Ending {
 		return err
 	}
-	if !i.ownedBy(k.cluster) {
+	if !i.OwnedBy(k.cluster) {
 		return fmt.Errorf("ending instance %q, whose tag %s is %q: %w", id, awsv1.TagClusterName, i.Tags[awsv1.TagClusterName], ErrForeign)
 	}
 	if k.alone(i) {
@@ -235,7 +235,7 @@ func (k *Client) Reboot(ctx context.Context, id string) error {
 		return err
 	case i.Ending:
 		return fmt.Errorf("rebooting instance %q, which is being terminated: %w", id, ErrNotFound)
-	case !i.ownedBy(k.cluster):
+	case !i.OwnedBy(k.cluster):
 		return fmt.Errorf("rebooting instance %q, whose tag %s is %q: %w", id, awsv1.TagClusterName, i.Tags[awsv1.TagClusterName], ErrForeign)
 	case k.alone(i):
 		return fmt.Errorf("rebooting instance %q in zone %q: %w", id, i.Zone, ErrShifted)

@@ -90,6 +90,10 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	switch {
 	case errors.Is(err, instance.ErrNotFound):
 		return reconcile.Result{}, nil
+	case errors.Is(err, instance.ErrForeign):
+		// With the tag of the cluster, an instance of others would be one that the controller terminates.
+		observe.Log(ctx).ErrorContext(ctx, "the instance is not tagged", logfield.NodeClaim(claim.Name), logfield.Error(err))
+		return reconcile.Result{}, nil
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("tagging the instance of nodeclaim %q: %w", claim.Name, err)
 	case wait > 0:
@@ -107,6 +111,10 @@ func (c *Controller) tag(ctx context.Context, claim *v1.NodeClaim, id string) (t
 	if err != nil {
 		c.giveUp(claim.Name)
 		return 0, err
+	}
+	if !i.OwnedBy(c.Cluster) {
+		c.giveUp(claim.Name)
+		return 0, fmt.Errorf("instance %q, whose tag %s is %q: %w", id, awsv1.TagClusterName, i.Tags[awsv1.TagClusterName], instance.ErrForeign)
 	}
 	missing := map[string]string{}
 	for key, value := range map[string]string{awsv1.TagName: claim.Status.NodeName, awsv1.TagNodeClaim: claim.Name, awsv1.TagClusterName: c.Cluster} {

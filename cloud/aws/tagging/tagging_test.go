@@ -57,9 +57,14 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// add adds an instance with tags, and its claim.
+// add adds an instance with tags, and its claim. The instance is one of the cluster, unless the tags say whose it is.
 func (w *world) add(name string, tags map[string]string, change func(*v1.NodeClaim)) (id string) {
 	w.t.Helper()
+	if _, ok := tags[awsv1.ClusterOwnedTag("test")]; !ok {
+		owned := map[string]string{awsv1.ClusterOwnedTag("test"): awsv1.TagValueOwned}
+		maps.Copy(owned, tags)
+		tags = owned
+	}
 	id = w.account.AddInstance(awstest.Instance{Type: "m5.large", Zone: "us-east-1a"}, tags)
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}
@@ -155,7 +160,7 @@ func TestOnlyMissingTagsAreWritten(t *testing.T) {
 		tags, missing := map[string]string{"other": "x"}, map[string]string{}
 		for bit, key := range keys {
 			if have&(1<<bit) != 0 {
-				tags[key] = "was there"
+				tags[key] = map[bool]string{true: "test", false: "was there"}[key == awsv1.TagClusterName]
 			} else {
 				missing[key] = all[key]
 			}
@@ -183,6 +188,23 @@ func TestOnlyMissingTagsAreWritten(t *testing.T) {
 				t.Errorf("written (-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestInstancesOfOthersAreNotTagged: with the tags of the cluster, they would be terminated as its own.
+func TestInstancesOfOthersAreNotTagged(t *testing.T) {
+	w := newWorld(t)
+	for name, tags := range map[string]map[string]string{
+		"untagged": {awsv1.ClusterOwnedTag("test"): ""}, "shared": {awsv1.ClusterOwnedTag("test"): "shared"}, "elsewhere": {awsv1.TagClusterName: "other"},
+	} {
+		id := w.add(name, tags, nil)
+		before := w.account.Tags(id)
+		if result, err := w.run(name); err != nil || result.RequeueAfter != 0 {
+			t.Errorf("%s: %+v, %v", name, result, err)
+		}
+		if diff := cmp.Diff(before, w.account.Tags(id)); diff != "" || w.recorded(name) {
+			t.Errorf("%s: recorded: %t, tags (-before +after)\n%s", name, w.recorded(name), diff)
+		}
 	}
 }
 

@@ -93,7 +93,7 @@ func (w *world) create(o client.Object) {
 // add adds a virtual machine without tags, and its NodeClaim.
 func (w *world) add(name string, change func(*v1.NodeClaim)) {
 	w.t.Helper()
-	w.account.Put(w.vm(name), map[string]any{"location": "eastus", "properties": map[string]any{"provisioningState": "Succeeded"}})
+	w.account.Put(w.vm(name), map[string]any{"location": "eastus", "tags": map[string]any{"karpenter.azure.com_cluster": "cluster"}, "properties": map[string]any{"provisioningState": "Succeeded"}})
 	w.account.Put(azuretest.ID(typeNIC, "aks-"+name), map[string]any{"location": "eastus"})
 	id, err := naming.ParseVMID(w.vm(name))
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v6"
 	"k8s.io/utils/clock"
 
-	"github.com/karpenter-anew/karpenter/api/azure/label"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/azure/naming"
+	"github.com/karpenter-anew/karpenter/cloud/azure/resourcetags"
 	"github.com/karpenter-anew/karpenter/cloud/azure/zone"
 )
 
@@ -97,14 +97,8 @@ type Instance struct {
 	AKSMachineID, DriftAction string
 }
 
-// OwnedBy reports whether the virtual machine is one of a node of a cluster, by its tags. NodeClaims without a NodePool have no tag with a
-// NodePool, and instances of early releases of upstream none with the cluster.
-func (i *Instance) OwnedBy(cluster string) bool {
-	if owner := i.Tags[label.TagCluster]; owner != "" {
-		return owner == cluster
-	}
-	return i.Tags[label.TagNodePool] != ""
-}
+// OwnedBy reports whether the virtual machine is one of a node of a cluster, by its tags.
+func (i *Instance) OwnedBy(cluster string) bool { return resourcetags.OwnedBy(i.Tags, cluster) }
 
 // ProviderID returns the provider ID of the node. It fails if the id is not that of a virtual machine.
 func (i *Instance) ProviderID() (string, error) {

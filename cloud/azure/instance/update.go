@@ -42,6 +42,13 @@ func (c *Client) Update(ctx context.Context, name string, want resourcetags.InPl
 		return fmt.Errorf("updating virtual machine %q: it belongs to an AKSMachine, of nodeclaim %q: restore the annotation %s of the nodeclaim",
 			name, value(owner), label.AnnotationAKSMachineResourceID)
 	}
+	have := make(map[string]string, len(vm.Tags))
+	for key, tag := range vm.Tags {
+		have[key] = value(tag)
+	}
+	if !resourcetags.KeepsOwner(have, want.Tags) {
+		return fmt.Errorf("updating virtual machine %q, whose tag %s is %q: it is not one of cluster %q", name, label.TagCluster, have[label.TagCluster], want.Tags[label.TagCluster])
+	}
 	update, identity := armcompute.VirtualMachineUpdate{}, missingIdentities(vm.Identity, want.Identities)
 	update.Identity = identity
 	if !sameTags(vm.Tags, want.Tags) {

@@ -252,3 +252,19 @@ func TestUpdateOfWhatMayNotBeUpdated(t *testing.T) {
 		})
 	}
 }
+
+// TestUpdateOfAVirtualMachineOfOthers: with the tags of the cluster, it would be deleted as one of the cluster.
+func TestUpdateOfAVirtualMachineOfOthers(t *testing.T) {
+	want := map[string]string{"karpenter.azure.com_cluster": "test", "karpenter.sh_nodepool": "general"}
+	for name, tags := range map[string]map[string]any{"none": {}, "another": {"karpenter.azure.com_cluster": "other", "karpenter.sh_nodepool": "general"}} {
+		w := newUpdateWorld(t, map[string]any{"tags": tags})
+		if err := w.update(want, kubeletID); err == nil || !strings.Contains(err.Error(), "karpenter.azure.com_cluster") || cloud.IsNodeClaimNotFound(err) {
+			t.Errorf("%s: Update() = %v", name, err)
+		}
+		same(t, name, []string(nil), w.patched())
+	}
+	w := newUpdateWorld(t, map[string]any{"tags": map[string]any{"karpenter.sh_nodepool": "general"}})
+	if err := w.update(want); err != nil {
+		t.Errorf("a virtual machine of an early release: %v", err)
+	}
+}

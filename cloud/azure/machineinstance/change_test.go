@@ -119,3 +119,14 @@ func TestUpdate(t *testing.T) {
 		}
 	}
 }
+
+// TestUpdateOfAnAKSMachineOfOthers: with the tags of the cluster, it would be deleted as one of the cluster.
+func TestUpdateOfAnAKSMachineOfOthers(t *testing.T) {
+	w := newWorld(t, options{})
+	w.change("of-a-user", func(p map[string]any) { delete(p, "tags") })
+	before := w.count(put)
+	err := w.Update(t.Context(), vmOf("of-a-user"), resourcetags.InPlace{Tags: map[string]string{"karpenter.azure.com_cluster": "test"}})
+	if err == nil || cloud.IsNodeClaimNotFound(err) || w.count(put) != before {
+		t.Errorf("%d requests, %v", w.count(put)-before, err)
+	}
+}

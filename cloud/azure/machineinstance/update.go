@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 
+	"github.com/karpenter-anew/karpenter/api/azure/label"
 	"github.com/karpenter-anew/karpenter/cloud/azure/machineapi"
 	"github.com/karpenter-anew/karpenter/cloud/azure/operation"
 	"github.com/karpenter-anew/karpenter/cloud/azure/resourcetags"
@@ -41,6 +42,9 @@ func (c *Client) updateTags(ctx context.Context, name, vm string, tags map[strin
 	i, err := c.asVM(found, vm)
 	if err != nil || maps.Equal(i.Tags, tags) {
 		return err
+	}
+	if !resourcetags.KeepsOwner(i.Tags, tags) {
+		return fmt.Errorf("changing the tags of AKSMachine %q, whose tag %s is %q: it is not one of cluster %q", name, label.TagCluster, i.Tags[label.TagCluster], tags[label.TagCluster])
 	}
 	c.cache.drop(name)
 	defer c.cache.drop(name)

@@ -49,6 +49,22 @@ func OfVM(settings, class map[string]string, owner Owner) map[string]string {
 	return out
 }
 
+// OwnedBy reports whether a resource is one of a cluster, by its tags. NodeClaims without a NodePool have no tag with a NodePool, and instances of
+// early releases of upstream none with the cluster.
+func OwnedBy(tags map[string]string, cluster string) bool {
+	if owner := tags[label.TagCluster]; owner != "" {
+		return owner == cluster
+	}
+	return tags[label.TagNodePool] != ""
+}
+
+// KeepsOwner reports whether a resource with some tags may get others. An update must not make one of others one of the cluster, which would then be
+// deleted as such.
+func KeepsOwner(have, want map[string]string) bool {
+	cluster := want[label.TagCluster]
+	return cluster == "" || OwnedBy(have, cluster)
+}
+
 // isReserved reports whether a key, in lower case, is that of a tag which Karpenter reads or needs.
 func isReserved(key string) bool {
 	return slices.Contains([]string{label.TagCluster, label.TagNodePool, label.TagBilling, label.TagAKSMachineNodeClaim}, key)
