@@ -12,6 +12,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/utils/clock"
 
@@ -24,6 +25,18 @@ type authorization struct {
 	client kubernetes.Interface
 	clock  clock.PassiveClock
 	log    *slog.Logger
+}
+
+// newAuthorizer returns what makes an authorization with a separate client. What a later client waits for, and the fence, do not apply to reviews:
+// replicas that are not the leader have metrics, too.
+func newAuthorizer(config *rest.Config, now clock.PassiveClock, log *slog.Logger) func() (authorization, error) {
+	return func() (authorization, error) {
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return authorization{}, fmt.Errorf("preparing the authentication of metrics: %w", err)
+		}
+		return authorization{client: client, clock: now, log: log}, nil
+	}
 }
 
 // protect adds TLS, authentication and authorization to an endpoint; name is for messages. The certificate is not signed by an authority, as

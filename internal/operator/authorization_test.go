@@ -44,7 +44,9 @@ func TestMetricsAreSecuredOnRequest(t *testing.T) {
 	lines := &logcapture.Buffer{}
 	log := slog.New(slog.NewTextHandler(lines, nil))
 	o := options.Serving{SecureMetrics: true, EnableProfiling: true}
-	e, err := serve(o, prometheus.NewRegistry(), &readiness{}, authorization{client: reviewing(), clock: clock.RealClock{}, log: log}, log)
+	e, err := serve(o, prometheus.NewRegistry(), &readiness{}, func() (authorization, error) {
+		return authorization{client: reviewing(), clock: clock.RealClock{}, log: log}, nil
+	}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,12 @@ func TestMetricsAreSecuredOnRequest(t *testing.T) {
 		}
 		return match[1]
 	}
-	get := func(config *tls.Config, url, token string) (*http.Response, string, error) {
+	type answer struct {
+		code int
+		body string
+		tls  uint16
+	}
+	get := func(config *tls.Config, url, token string) (answer, error) {
 		t.Helper()
 		transport := &http.Transport{TLSClientConfig: config}
 		defer transport.CloseIdleConnections()
@@ -70,11 +77,15 @@ func TestMetricsAreSecuredOnRequest(t *testing.T) {
 		}
 		response, err := transport.RoundTrip(request)
 		if err != nil {
-			return nil, "", err
+			return answer{}, err
 		}
 		defer response.Body.Close()
 		body, err := io.ReadAll(response.Body)
-		return response, string(body), err
+		out := answer{code: response.StatusCode, body: string(body)}
+		if response.TLS != nil {
+			out.tls = response.TLS.Version
+		}
+		return out, err
 	}
 	metrics := "https://127.0.0.1:" + port("metrics")
 	for _, tc := range []struct {
@@ -88,21 +99,21 @@ func TestMetricsAreSecuredOnRequest(t *testing.T) {
 		{"/debug/pprof/heap", "", http.StatusUnauthorized},
 		{"/debug/pprof/heap", "prometheus", http.StatusForbidden},
 	} {
-		response, body, err := get(&tls.Config{InsecureSkipVerify: true}, metrics+tc.path, tc.token)
+		got, err := get(&tls.Config{InsecureSkipVerify: true}, metrics+tc.path, tc.token)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if response.StatusCode != tc.code || strings.Contains(body, "go_goroutines") != (tc.code == http.StatusOK) || response.TLS.Version != tls.VersionTLS13 {
-			t.Errorf("%s with token %q: %d, TLS %x", tc.path, tc.token, response.StatusCode, response.TLS.Version)
+		if got.code != tc.code || strings.Contains(got.body, "go_goroutines") != (tc.code == http.StatusOK) || got.tls != tls.VersionTLS13 {
+			t.Errorf("%s with token %q: %d, TLS %x", tc.path, tc.token, got.code, got.tls)
 		}
 	}
-	if _, _, err := get(&tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}, metrics+"/metrics", "prometheus"); err == nil {
+	if _, err := get(&tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}, metrics+"/metrics", "prometheus"); err == nil {
 		t.Error("TLS 1.2 is accepted")
 	}
-	if response, body, err := get(nil, strings.Replace(metrics, "https", "http", 1)+"/metrics", "prometheus"); err == nil && response.StatusCode == http.StatusOK {
-		t.Errorf("metrics are served without TLS: %s", body)
+	if got, err := get(nil, strings.Replace(metrics, "https", "http", 1)+"/metrics", "prometheus"); err == nil && got.code == http.StatusOK {
+		t.Errorf("metrics are served without TLS: %s", got.body)
 	}
-	if response, body, err := get(nil, "http://127.0.0.1:"+port("health probes")+"/healthz", ""); err != nil || body != "ok" {
-		t.Errorf("the kubelet sends no token to probes: %+v, %v", response, err)
+	if got, err := get(nil, "http://127.0.0.1:"+port("health probes")+"/healthz", ""); err != nil || got.body != "ok" {
+		t.Errorf("the kubelet sends no token to probes: %+v, %v", got, err)
 	}
 }

@@ -32,9 +32,9 @@ type endpoints struct {
 	closing chan struct{}
 }
 
-// serve opens both ports, or returns an error with the port that is in use. guard is what secures metrics, if the options ask for it. Probes are
+// serve opens both ports, or returns an error with the port that is in use. guard makes what secures metrics, if the options ask for it. Probes are
 // not secured: the kubelet sends no token.
-func serve(o options.Serving, own prometheus.Gatherer, ready *readiness, guard authorization, log *slog.Logger) (*endpoints, error) {
+func serve(o options.Serving, own prometheus.Gatherer, ready *readiness, guard func() (authorization, error), log *slog.Logger) (*endpoints, error) {
 	e := &endpoints{log: log}
 	for _, s := range []struct {
 		name, flag string
@@ -51,7 +51,7 @@ func serve(o options.Serving, own prometheus.Gatherer, ready *readiness, guard a
 			return nil, fmt.Errorf("serving %s: %w; choose another port with %s", s.name, err, s.flag)
 		}
 		if s.secure {
-			if s.handler, listener, err = guard.protect(s.name, s.handler, listener); err != nil {
+			if s.handler, listener, err = protected(guard, s.name, s.handler, listener); err != nil {
 				_ = listener.Close()
 				e.close()
 				return nil, err
@@ -61,6 +61,14 @@ func serve(o options.Serving, own prometheus.Gatherer, ready *readiness, guard a
 		e.start(listener, s.handler)
 	}
 	return e, nil
+}
+
+func protected(guard func() (authorization, error), name string, handler http.Handler, listener net.Listener) (http.Handler, net.Listener, error) {
+	a, err := guard()
+	if err != nil {
+		return nil, listener, err
+	}
+	return a.protect(name, handler, listener)
 }
 
 // start answers requests until close.

@@ -19,7 +19,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
@@ -90,12 +89,7 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 	config.Wrap(now.transport)
 
 	ready := &readiness{}
-	// Neither what waits for the API server nor the fence applies to reviews: replicas that are not the leader have metrics, too.
-	reviewer, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("preparing the authentication of metrics: %w", err)
-	}
-	endpoints, err := serve(o.Serving, registry, ready, authorization{client: reviewer, clock: now, log: p.Log}, p.Log)
+	endpoints, err := serve(o.Serving, registry, ready, newAuthorizer(config, now, p.Log), p.Log)
 	if err != nil {
 		return err
 	}
