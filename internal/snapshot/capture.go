@@ -13,16 +13,20 @@ import (
 // page is how many objects are requested at a time, so that neither side has a large cluster in memory twice.
 const page = 500
 
+// Policies is the kind of OperationsPolicies. Roles for the commands may not have it, as it is optional in a cluster.
+const Policies = "OperationsPolicy"
+
 // Capture captures a snapshot of a cluster. Kinds are read one after the other, and the cluster changes meanwhile: an object
 // may refer to one that was created or deleted in between. The settings of the controller are read in one namespace, or in all if it is
-// empty; it is no error if the caller may not list them.
+// empty; it is no error if the caller may not list them,
+// or OperationsPolicies.
 func (f *Format) Capture(ctx context.Context, cluster client.Reader, settingsNamespace string) (Snapshot, error) {
 	s := Snapshot{format: f}
 	for i, k := range s.format.kinds {
 		switch err := s.capture(ctx, cluster, i, settingsNamespace); {
 		case absent(err):
 			s.Absent = append(s.Absent, k.gvk.Kind)
-		case apierrors.IsForbidden(err) && k.label != "":
+		case apierrors.IsForbidden(err) && (k.label != "" || k.gvk.Kind == Policies):
 			s.Forbidden = append(s.Forbidden, k.gvk.Kind)
 		case err != nil:
 			return Snapshot{}, fmt.Errorf("listing objects of kind %s in %s: %w", k.gvk.Kind, k.gvk.GroupVersion(), err)

@@ -120,6 +120,30 @@ func TestWhatMayNotBeReadEndsTheCapture(t *testing.T) {
 	}
 }
 
+// TestWhoMayNotListPoliciesGetsTheRest: the snapshot names them as not listed.
+func TestWhoMayNotListPoliciesGetsTheRest(t *testing.T) {
+	s, err := newFormat(t).Capture(t.Context(), &policiesServer{server{pods: 1}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"OperationsPolicy"}, s.Forbidden); diff != "" {
+		t.Errorf("forbidden (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff([]Count{{"Pod", 1}}, s.Count()); diff != "" {
+		t.Errorf("captured (-want +got)\n%s", diff)
+	}
+}
+
+// policiesServer refuses to list OperationsPolicies.
+type policiesServer struct{ server }
+
+func (s *policiesServer) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
+	if into.GetObjectKind().GroupVersionKind().Kind == "OperationsPolicyList" {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "operationspolicies"}, "", errors.New("no rights"))
+	}
+	return s.server.List(ctx, into, opts...)
+}
+
 // settingsServer serves ConfigMaps only, of which it has one with the label of settings and one without.
 type settingsServer struct {
 	client.Reader

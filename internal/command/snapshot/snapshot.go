@@ -38,7 +38,7 @@ const saltSize = 32
 
 // Help is shown above the flags.
 func (*Command) Help() string {
-	return "Reads NodePools, node classes, NodeClaims, NodeOverlays, CapacityBuffers, VerticalPodAutoscalers, nodes, pods, workloads, volumes, devices and what belongs to them, and " +
+	return "Reads NodePools, node classes, NodeClaims, NodeOverlays, CapacityBuffers, OperationsPolicies, VerticalPodAutoscalers, nodes, pods, workloads, volumes, devices and what belongs to them, and " +
 		"writes the fields that scheduling depends on as YAML, for karpenter simulate --snapshot. Read-only. Needs permission to list these kinds; kinds that the " +
 		"cluster does not serve are left out. The settings that the controller has published are captured as well, if you may list ConfigMaps.\n\nSecrets, environment, commands, images and messages are never written. With --redact, names and label values " +
 		"are replaced by pseudonyms, equal values by equal ones, in the same order. Keys of labels and taints, names of resources and quantities stay.\n\n" +
@@ -124,8 +124,8 @@ func summarize(to io.Writer, s snapshot.Snapshot) error {
 	if len(s.Absent) > 0 {
 		text += "; the cluster does not serve " + strings.Join(s.Absent, ", ")
 	}
-	if len(s.Forbidden) > 0 {
-		text += "; " + source.NoPermission
+	if why := source.Unread(s.Forbidden); len(why) > 0 {
+		text += "; " + strings.Join(why, "; ")
 	}
 	_, err := fmt.Fprintln(to, text)
 	return err

@@ -23,6 +23,22 @@ func Format(providers command.Providers) (*snapshot.Format, error) {
 	return snapshot.NewFormat(all...)
 }
 
+// NoPolicies says that the OperationsPolicies of a cluster are not known.
+const NoPolicies = "no permission to list OperationsPolicies: which ones there are is not known"
+
+// Unread says for kinds that may not be listed what was left out.
+func Unread(forbidden []string) []string {
+	var out []string
+	for _, kind := range forbidden {
+		if kind == snapshot.Policies {
+			out = append(out, NoPolicies)
+		} else {
+			out = append(out, NoPermission)
+		}
+	}
+	return out
+}
+
 // ReadSnapshot reads the snapshot of a cluster from a file, or from standard input. A snapshot without objects is an error: an answer about it would be
 // that of a cluster in which nothing runs.
 func ReadSnapshot(reader *manifest.Reader, file string, stdin io.Reader) (manifest.Manifest, error) {

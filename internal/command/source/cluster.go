@@ -18,6 +18,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
+	"github.com/karpenter-anew/karpenter/internal/snapshot"
 )
 
 // Cluster is where commands about a cluster read it: live, or from a snapshot. Objects of a live one take the same way as those of a file.
@@ -29,6 +30,8 @@ type Cluster struct {
 
 	// missing says that the kinds of Karpenter are not installed in the cluster; nil if they are.
 	missing error
+	// policiesUnread says that OperationsPolicies of the cluster may not be listed.
+	policiesUnread bool
 }
 
 // NewCluster returns a cluster with the flags of all providers.
@@ -94,9 +97,10 @@ func (c *Cluster) manifest(ctx context.Context, reader *manifest.Reader, s comma
 	if err := taken.Write(&text); err != nil {
 		return held, "", err
 	}
-	if len(taken.Forbidden) > 0 {
+	if slices.Contains(taken.Forbidden, "ConfigMap") {
 		why = NoPermission
 	}
+	c.policiesUnread = slices.Contains(taken.Forbidden, snapshot.Policies)
 	held, err = reader.Read("cluster", &text)
 	return held, why, err
 }
@@ -111,6 +115,9 @@ func (c *State) Open(ctx context.Context, objects []client.Object) (plugin.Opene
 	opened.Notes = append(opened.Notes, c.source.Settings.UnpredictedDevices(opened)...)
 	if opened.PlanNotes != nil {
 		opened.Notes = append(opened.Notes, opened.PlanNotes(nil)...)
+	}
+	if c.source.policiesUnread {
+		opened.Notes = append(opened.Notes, NoPolicies)
 	}
 	if c.source.missing != nil {
 		opened.Notes = append(opened.Notes, c.source.missing.Error())
