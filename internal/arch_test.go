@@ -182,7 +182,7 @@ internal/ledger/reader < internal/ledger, internal/ledger/segment
 internal/translate < API, CORE, cloud, internal/served
 internal/manifest < API, internal/prediction
 internal/buffer < API, CORE, internal/translate
-internal/operations < API, internal/core/policy
+internal/operations < API, cloud, internal/core/policy, internal/core/requirement, internal/cost
 internal/approval < API
 internal/notification < API, internal/ledger, internal/observe, internal/observe/logfield, internal/options, internal/ttlcache
 internal/overlay, internal/drift < API, cloud, internal/core/requirement
@@ -192,7 +192,7 @@ internal/convert < API, internal/manifest
 # layer 4: what is
 internal/cluster < API, CORE, cloud, internal/served, internal/translate, internal/observe, internal/cost, internal/observe/logfield
 internal/problem < API, CORE, cloud, internal/operations, internal/options, internal/translate, internal/cost, internal/prediction
-internal/simulation < API, CORE, cloud, internal/served, internal/drift, internal/translate, internal/manifest, internal/overlay, internal/cluster, internal/buffer, internal/problem, internal/prediction
+internal/simulation < API, CORE, cloud, internal/served, internal/drift, internal/translate, internal/manifest, internal/overlay, internal/operations, internal/cluster, internal/buffer, internal/problem, internal/prediction
 internal/simulation/report < API, CORE, internal/document, internal/simulation
 internal/forecast < API, CORE, cloud, internal/drift, internal/problem, internal/simulation
 internal/forecast/report < internal/document, internal/forecast, internal/simulation
@@ -226,7 +226,7 @@ internal/controller/autoscaler < CONTROLLERBASE, internal/prediction
 internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/prediction, internal/problem, internal/controller/passlog
 internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/translate
 internal/controller/deletioncost < CONTROLLERBASE, CORE, internal/cluster, internal/problem
-internal/controller/costcap < API, internal/core/policy, cloud, internal/controller/managed, internal/core/requirement, internal/cost, internal/operations
+internal/controller/costcap < API, internal/core/policy, cloud, internal/controller/managed, internal/operations
 internal/controller/operationspolicy < CONTROLLERBASE, internal/operations, internal/controller/costcap
 internal/controller/metering < CONTROLLERBASE, internal/podlatency, internal/translate
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer

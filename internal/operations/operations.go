@@ -1,5 +1,5 @@
 // Package operations translates OperationsPolicies for the engine, and checks what the API server cannot: cron expressions, time zones and
-// selectors.
+// selectors. It knows what NodeClaims cost under caps.
 //
 // Source: docs/operations-policy.md.
 package operations

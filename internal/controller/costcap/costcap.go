@@ -44,7 +44,7 @@ type Caps struct {
 	// listed are the NodeClaims that the cache had at the time read, by name.
 	listed map[string]charge
 	read   time.Time
-	prices prices
+	prices operations.Prices
 	// reserved are NodeClaims that the cache may not have, by a number that is never used again.
 	reserved map[int]*reservation
 	last     int
@@ -82,14 +82,7 @@ func (c *Caps) Of(ctx context.Context, pool *v1.NodePool) ([]policy.UsedCap, err
 	if err != nil {
 		return nil, err
 	}
-	out := make([]policy.UsedCap, len(caps))
-	for i, one := range caps {
-		out[i] = policy.UsedCap{Cap: one, Used: spend.Of(one)}
-		if _, why := spend.Left(one); why != "" {
-			out[i].Used = max(out[i].Used, one.Limit)
-		}
-	}
-	return out, nil
+	return spend.UsedOf(caps), nil
 }
 
 // Reserve implements create.Admission. The error is a policy.ExceededError if a cap does not admit the NodeClaim.
@@ -108,7 +101,7 @@ func (c *Caps) Reserve(ctx context.Context, claim *v1.NodeClaim) (settle func(na
 		if err != nil {
 			return nil, err
 		}
-		if err := spend.Admit(c.prices.most(claim), caps...); err != nil {
+		if err := spend.Admit(c.prices.Most(claim), caps...); err != nil {
 			return nil, err
 		}
 	}
@@ -142,21 +135,17 @@ func (c *Caps) capsOn(ctx context.Context, pool string) ([]policy.Cap, error) {
 		return nil, fmt.Errorf("listing operations policies: %w", err)
 	}
 	set := operations.Policies(list.Items)
-	var out []policy.Cap
-	if one, capped := set.ClusterCap(); capped {
-		out = append(out, one)
+	if !set.Capped() {
+		return nil, nil
 	}
-	if !set.Capped() || pool == "" {
-		return out, nil
+	if pool == "" {
+		return set.CapsOnCluster(), nil
 	}
 	var object v1.NodePool
 	if err := c.client.Get(ctx, client.ObjectKey{Name: pool}, &object); err != nil {
 		return nil, fmt.Errorf("reading nodepool %q: %w", pool, err)
 	}
-	if one, capped := set.PoolCap(pool, object.Labels); capped {
-		out = append(out, one)
-	}
-	return out, nil
+	return set.CapsOn(pool, object.Labels), nil
 }
 
 // spend is what counts against caps now. The caller holds mu.
@@ -177,7 +166,7 @@ func (c *Caps) spend(ctx context.Context) (*policy.Spend, error) {
 			delete(c.reserved, id)
 			continue
 		}
-		out.Add(r.claim.Labels[v1.NodePoolLabelKey], r.claim.Name, c.prices.most(r.claim))
+		out.Add(r.claim.Labels[v1.NodePoolLabelKey], r.claim.Name, c.prices.Most(r.claim))
 	}
 	return out, nil
 }
@@ -191,7 +180,7 @@ func (c *Caps) refresh(ctx context.Context, now time.Time) error {
 			return fmt.Errorf("listing %T: %w", list, err)
 		}
 	}
-	current := prices{types: map[string][]pricedType{}, rules: c.cloud.Labels}
+	current := operations.NewPrices(c.cloud.Labels)
 	for i := range pools.Items {
 		pool := &pools.Items[i]
 		if !managed.Is(c.cloud, pool) {
@@ -202,7 +191,7 @@ func (c *Caps) refresh(ctx context.Context, now time.Time) error {
 			return ctx.Err()
 		}
 		if err == nil {
-			current.add(pool.Name, types)
+			current.Add(pool.Name, types)
 		}
 	}
 	listed, known := map[string]charge{}, map[string]policy.Dollars{}
@@ -211,7 +200,7 @@ func (c *Caps) refresh(ctx context.Context, now time.Time) error {
 		if !managed.Is(c.cloud, claim) {
 			continue
 		}
-		price, launched := current.of(claim)
+		price, launched := current.Of(claim)
 		if before, ok := c.known[claim.Name]; launched && price == policy.MostDollars && ok {
 			price = before
 		}

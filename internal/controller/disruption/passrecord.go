@@ -17,6 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
 // fullPeriod is the time between two records of passes that name all nodes that are left alone.
@@ -225,7 +226,7 @@ func (r *reporter) outcome(cmd command, what ledger.Outcome, obstacles []disrupt
 		r.books.Append(ledger.Record{Kind: ledger.KindCommand, Command: event})
 	}
 	if r.notifier != nil && cmd.approvedBy == "" { // of others, the phases of the plan tell
-		r.notifier.Command(event, dollars(savingsOf(cmd.plan), true))
+		r.notifier.Command(event, dollars(problem.SavingsOf(cmd.plan), true))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/policy"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
 const (
@@ -138,7 +139,7 @@ func (ps *plans) asks(ctx context.Context, v view, work disrupt.Command) (policy
 	if err != nil {
 		return policy.Demand{}, impact{}, true, err
 	}
-	d, asked := v.operations.Demand(pools, work.Reason, changeOf(work, does))
+	d, asked := v.operations.Demand(pools, work.Reason, problem.ChangeOf(work, does.risk))
 	return d, does, asked, nil
 }
 

@@ -17,12 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
-	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
-	"github.com/karpenter-anew/karpenter/internal/core/policy"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
 // impact is what a command does to pods.
@@ -32,29 +31,24 @@ type impact struct {
 	risk int
 }
 
-// impactOf counts the pods that have to leave the nodes by owner. A pod without protection is one that no PodDisruptionBudget selects, or that
-// has an annotation against disruption.
+// impactOf counts the pods that have to leave the nodes by owner.
 func (g *gatherer) impactOf(ctx context.Context, v view, candidates []disrupt.Candidate) (impact, error) {
 	byOwner := map[opsv1alpha1.PlannedEviction]opsv1alpha1.PlannedEviction{}
 	out := impact{}
 	for _, candidate := range candidates {
-		moving := map[string]bool{}
-		for _, pod := range candidate.PodsToMove {
-			moving[pod.UID] = true
-		}
 		var list corev1.PodList
 		if err := g.Client.List(ctx, &list, client.MatchingFields{nodelookup.PodNode: candidate.Node.NodeName}, client.UnsafeDisableDeepCopy); err != nil {
 			return impact{}, fmt.Errorf("listing the pods of node %q: %w", candidate.Node.NodeName, err)
 		}
+		on := make([]*corev1.Pod, len(list.Items))
 		for i := range list.Items {
-			pod := &list.Items[i]
-			if !moving[string(pod.UID)] {
-				continue
-			}
+			on[i] = &list.Items[i]
+		}
+		for _, pod := range problem.Leaving(candidate, on) {
 			key := ownerOf(pod)
 			sum := byOwner[key]
 			sum.Pods++
-			if !v.budgets.Select(pod) || podrules.DoNotDisrupt(pod, v.now).Active() {
+			if problem.Unprotected(pod, v.budgets, v.now) {
 				sum.Unprotected++
 				out.risk++
 			}
@@ -86,29 +80,6 @@ func ownerOf(pod *corev1.Pod) opsv1alpha1.PlannedEviction {
 	return out
 }
 
-// changeOf is what a command changes, as policies look at it.
-func changeOf(work disrupt.Command, does impact) policy.Change {
-	return policy.Change{Cost: savingsOf(work), Nodes: len(work.Candidates), Risk: does.risk}
-}
-
-// savingsOf are the savings of a command; NaN if a price is not known.
-func savingsOf(work disrupt.Command) float64 {
-	if work.Static || work.TerminateFirst != "" || work.Reboot {
-		return 0 // a node for a node of the same pool
-	}
-	for _, candidate := range work.Candidates {
-		if !(candidate.Price > 0) {
-			return math.NaN()
-		}
-	}
-	for _, claim := range work.Replacements {
-		if math.IsInf(claim.Price, 0) {
-			return math.NaN()
-		}
-	}
-	return work.Savings()
-}
-
 // dollars renders a price in dollars; empty if it is not known.
 func dollars(price float64, known bool) string {
 	if !known || math.IsNaN(price) || math.IsInf(price, 0) {
@@ -121,7 +92,7 @@ func dollars(price float64, known bool) string {
 func planSpec(v view, m disrupt.Method, work disrupt.Command, does impact) opsv1alpha1.DisruptionPlanSpec {
 	spec := opsv1alpha1.DisruptionPlanSpec{
 		Method: m.Name, Reason: opsv1alpha1.DisruptionReason(m.Reason), Action: work.Decision(), Evictions: does.evictions,
-		SavingsPerHour: dollars(savingsOf(work), true), Risk: int32(does.risk), //nolint:gosec // a number of pods
+		SavingsPerHour: dollars(problem.SavingsOf(work), true), Risk: int32(does.risk), //nolint:gosec // a number of pods
 	}
 	for _, candidate := range work.Candidates {
 		n := candidate.Node

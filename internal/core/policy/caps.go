@@ -99,6 +99,23 @@ func (s Set) ClusterCap() (lowest Cap, capped bool) {
 	return lowest, capped
 }
 
+// CapsOn are the caps that a launch from a pool counts against: that of the cluster, and that of the pool.
+func (s Set) CapsOn(pool string, labels map[string]string) []Cap {
+	out := s.CapsOnCluster()
+	if one, capped := s.PoolCap(pool, labels); capped {
+		out = append(out, one)
+	}
+	return out
+}
+
+// CapsOnCluster are the caps that the launch of a NodeClaim of no pool counts against.
+func (s Set) CapsOnCluster() []Cap {
+	if one, capped := s.ClusterCap(); capped {
+		return []Cap{one}
+	}
+	return nil
+}
+
 // Capped reports whether there is any cap.
 func (s Set) Capped() bool {
 	return slices.ContainsFunc(s, func(p Policy) bool { return p.PoolCap != nil || p.ClusterCap != nil })
@@ -153,6 +170,18 @@ func (s *Spend) Left(c Cap) (left Dollars, why string) {
 		return 0, fmt.Sprintf("the price of %s is not known", listed(list))
 	}
 	return max(c.Limit-s.Of(c), 0), ""
+}
+
+// UsedOf is what caps have left. One that counts a node whose price is not known leaves nothing.
+func (s *Spend) UsedOf(caps []Cap) []UsedCap {
+	out := make([]UsedCap, len(caps))
+	for i, one := range caps {
+		out[i] = UsedCap{Cap: one, Used: s.Of(one)}
+		if _, why := s.Left(one); why != "" {
+			out[i].Used = max(out[i].Used, one.Limit)
+		}
+	}
+	return out
 }
 
 // mostListed is how many names a text lists.

@@ -1,4 +1,4 @@
-package costcap
+package operations
 
 import (
 	"maps"
@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cost"
 )
 
-// prices are those of the instance types of every pool.
-type prices struct {
+// Prices are those of the instance types of every pool, as caps on cost count them.
+type Prices struct {
 	types map[string][]pricedType
 	exact map[string]cost.Prices
 	rules v1.LabelRules
@@ -32,11 +32,13 @@ type pricedOffering struct {
 	price              policy.Dollars
 }
 
-// add adds the instance types of a pool.
-func (p *prices) add(pool string, types []*cloud.InstanceType) {
-	if p.exact == nil {
-		p.exact = map[string]cost.Prices{}
-	}
+// NewPrices returns prices of no pool. rules are those of the labels of the cloud.
+func NewPrices(rules v1.LabelRules) Prices {
+	return Prices{types: map[string][]pricedType{}, exact: map[string]cost.Prices{}, rules: rules}
+}
+
+// Add adds the instance types of a pool.
+func (p *Prices) Add(pool string, types []*cloud.InstanceType) {
 	p.exact[pool] = cost.PricesOf(types)
 	list := make([]pricedType, len(types))
 	for i, t := range types {
@@ -56,12 +58,12 @@ func (p *prices) add(pool string, types []*cloud.InstanceType) {
 	p.types[pool] = list
 }
 
-// of is the price of a NodeClaim: that of its offering once it is launched, and before the most that it may cost. It is MostDollars if it is
+// Of is the price of a NodeClaim: that of its offering once it is launched, and before the most that it may cost. It is MostDollars if it is
 // not known.
-func (p *prices) of(claim *v1.NodeClaim) (price policy.Dollars, launched bool) {
+func (p *Prices) Of(claim *v1.NodeClaim) (price policy.Dollars, launched bool) {
 	offering := cost.OfferingOf(claim.Labels)
 	if !offering.Complete() {
-		return p.most(claim), false
+		return p.Most(claim), false
 	}
 	own := claim.Labels[v1.NodePoolLabelKey]
 	for _, pool := range append([]string{own}, slices.Sorted(maps.Keys(p.exact))...) {
@@ -72,9 +74,9 @@ func (p *prices) of(claim *v1.NodeClaim) (price policy.Dollars, launched bool) {
 	return policy.MostDollars, true
 }
 
-// most is the price of the most expensive offering that a NodeClaim permits; MostDollars if it is not known. Offerings that are unavailable now
+// Most is the price of the most expensive offering that a NodeClaim permits; MostDollars if it is not known. Offerings that are unavailable now
 // count: they may become available before the launch.
-func (p *prices) most(claim *v1.NodeClaim) policy.Dollars {
+func (p *Prices) Most(claim *v1.NodeClaim) policy.Dollars {
 	want := cloud.Requirements(claim.Spec.Requirements, p.rules).And(cloud.LabelRequirements(claim.Labels, p.rules))
 	names, zones, capacityTypes := want.Get(corev1.LabelInstanceTypeStable), want.Get(corev1.LabelTopologyZone), want.Get(v1.CapacityTypeLabelKey)
 	// Zones and capacity types of a type are those that are available now.
