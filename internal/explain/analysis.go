@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
@@ -113,7 +114,7 @@ func obstacleAt(n *model.Node, list []disrupt.Obstacle) (disrupt.Obstacle, bool)
 func (s *analysis) consolidatedTogether() (disrupt.Command, bool) {
 	if s.together == nil {
 		s.together = &disrupt.Decision{}
-		for _, m := range disrupt.Methods() {
+		for _, m := range s.view.Methods() {
 			if m.Search == disrupt.CandidateSets {
 				*s.together = s.decideSet(m)
 			}
@@ -153,17 +154,37 @@ type Allowance struct {
 	Remaining  int `json:"remaining"`
 	// Error names the budget that cannot be read: no disruption is allowed then.
 	Error string `json:"error,omitempty"`
+	// Closed is why OperationsPolicies allow no disruption now.
+	Closed *Closure `json:"closed,omitempty"`
+}
+
+// Closure is why OperationsPolicies do not allow disruption of a NodePool for a reason now.
+type Closure struct {
+	// OperationsPolicy is the name of the policy, Kind is window, freeze or invalid.
+	OperationsPolicy string `json:"operationsPolicy"`
+	Kind             string `json:"kind"`
+	// Until is when the policy allows disruption again, if that is known.
+	Until   *time.Time `json:"until,omitempty"`
+	Message string     `json:"message"`
 }
 
 func (s *analysis) allowance(pool string, reason disrupt.Reason) Allowance {
 	if s.allowances[reason] == nil {
-		s.allowances[reason] = problem.AllowancesOf(s.view.Snapshot, s.Options.Now, s.view.Pools, reason, nil, problem.Operations{})
+		s.allowances[reason] = problem.AllowancesOf(s.view.Snapshot, s.Options.Now, s.view.Pools, reason, nil, s.assessed.Operations)
 	}
 	found := s.allowances[reason][pool]
 	allowed := found.Allowed
 	a := Allowance{Reason: string(reason), Disrupting: found.Usage.Disrupting, Remaining: min(found.Remaining(), found.Usage.Nodes)}
 	if found.Err != nil {
 		a.Error = found.Err.Error()
+	}
+	if found.Closed {
+		c := found.Closure
+		a.Closed = &Closure{OperationsPolicy: c.Policy, Kind: string(c.Kind), Message: c.Text(pool, string(reason))}
+		if !c.Until.IsZero() {
+			until := c.Until.UTC()
+			a.Closed.Until = &until
+		}
 	}
 	if allowed < v1.NoDisruptionLimit {
 		a.Allowed = &allowed

@@ -108,6 +108,9 @@ func (s Analysis) obstacleTo(n *model.Node, reason disrupt.Reason) disrupt.Code 
 	if code := disrupt.MethodFor(reason, c).Filter(c); code != "" {
 		return code
 	}
+	if o, closed := c.Closed(reason); closed {
+		return o.Code
+	}
 	budgets := disrupt.Budgets{n.Pool: s.allowance(n.Pool, reason).Remaining}
 	if over := budgets.OverBudget([]disrupt.Candidate{c}); over != nil {
 		return over.Code
@@ -118,7 +121,7 @@ func (s Analysis) obstacleTo(n *model.Node, reason disrupt.Reason) disrupt.Code 
 // Proposed are the commands of one pass of disruption: those of the first method that finds any, within the budgets. The controller also
 // knows commands under way and backoffs, and may decide otherwise. It stops early once expired reports true, and complete is false then.
 func (s Analysis) Proposed(expired func() bool) (commands []disrupt.Command, complete bool) {
-	for _, m := range disrupt.Methods() {
+	for _, m := range s.view.Methods() {
 		if expired() {
 			return nil, false
 		}
@@ -139,5 +142,5 @@ func (s Analysis) Proposed(expired func() bool) (commands []disrupt.Command, com
 	return nil, true
 }
 
-// CommandPlan is what a command does with its nodes.
+// CommandPlan is what a command does with its nodes, and whether it has to be approved.
 func (s Analysis) CommandPlan(c disrupt.Command) *Plan { return s.planOf(c, &model.Node{}) }

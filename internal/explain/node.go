@@ -59,6 +59,14 @@ type Plan struct {
 	SavesPerHour *float64 `json:"savesPerHour"`
 	// With are other nodes that would be removed at the same time.
 	With []string `json:"with,omitempty"`
+	// Approval is what asks a person to approve it first; null if nothing does.
+	Approval *Approval `json:"approval,omitempty"`
+}
+
+// Approval is that an OperationsPolicy asks for approval.
+type Approval struct {
+	OperationsPolicy string `json:"operationsPolicy"`
+	Message          string `json:"message"`
 }
 
 // AboutNode explains a node, by the name of its Node or of its NodeClaim.
@@ -118,7 +126,7 @@ func (s *analysis) explainNode(ctx context.Context, n *model.Node) (Node, error)
 		return a, nil
 	}
 	c, _ := s.candidate(n.ID)
-	for _, reason := range disrupt.Reasons() {
+	for _, reason := range s.voluntary() {
 		a.Verdicts = append(a.Verdicts, s.verdict(reason, c))
 	}
 	s.includeTogether(&a.Verdicts[len(a.Verdicts)-1], n)
@@ -143,7 +151,7 @@ func (s *analysis) verdict(reason disrupt.Reason, c disrupt.Candidate) Verdict {
 	command, o, wanted := s.assess(reason, c)
 	v := Verdict{Reason: string(reason), Wanted: wanted}
 	if o.Code != "" {
-		shown := s.obstacle(o)
+		shown := s.obstacleTo(o, reason)
 		if reason == disrupt.Underutilized {
 			s.addClosedDestinations(&shown, o, c)
 		}
@@ -156,7 +164,7 @@ func (s *analysis) verdict(reason disrupt.Reason, c disrupt.Candidate) Verdict {
 		budgets[pool] = s.allowance(pool, reason).Remaining
 	}
 	over := budgets.OverBudget(command.Candidates)
-	if v.Now = over == nil; !v.Now {
+	if v.Now = over == nil && v.Plan.Approval == nil; over != nil {
 		shown := s.budgetObstacle(*over, reason)
 		v.Obstacle = &shown
 	}
@@ -190,7 +198,8 @@ func (s *analysis) includeTogether(v *Verdict, n *model.Node) {
 	}
 	for _, c := range command.Candidates {
 		if c.Node.ID == n.ID {
-			v.Now, v.Plan, v.Obstacle = true, s.planOf(command, n), nil
+			v.Plan, v.Obstacle = s.planOf(command, n), nil
+			v.Now = v.Plan.Approval == nil
 		}
 	}
 }
@@ -202,6 +211,9 @@ func (s *analysis) planOf(c disrupt.Command, n *model.Node) *Plan {
 	}
 	for _, claim := range c.Replacements {
 		p.Replacements = append(p.Replacements, claim.InstanceTypes[0])
+	}
+	if d, asked := s.assessed.Demand(c); asked {
+		p.Approval = &Approval{OperationsPolicy: d.Policy, Message: d.Why}
 	}
 	for _, candidate := range c.Candidates {
 		if candidate.Node.ID != n.ID {
@@ -215,6 +227,8 @@ func (a Allowance) text() string {
 	switch {
 	case a.Error != "":
 		return a.Error
+	case a.Closed != nil:
+		return a.Closed.Message
 	case a.Allowed == nil:
 		return fmt.Sprintf("no limit, %d disrupting", a.Disrupting)
 	}
@@ -250,7 +264,12 @@ func (a Node) Text() string {
 		}
 		if v.Plan != nil {
 			when := " now"
-			if !v.Now {
+			switch {
+			case v.Plan.Approval != nil && v.Obstacle != nil:
+				when = " once budgets allow it and a person approves" + v.Plan.Approval.text()
+			case v.Plan.Approval != nil:
+				when = " once a person approves" + v.Plan.Approval.text()
+			case !v.Now:
 				when = " once budgets allow it"
 			}
 			b.WriteString("  " + label + "would " + v.Plan.String() + when + "\n")
@@ -265,6 +284,10 @@ func (a Node) Text() string {
 		}
 	}
 	return b.String()
+}
+
+func (a Approval) text() string {
+	return fmt.Sprintf(" (OperationsPolicy %q: %s)", a.OperationsPolicy, a.Message)
 }
 
 // rebootDecision is the decision of a plan to reboot the node.

@@ -75,9 +75,11 @@ type Disrupting struct {
 // Outlook is how many nodes may be disrupted for one reason.
 type Outlook struct {
 	Reason string `json:"reason"`
-	// Possible is how many nodes could be, each by itself; Now how many of them budgets allow at once.
-	Possible int `json:"possible"`
-	Now      int `json:"now"`
+	// Possible is how many nodes could be, each by itself; Now how many of them budgets allow at once. NeedApproval is how many a person has to
+	// approve first: none of them counts in Now.
+	Possible     int `json:"possible"`
+	Now          int `json:"now"`
+	NeedApproval int `json:"needApproval,omitempty"`
 	// Others are the other nodes, by obstacle.
 	Others []Tally `json:"others"`
 }
@@ -117,7 +119,7 @@ func (s *analysis) aboutNodePool(ctx context.Context, name string) (NodePool, er
 		if err != nil {
 			return NodePool{}, err
 		}
-		outlook.Now = min(outlook.Possible, a.Allowances[i].Remaining)
+		outlook.Now = min(outlook.Possible-outlook.NeedApproval, a.Allowances[i].Remaining)
 		a.Disruption = append(a.Disruption, outlook)
 	}
 	return a, nil
@@ -271,12 +273,21 @@ func (s *analysis) disrupting(pool string) []Disrupting {
 	return out
 }
 
-// reasons are those for which nodes are disrupted, in the order of the methods: Unhealthy only with node repair.
+// reasons are those for which nodes are disrupted, in the order of the methods: Unhealthy only with node repair, Expired only with soft expiry.
 func (s *analysis) reasons() []disrupt.Reason {
 	if s.Options.NodeRepair {
-		return append([]disrupt.Reason{disrupt.Unhealthy}, disrupt.Reasons()...)
+		return append([]disrupt.Reason{disrupt.Unhealthy}, s.voluntary()...)
 	}
-	return disrupt.Reasons()
+	return s.voluntary()
+}
+
+// voluntary are the reasons without Unhealthy.
+func (s *analysis) voluntary() []disrupt.Reason {
+	out := disrupt.Reasons()
+	if s.assessed.Operations.SoftExpiry() {
+		return slices.Insert(out, slices.Index(out, disrupt.Underutilized), disrupt.Expired)
+	}
+	return out
 }
 
 // exclusions counts the nodes that may not be disrupted for any reason but repair.
@@ -299,9 +310,12 @@ func (s *analysis) outlook(ctx context.Context, pool string, reason disrupt.Reas
 		if !ok {
 			continue
 		}
-		_, o, wanted := s.assess(reason, c)
+		command, o, wanted := s.assess(reason, c)
 		if o.Code == "" {
 			out.Possible++
+			if _, asked := s.assessed.Demand(command); asked {
+				out.NeedApproval++
+			}
 			continue
 		}
 		out.Others = s.count(out.Others, n, o, wanted)
@@ -358,7 +372,11 @@ func (a NodePool) Text() string {
 		if o.Reason == string(disrupt.Unhealthy) {
 			done = "repaired"
 		}
-		fmt.Fprintf(&b, "  %s: %d could be %s, %d now (%s)\n", o.Reason, o.Possible, done, o.Now, a.Allowances[i].text())
+		approval := ""
+		if o.NeedApproval > 0 {
+			approval = fmt.Sprintf(", %d only once a person approves", o.NeedApproval)
+		}
+		fmt.Fprintf(&b, "  %s: %d could be %s, %d now%s (%s)\n", o.Reason, o.Possible, done, o.Now, approval, a.Allowances[i].text())
 		for _, t := range o.Others {
 			label := "no: "
 			if t.Wanted {

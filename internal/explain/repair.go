@@ -32,11 +32,12 @@ func (s *analysis) repairVerdict(ctx context.Context, n *model.Node) (*Verdict, 
 			return nil, err
 		}
 		if o == nil {
-			v.Plan, v.Now = s.planOf(command, n), true
+			v.Plan = s.planOf(command, n)
+			v.Now = v.Plan.Approval == nil
 			return v, nil
 		}
 	}
-	shown := s.obstacle(*o)
+	shown := s.obstacleTo(*o, disrupt.Unhealthy)
 	if o.Code.OfBudgets() {
 		shown = s.budgetObstacle(*o, disrupt.Unhealthy)
 	}
@@ -93,8 +94,12 @@ func (s *analysis) repairOutlook(ctx context.Context, pool string) (Outlook, err
 				unlimited[c.Node.Pool] = math.MaxInt
 			}
 			var err error
-			if _, o, err = s.repair(ctx, n, set, unlimited); err != nil {
+			var command disrupt.Command
+			if command, o, err = s.repair(ctx, n, set, unlimited); err != nil {
 				return Outlook{}, err
+			}
+			if _, asked := s.assessed.Demand(command); asked && o == nil {
+				out.NeedApproval++
 			}
 		}
 		if o == nil {

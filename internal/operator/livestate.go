@@ -86,7 +86,7 @@ func newLiveState(a assembly, place cloud.Cloud, watched []client.Object, ready 
 	}
 	if gates.OperationsPolicy {
 		kinds = append(kinds, &opsv1alpha1.OperationsPolicy{})
-		unknown = append(unknown, "what OperationsPolicies prevent: windows, freezes and caps")
+		unknown = append(unknown, "which nodes wait for the approval of a DisruptionPlan, or were part of a rejected one")
 	}
 	return &liveState{
 		informers: a.manager.GetCache(), kinds: kinds, classes: place.NodeClasses, ready: ready, leading: a.leading, clock: a.clock,
@@ -119,6 +119,7 @@ func simulationOptions(o options.Options) simulation.Options {
 		CompareTolerations:  gates.TaintTolerationComparisonOperators,
 		IgnoreReservations:  !gates.ReservedCapacity,
 		IgnoreOverlays:      !gates.NodeOverlay,
+		OperationsPolicies:  gates.OperationsPolicy,
 		IgnoreBuffers:       true, // the objects that they refer to are not cached
 	}
 }

@@ -8,6 +8,7 @@ import (
 	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/policy"
 	"github.com/karpenter-anew/karpenter/internal/operations"
 )
@@ -51,6 +52,26 @@ func NewOperations(list []opsv1alpha1.OperationsPolicy, pools map[string]*v1.Nod
 func (o Operations) Closed(pool string, reason disrupt.Reason) (policy.Closure, bool) {
 	c, closed := o.closed[pool][reason]
 	return c, closed
+}
+
+// SoftExpiry reports whether nodes of some pool expire softly.
+func (o Operations) SoftExpiry() bool {
+	for _, soft := range o.expiry {
+		if soft != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// SoftExpiryOf is when a node expires softly; zero for never.
+func (o Operations) SoftExpiryOf(n *model.Node) time.Time {
+	soft := o.expiry[n.Pool]
+	if soft == nil {
+		return time.Time{}
+	}
+	at, _ := soft.At(time.Unix(0, n.Disruption.Created), n.Disruption.ExpireAfter, n.ClaimName)
+	return at
 }
 
 // AsksForApproval reports whether some disruption of the pools for a reason has to be approved.

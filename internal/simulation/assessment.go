@@ -19,6 +19,8 @@ type Assessment struct {
 	// PodObstacles are the obstacles among the pods of candidates, by node ID.
 	PodObstacles map[string]disrupt.Obstacle
 	Input        *disrupt.SimulationInput
+	// Operations is what OperationsPolicies say at the time.
+	Operations problem.Operations
 
 	view DisruptionView
 	// simulators by what they are compiled for; made when first needed.
@@ -34,6 +36,8 @@ type InProgress struct {
 	// Backoff are the names of NodeClaims that are left alone because commands for them failed, GroupBackoff of those that are considered only
 	// by themselves.
 	Backoff, GroupBackoff map[string]bool
+	// Proposals are the plans that nodes are part of, by node ID.
+	Proposals map[string]disrupt.Proposal
 }
 
 // Assess returns the assessment at a time. Errors are those of the provider that lists instance types.
@@ -41,9 +45,12 @@ func (v DisruptionView) Assess(ctx context.Context, now time.Time, in InProgress
 	a := Assessment{
 		Qualification: problem.Qualification(v.Snapshot, now, v.Pools, v.Surplus, nil),
 		PodObstacles:  map[string]disrupt.Obstacle{},
+		Operations:    problem.NewOperations(v.policies, v.Pools, now),
 		view:          v, simulators: map[disrupt.Simulation]*disrupt.Simulator{},
 	}
+	a.Operations.Apply(a.Qualification.Pools)
 	a.Qualification.InCommand, a.Qualification.Backoff, a.Qualification.GroupBackoff = in.InCommand, in.Backoff, in.GroupBackoff
+	a.Qualification.Proposals = in.Proposals
 	a.Candidates, a.Excluded = disrupt.Qualify(a.Qualification)
 	unevictable := map[string]bool{}
 	for i := range a.Candidates {

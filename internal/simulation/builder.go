@@ -27,13 +27,13 @@ func deviceTimeout() func() bool {
 	}
 }
 
-// builder builds the problem as the controllers do, with the instance types of provider.
-func (w *clusterObjects) builder(provider cloud.Provider, opts Options) problem.Builder {
+// builder builds the problem as the controllers do, with the instance types of provider and caps on cost; nil for none.
+func (w *clusterObjects) builder(provider cloud.Provider, opts Options, caps *costCaps) problem.Builder {
 	vendor := w.cloud
 	vendor.Provider = provider
 	predictions := &prediction.Store{}
 	predictions.Replace(prediction.Resolve(w.autoscalers), true)
-	return problem.Builder{
+	out := problem.Builder{
 		Reader: w, Pods: w.store, Cloud: vendor, Translator: w.translator, Catalogs: translate.NewCatalogs(w.translator),
 		Policy: problem.Policy{
 			Preferences:         opts.Preferences,
@@ -46,6 +46,10 @@ func (w *clusterObjects) builder(provider cloud.Provider, opts Options) problem.
 		},
 		Predictions: predictions,
 	}
+	if caps != nil {
+		out.Caps = caps
+	}
+	return out
 }
 
 // NodePools implements problem.Reader.

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -25,6 +26,7 @@ type Cluster struct {
 	opts     Options
 	provider cloud.Provider
 	builder  problem.Builder
+	caps     *costCaps // nil for none
 	result   Result
 	prices   map[string]problem.PoolPrices
 	pools    map[string]*v1.NodePool
@@ -39,8 +41,9 @@ func NewCluster(ctx context.Context, objects []client.Object, c cloud.Cloud, opt
 		return nil, err
 	}
 	provider, _ := w.provider(ctx, opts)
+	caps := w.capsOn(ctx, provider, opts)
 	out := &Cluster{
-		w: w, opts: opts, provider: provider, builder: w.builder(provider, opts), result: result,
+		w: w, opts: opts, provider: provider, builder: w.builder(provider, opts, caps), caps: caps, result: result,
 		prices: map[string]problem.PoolPrices{}, pools: map[string]*v1.NodePool{}, pods: map[string]*corev1.Pod{},
 	}
 	for name, pool := range w.pools {
@@ -75,7 +78,23 @@ func (c *Cluster) Snapshot() *model.Snapshot { return c.w.snapshot(c.opts) }
 func (c *Cluster) UpdateNode(node *corev1.Node) { c.w.store.UpdateNode(node) }
 
 // UpdateNodeClaim is like UpdateNode.
-func (c *Cluster) UpdateNodeClaim(claim *v1.NodeClaim) { c.w.store.UpdateNodeClaim(claim) }
+func (c *Cluster) UpdateNodeClaim(claim *v1.NodeClaim) {
+	c.w.store.UpdateNodeClaim(claim)
+	if c.caps != nil {
+		c.caps.claims[claim.Name] = claim
+	}
+}
+
+// Policies are the OperationsPolicies that count.
+func (c *Cluster) Policies() []opsv1alpha1.OperationsPolicy { return c.w.considered(c.opts) }
+
+// Admit returns a policy.ExceededError if launches would exceed a cap on cost.
+func (c *Cluster) Admit(claims ...*v1.NodeClaim) error {
+	if c.caps == nil {
+		return nil
+	}
+	return c.caps.admit(c.pools, claims)
+}
 
 // UpdatePod is like UpdateNode.
 func (c *Cluster) UpdatePod(pod *corev1.Pod) {
@@ -113,6 +132,9 @@ func (c *Cluster) RemoveNode(node, claim string) {
 	}
 	if claim != "" {
 		c.w.store.DeleteNodeClaim(claim)
+		if c.caps != nil {
+			delete(c.caps.claims, claim)
+		}
 	}
 }
 
@@ -126,7 +148,7 @@ func (c *Cluster) Nominate(until time.Time, ids ...string) { c.w.store.Nominate(
 func (c *Cluster) View() DisruptionView {
 	f := DisruptionView{
 		Snapshot: c.Snapshot(), Builder: c.builder, Result: c.result, Pools: c.pools, Prices: c.prices, Surplus: map[string]bool{},
-		Pods: c.w.podsOn, PDBLimits: problem.NewPDBLimits(c.w.budgets), terminateFirstDrift: c.opts.TerminateFirstDrift,
+		Pods: c.w.podsOn, PDBLimits: problem.NewPDBLimits(c.w.budgets), terminateFirstDrift: c.opts.TerminateFirstDrift, policies: c.w.considered(c.opts),
 	}
 	f.PDBs, _ = podrules.NewBudgets(c.w.budgets) // the result warns of the others
 	for name, pool := range c.pools {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -40,6 +41,7 @@ type DisruptionView struct {
 	PDBLimits problem.PDBLimits
 
 	terminateFirstDrift bool
+	policies            []opsv1alpha1.OperationsPolicy
 }
 
 // nominationPeriod is how long nodes stay nominated: longer than any evaluation of a DisruptionView takes.
@@ -55,9 +57,9 @@ func ViewForDisruption(ctx context.Context, objects []client.Object, c cloud.Clo
 	w.nominate(result.Plan, opts.Now)
 	provider, _ := w.provider(ctx, opts)
 	f := DisruptionView{
-		Snapshot: w.snapshot(opts), Builder: w.builder(provider, opts), Result: result, Pools: map[string]*v1.NodePool{},
+		Snapshot: w.snapshot(opts), Builder: w.builder(provider, opts, w.capsOn(ctx, provider, opts)), Result: result, Pools: map[string]*v1.NodePool{},
 		Prices: map[string]problem.PoolPrices{}, Surplus: map[string]bool{}, Pods: w.podsOn, PDBLimits: problem.NewPDBLimits(w.budgets),
-		terminateFirstDrift: opts.TerminateFirstDrift,
+		terminateFirstDrift: opts.TerminateFirstDrift, policies: w.considered(opts),
 	}
 	f.PDBs, _ = podrules.NewBudgets(w.budgets) // the result warns of the others
 	for _, name := range slices.Sorted(maps.Keys(w.pools)) {

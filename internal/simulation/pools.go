@@ -114,9 +114,6 @@ func (w *clusterObjects) classUnready(ref *v1.NodeClassReference) (reason, messa
 // poolWarnings are what is allowed in the pools, but has no effect or is probably mistyped, by name of the pool.
 func (w *clusterObjects) poolWarnings(now time.Time) []string {
 	var out []string
-	for _, name := range w.policies {
-		out = append(out, fmt.Sprintf("OperationsPolicy %q is not considered: its windows, freezes and caps do not restrict what follows", name))
-	}
 	for _, name := range slices.Sorted(maps.Keys(w.pools)) {
 		pool := w.pools[name]
 		if _, err := pool.AllowedDisruptions(now, 0, ""); err != nil {

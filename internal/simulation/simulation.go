@@ -73,9 +73,12 @@ type Options struct {
 	IgnoreReservations bool
 	// IgnoreOverlays and IgnoreBuffers leave out NodeOverlays and CapacityBuffers, as a controller does whose gate for them is off.
 	IgnoreOverlays, IgnoreBuffers bool
+	// OperationsPolicies considers OperationsPolicies, as a controller does whose gate for them is on.
+	OperationsPolicies bool
 	// MaxInstanceTypes is how many instance types a claim may list; 0 means the limit of the cloud.
 	MaxInstanceTypes int
-	// Now is the time of the simulation. It matters only to do-not-disrupt annotations with a duration.
+	// Now is the time of the simulation. It matters only to do-not-disrupt annotations with a duration, and to the windows and freezes of
+	// OperationsPolicies.
 	Now time.Time
 }
 
@@ -127,7 +130,7 @@ func (w *clusterObjects) run(ctx context.Context, opts Options) (Result, error) 
 	provider, leftOut := w.provider(ctx, opts)
 	unready := w.setPoolConditions()
 	kept, unkept := w.resolveBuffers(ctx, opts)
-	in, err := w.builder(provider, opts).Provisioning(ctx, w.snapshot(opts), opts.Now)
+	in, err := w.builder(provider, opts, w.capsOn(ctx, provider, opts)).Provisioning(ctx, w.snapshot(opts), opts.Now)
 	if err != nil {
 		return Result{}, err
 	}
@@ -136,7 +139,7 @@ func (w *clusterObjects) run(ctx context.Context, opts Options) (Result, error) 
 		Plan:              solve.Solve(in.Problem),
 		Rejected:          in.Rejected,
 		Skipped:           skipped(in.Pools, unready),
-		PoolWarnings:      w.poolWarnings(opts.Now),
+		PoolWarnings:      slices.Concat(w.policyWarnings(opts), w.poolWarnings(opts.Now)),
 		Warning:           w.unreadable,
 		Idle:              w.idle(),
 		OtherSchedulers:   w.otherSchedulers(),
@@ -181,8 +184,7 @@ type clusterObjects struct {
 	deployments map[types.UID]bool
 	budgets     []policyv1.PodDisruptionBudget
 	overlays    []*v1alpha1.NodeOverlay
-	// policies are the names of OperationsPolicies, which are not considered.
-	policies    []string
+	policies    []opsv1alpha1.OperationsPolicy
 	buffers     []*v1beta1.CapacityBuffer
 	autoscalers []prediction.Autoscaler
 	// unreadable lists the objects that cannot be read and are not considered.
@@ -270,7 +272,7 @@ func (w *clusterObjects) add(o client.Object) {
 	case *v1alpha1.NodeOverlay:
 		w.overlays = append(w.overlays, o)
 	case *opsv1alpha1.OperationsPolicy:
-		w.policies = append(w.policies, o.Name)
+		w.policies = append(w.policies, *o)
 	case *v1beta1.CapacityBuffer:
 		w.buffers = append(w.buffers, o)
 	case *unstructured.Unstructured:

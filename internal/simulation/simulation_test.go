@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -124,12 +123,18 @@ func TestUnreadableBudgetsAreIgnored(t *testing.T) {
 	}
 }
 
-// TestOperationsPoliciesAreNotConsidered: the result says so.
+// TestOperationsPoliciesAreNotConsidered: without the feature gate, the result says so.
 func TestOperationsPoliciesAreNotConsidered(t *testing.T) {
 	w := &clusterObjects{}
 	w.add(&opsv1alpha1.OperationsPolicy{ObjectMeta: metav1.ObjectMeta{Name: "nights"}})
-	want := []string{`OperationsPolicy "nights" is not considered: its windows, freezes and caps do not restrict what follows`}
-	if got := w.poolWarnings(time.Now()); !slices.Equal(got, want) {
+	want := []string{`OperationsPolicy "nights" is not considered: the feature gate OperationsPolicy is off`}
+	if got := w.policyWarnings(Options{}); !slices.Equal(got, want) {
 		t.Errorf("notes %q, want %q", got, want)
+	}
+	if got := w.considered(Options{}); got != nil {
+		t.Errorf("%d policies count, want none", len(got))
+	}
+	if got := w.policyWarnings(Options{OperationsPolicies: true}); got != nil {
+		t.Errorf("notes %q with the feature gate, want none", got)
 	}
 }

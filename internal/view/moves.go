@@ -169,6 +169,7 @@ func (a *analysis) proposed(c disrupt.Command) Command {
 	out := Command{
 		State: Proposed, Reason: string(c.Reason), Decision: plan.Decision, Nodes: append([]string{}, plan.With...), NodePools: slices.Sorted(slices.Values(c.Pools())),
 		Replacements: append([]string{}, plan.Replacements...), SavesPerHour: plan.SavesPerHour,
+		Approval: plan.Approval,
 	}
 	for _, candidate := range c.Candidates {
 		for _, p := range candidate.Node.Pods {

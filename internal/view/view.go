@@ -285,6 +285,8 @@ type Command struct {
 	WaitsFor string `json:"waitsFor,omitempty"`
 	// Plan is the name of the approved DisruptionPlan that it is from.
 	Plan string `json:"plan,omitempty"`
+	// Approval is what asks for approval of a proposed one, which only a person can start.
+	Approval *explain.Approval `json:"approval,omitempty"`
 	// Error is why it failed or was rejected.
 	Error string `json:"error,omitempty"`
 }

@@ -44,6 +44,7 @@ function Commands({ commands, at }) {
 function Next({ c, at }) {
   if (c.state === 'waiting') return c.due ? html`validation <${When} time=${c.due} at=${at} />` : html`validation`;
   if (c.state === 'under-way') return html`<${Known} value=${c.waitsFor} />`;
+  if (c.approval) return html`approval (OperationsPolicy <span class="name">${c.approval.operationsPolicy}</span>: ${c.approval.message})`;
   return html`<span class="muted">–</span>`;
 }
 
@@ -66,7 +67,7 @@ function Plans({ plans, at }) {
 
 /** Allowances are what budgets allow for each reason, and how much is used. */
 export const Allowances = ({ allowances }) => html`<div class="scroll" tabindex="0" role="region" aria-label="Allowances"><table class="small"><thead><tr><th scope="col">Reason</th><th scope="col" class="num">Allowed</th><th scope="col" class="num">Disrupting</th><th scope="col" class="num">Remaining</th></tr></thead><tbody>${
-  allowances.map((a) => html`<tr key=${a.reason}><td>${f.words(a.reason)}${a.error && html` <span class="warn">${a.error}</span>`}</td><td class="num">${a.allowed === null ? 'no limit' : a.allowed}</td><td class="num">${a.disrupting}</td><td class=${'num' + (a.allowed !== null && a.remaining === 0 ? ' warn' : '')}>${a.allowed === null ? 'no limit' : a.remaining}</td></tr>`)}</tbody></table></div>`;
+  allowances.map((a) => html`<tr key=${a.reason}><td>${f.words(a.reason)}${a.error && html` <span class="warn">${a.error}</span>`}${a.closed && html` <span class="warn">${a.closed.message}</span>`}</td><td class="num">${a.allowed === null ? 'no limit' : a.allowed}</td><td class="num">${a.disrupting}</td><td class=${'num' + (a.allowed !== null && a.remaining === 0 ? ' warn' : '')}>${a.allowed === null ? 'no limit' : a.remaining}</td></tr>`)}</tbody></table></div>`;
 
 /** BudgetList are budgets as they are written, and whether they are in force. */
 export const BudgetList = ({ budgets, at }) => (budgets.length === 0 ? html`<p class="muted">No budgets are written: the default allows 10 %.</p>` : html`<ul class="plain">${budgets.map((b, i) => html`<li key=${i}><code>${b.nodes}</code> for ${b.reasons?.length ? b.reasons.map(f.words).join(', ') : 'all reasons'}:${' '}${b.error ? html`<span class="warn">${b.error}</span>` : b.inForce ? html`allows ${f.plural(b.allowed, 'node')}` : html`<span class="muted">window is closed</span>`}${b.changes && html` <span class="muted">until</span> <${When} time=${b.changes} at=${at} />`}</li>`)}</ul>`);

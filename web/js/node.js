@@ -73,6 +73,7 @@ function Verdict({ v }) {
   return html`<p class="verdict"><strong>${f.words(v.reason)}</strong> <span class=${'tag t-' + what[0]}>${what[1]}</span></p>
     ${v.conditions?.map((c) => html`<p key=${c}>${c}</p>`)}
     ${v.plan && html`<p>Plan: ${v.plan.decision.replace('-', ' ')}${v.plan.replacements?.length ? html` by <span class="name">${v.plan.replacements.slice(0, 3).join(', ')}</span>${v.plan.replacements.length > 3 ? ` or ${f.plural(v.plan.replacements.length - 3, 'other')}` : ''}` : ''}, saves <${Known} value=${v.plan.savesPerHour}>${f.perHour(v.plan.savesPerHour)}<//>${
+      v.plan.approval ? html`, once a person approves (OperationsPolicy <span class="name">${v.plan.approval.operationsPolicy}</span>: ${v.plan.approval.message})` : ''}${
       v.plan.with?.length ? html`, together with <${NodeNames} names=${v.plan.with} />` : ''}.</p>`}
     ${v.obstacle && html`<${Obstacle} o=${v.obstacle} quiet=${!v.wanted} />`}`;
 }

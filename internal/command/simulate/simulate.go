@@ -171,6 +171,9 @@ func (c *Command) read(k *kong.Context, s command.Streams) (input, error) {
 	if origin != nil {
 		extras.Settings = origin.Line(opened.Source)
 		opened.Notes = append(opened.Notes, source.UnlistedNodes(context.Background(), opened)...)
+		if c.Settings.Simulation().OperationsPolicies { // the result names those that are not considered
+			opened.Notes = append(opened.Notes, c.Settings.PolicyNotes(objects, true, false)...)
+		}
 	}
 	extras.Notes, extras.PlanNotes = slices.Concat(opened.Notes, c.Settings.UnpredictedDevices(opened), edit.Uncounted(m.Objects)), opened.PlanNotes
 	return input{opened.Objects, opened.Cloud, extras}, nil

@@ -116,9 +116,7 @@ func (c *State) Open(ctx context.Context, objects []client.Object) (plugin.Opene
 	if opened.PlanNotes != nil {
 		opened.Notes = append(opened.Notes, opened.PlanNotes(nil)...)
 	}
-	if c.source.policiesUnread {
-		opened.Notes = append(opened.Notes, NoPolicies)
-	}
+	opened.Notes = append(opened.Notes, c.source.Settings.PolicyNotes(objects, c.source.Snapshot != "", c.source.policiesUnread)...)
 	if c.source.missing != nil {
 		opened.Notes = append(opened.Notes, c.source.missing.Error())
 	}

@@ -23,7 +23,7 @@ type Settings struct {
 	SchedulerConfig       options.SchedulerConfig       `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
 	IgnoreDRARequests     bool                          `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Reject pods with resource claims (${default}); =false allocates devices to them."`
 	PodGroups             options.PodGroupPolicy        `name:"pod-groups" envvar:"POD_GROUPS" default:"Auto" help:"Place the pods of a PodGroup together (Auto), or each pod as if it had no group (Ignore)."`
-	FeatureGates          options.GateChanges           `name:"feature-gates" envvar:"FEATURE_GATES" placeholder:"GATE=BOOL,..." help:"Feature gates to change. ReservedCapacity, NodeOverlay, CapacityBuffer, TaintTolerationComparisonOperators and, for explain and forecasts, SpotToSpotConsolidation, NodeRepair, TerminateFirstDrift, TerminateFirstRepair and PodDeletionCostManagement have an effect."`
+	FeatureGates          options.GateChanges           `name:"feature-gates" envvar:"FEATURE_GATES" placeholder:"GATE=BOOL,..." help:"Feature gates to change. ReservedCapacity, NodeOverlay, CapacityBuffer, OperationsPolicy, TaintTolerationComparisonOperators and, for explain and forecasts, SpotToSpotConsolidation, NodeRepair, TerminateFirstDrift, TerminateFirstRepair and PodDeletionCostManagement have an effect."`
 
 	ControllerNamespace string `name:"controller-namespace" placeholder:"NAMESPACE" help:"Namespace of the controller whose published settings are used; otherwise all namespaces are searched."`
 
@@ -59,6 +59,7 @@ func (p *Settings) Simulation() simulation.Options {
 		IgnoreReservations:  !gates.ReservedCapacity,
 		IgnoreOverlays:      !gates.NodeOverlay,
 		IgnoreBuffers:       !gates.CapacityBuffer,
+		OperationsPolicies:  gates.OperationsPolicy,
 	}
 }
 

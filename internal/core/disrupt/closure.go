@@ -2,8 +2,8 @@ package disrupt
 
 import "github.com/karpenter-anew/karpenter/internal/core/policy"
 
-// closed is the obstacle that operations policies do not allow disruption for a reason now; false if they do.
-func (c Candidate) closed(reason Reason) (Obstacle, bool) {
+// Closed is the obstacle that operations policies do not allow disruption for a reason now; false if they do.
+func (c Candidate) Closed(reason Reason) (Obstacle, bool) {
 	closure, closed := c.Pool.Closed[reason]
 	if !closed {
 		return Obstacle{}, false

@@ -126,7 +126,7 @@ func WithExpiry(methods []Method) []Method {
 // first one that is meant for pools of its kind.
 func MethodFor(reason Reason, c Candidate) Method {
 	var meant []Method
-	for _, m := range Methods() {
+	for _, m := range WithExpiry(Methods()) {
 		if m.Reason != reason || m.Search == CandidateSets {
 			continue
 		}
@@ -153,7 +153,7 @@ func (m Method) FilterNodes(candidates []Candidate) ([]Candidate, []Obstacle) {
 		if o, held := c.held(m.Reason); held {
 			return o, false
 		}
-		o, closed := c.closed(m.Reason)
+		o, closed := c.Closed(m.Reason)
 		return o, !closed
 	}))
 }

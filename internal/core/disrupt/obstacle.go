@@ -22,6 +22,9 @@ func (c Code) OfSimulation() bool {
 // OfBudgets reports whether the obstacle is that budgets do not allow enough.
 func (c Code) OfBudgets() bool { return c == NodePoolBudgetExhausted || c == podGroupOverBudget }
 
+// OfClosure reports whether the obstacle is that operations policies do not allow disruption now.
+func (c Code) OfClosure() bool { return c == outsideWindow || c == frozen || c == invalidPolicy }
+
 // The obstacles of every method, in the order in which they are tested.
 const (
 	// InCommand means that the node is part of a command that is being checked or carried out.

@@ -66,6 +66,9 @@ func (r moveRow) what() string {
 		if len(c.Replacements) > 0 {
 			text += " -> " + listed(c.Replacements, len(c.Replacements), 2)
 		}
+		if c.Approval != nil {
+			text += ", once a person approves"
+		}
 		if c.Error != "" {
 			text += ": " + c.Error
 		}
@@ -89,6 +92,8 @@ func (r moveRow) what() string {
 		switch {
 		case a.Error != "":
 			parts = append(parts, a.Reason+" none")
+		case a.Closed != nil:
+			parts = append(parts, a.Reason+" none: "+a.Closed.Kind+" of "+a.Closed.OperationsPolicy)
 		case a.Allowed == nil:
 			parts = append(parts, a.Reason+" no limit")
 		default:
@@ -216,6 +221,10 @@ func (w writer) movePage(r moveRow, unknown []string) []line {
 	if c.Plan != "" {
 		out = append(out, w.fact("Plan", c.Plan))
 	}
+	if c.Approval != nil {
+		out = append(out, section("Approval"))
+		out = append(out, w.prose(fmt.Sprintf("  OperationsPolicy %q asks for it: %s", c.Approval.OperationsPolicy, c.Approval.Message))...)
+	}
 	if c.Error != "" {
 		out = append(out, section("Error"))
 		out = append(out, w.prose("  "+c.Error)...)
@@ -260,6 +269,8 @@ func (w writer) budgetPage(b *view.Budgets) []line {
 		switch {
 		case a.Error != "":
 			text = "  " + a.Reason + ": nothing, " + a.Error
+		case a.Closed != nil:
+			text = "  " + a.Reason + ": nothing, " + a.Closed.Message
 		case a.Allowed != nil:
 			text = fmt.Sprintf("  %s: %d at a time, %d more now", a.Reason, *a.Allowed, a.Remaining)
 		}

@@ -1,0 +1,42 @@
+package source
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
+)
+
+// noPlans says what no command knows of the approval of disruption.
+const noPlans = "DisruptionPlans are not read: which nodes wait for approval, or were part of a rejected plan, is not known"
+
+// PolicyNotes says which OperationsPolicies among objects are not considered, and what is not known of them. snapshot is set for objects of a
+// snapshot, unread if policies could not be listed.
+func (p *Settings) PolicyNotes(objects []client.Object, snapshot, unread bool) []string {
+	var names []string
+	approval := false
+	for _, o := range objects {
+		if found, ok := o.(*opsv1alpha1.OperationsPolicy); ok {
+			names = append(names, fmt.Sprintf("%q", found.Name))
+			approval = approval || found.Spec.Approval != nil && found.Spec.Approval.Mode != opsv1alpha1.ApprovalNever
+		}
+	}
+	slices.Sort(names)
+	on := p.Simulation().OperationsPolicies
+	switch {
+	case unread && !on:
+		return []string{NoPolicies + "; the feature gate OperationsPolicy is off"}
+	case unread:
+		return []string{NoPolicies + ", and the answer considers none"}
+	case len(names) > 0 && !on:
+		return []string{fmt.Sprintf("OperationsPolicies that are not considered, because the feature gate OperationsPolicy is off: %s", strings.Join(names, ", "))}
+	case approval:
+		return []string{noPlans}
+	case len(names) == 0 && on && snapshot:
+		return []string{"the snapshot has no OperationsPolicies, although the feature gate for them is on: there were none, or they could not be listed"}
+	}
+	return nil
+}
