@@ -81,7 +81,7 @@ func (r *run) drop(c *running) {
 func (r *run) validate(ctx context.Context, c *running) (bool, error) {
 	r.mark()
 	r.view = r.cluster.View()
-	a, err := r.view.Assess(ctx, r.now, simulation.InProgress{Backoff: r.nodeBackoffs.Active(r.now), GroupBackoff: r.groupBackoffs.Active(r.now)})
+	a, err := r.view.Assess(ctx, r.now, simulation.InProgress{Backoff: r.nodeBackoffs.Active(r.now), GroupBackoff: r.groupBackoffs.Active(r.now), Proposals: r.proposals})
 	if err != nil {
 		return false, err
 	}
@@ -93,7 +93,7 @@ func (r *run) validate(ctx context.Context, c *running) (bool, error) {
 	wanted, refused := c.method.FilterNodes(among)
 	fit, blocked := c.method.FilterPods(wanted, a.PodObstacles)
 	obstacles := slices.Concat(refused, blocked, a.Excluded)
-	budgets := r.budgets(c.method.Reason, c)
+	budgets := r.budgets(a, c.method.Reason, c)
 	if c.method.Simulates == disrupt.NoSimulation {
 		c.plan = disrupt.Validate(c.plan, fit, obstacles, budgets).Command
 		return len(c.plan.Candidates) > 0, nil
@@ -116,6 +116,14 @@ func (r *run) validate(ctx context.Context, c *running) (bool, error) {
 
 // begin taints the nodes of a command that is valid, and launches the replacements.
 func (r *run) begin(ctx context.Context, c *running) error {
+	if err := refused(r, c); err != nil {
+		r.note("some nodes are not replaced because of a cap on cost: %v", err)
+		for _, candidate := range c.plan.Candidates {
+			r.nodeBackoffs.Fail(candidate.Node.ClaimName, r.now)
+		}
+		r.drop(c)
+		return nil
+	}
 	c.phase, c.index = launching, len(r.out.Commands)
 	out := Command{
 		Reason: string(c.plan.Reason), Decision: c.plan.Decision(), At: c.proposed.Sub(r.opts.Now), Pools: c.plan.Pools(),

@@ -20,6 +20,7 @@ func (r *run) conclude(ctx context.Context) error {
 		return err
 	}
 	r.out.After, r.out.Unplaced = fleet(r), r.view.Snapshot.Pending.Len()
+	r.out.Capped = min(r.out.Capped, r.out.Unplaced)
 	if r.out.Incomplete != "" && r.ending > 0 {
 		r.out.Incomplete += ", and of those that are removed, " + nodes(r.ending, "is not gone", "are not gone")
 	}
@@ -45,7 +46,7 @@ func (r *run) conclude(ctx context.Context) error {
 // block records the obstacles of nodes that a method would disrupt. That consolidation finds nothing better for a node is no obstacle of
 // this kind.
 func block(r *run, m disrupt.Method, obstacles []disrupt.Obstacle) {
-	if m.Reason != disrupt.Drifted && m.Reason != disrupt.Empty {
+	if m.Reason != disrupt.Drifted && m.Reason != disrupt.Empty && m.Reason != disrupt.Expired {
 		return
 	}
 	for _, o := range obstacles {

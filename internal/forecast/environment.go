@@ -30,6 +30,10 @@ func (r *run) launch(ctx context.Context, pool string, claim *v1.NodeClaim) (Nod
 	for key, value := range simulation.PoolHash(r.cluster.Pools()[pool]) {
 		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, key, value)
 	}
+	if err := r.cluster.Admit(claim); err != nil {
+		r.note("some nodes are not launched because of a cap on cost: %v", err)
+		return Node{}, false, nil
+	}
 	chosen, ok := cheapest(claim, offerings)
 	if !ok {
 		r.note("NodePool %q cannot launch what was planned for it: no offering that the NodeClaim allows is available", pool)

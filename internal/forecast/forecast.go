@@ -9,6 +9,9 @@
 // which the controller would see if launches and terminations took the assumed time and pods started where the engine places them.
 // Cost: one assessment of the cluster for each pass, and at most maxPasses passes.
 //
+// OperationsPolicies are evaluated at the time of each decision: a pass waits for a window to open, and what has to be approved is proposed and not
+// done, since a forecast cannot know when a person approves.
+//
 // What is not forecast: workloads and prices that change, capacity that is not available, repair, expiration, interruptions, and whatever
 // only a cloud provider decides, such as new images. Forecast.Notes names those of them that concern the cluster.
 //
@@ -68,6 +71,11 @@ type Forecast struct {
 	Drifted int
 	// Blocked are nodes for which a reason for disruption holds at the end and that are not disrupted, with what prevents it.
 	Blocked []Blocked
+	// Approvals are the commands that a person has to approve first, in the order in which they are proposed. When that happens is not known:
+	// none of them is among Commands, and their nodes stay.
+	Approvals []Approval
+	// Capped is how many of the unplaced pods wait because of a cap on cost.
+	Capped int
 	// Incomplete is why things would go on after the end; empty where nothing more happens.
 	Incomplete string
 	// Launch is how long a launch takes, LaunchLearned whether that is the median of the NodeClaims of the cluster.
@@ -114,6 +122,20 @@ type Command struct {
 	// Moves is how many pods move, by workload.
 	Moves map[simulation.Owner]int
 	// Savings are in dollars an hour; SavingsKnown is false where the price of a node is not known.
+	Savings      float64
+	SavingsKnown bool
+}
+
+// Approval is a command that an OperationsPolicy asks approval for.
+type Approval struct {
+	Reason, Decision string
+	// At is when it is proposed, from the start.
+	At time.Duration
+	// Nodes are the names of the nodes that would be removed, Pools those of their NodePools.
+	Nodes, Pools []string
+	// Policy is the name of the policy, Why what it asks for.
+	Policy, Why string
+	// Savings are in dollars an hour; SavingsKnown is false where a price is not known.
 	Savings      float64
 	SavingsKnown bool
 }

@@ -107,7 +107,9 @@ func (r *run) decide(ctx context.Context) error {
 // assess assesses the cluster for a pass. Commands that wait are assumed to be complete.
 func (r *run) assess(ctx context.Context) (simulation.Assessment, error) {
 	r.mark()
-	in := simulation.InProgress{InCommand: r.inCommand(nil), Backoff: r.nodeBackoffs.Active(r.now), GroupBackoff: r.groupBackoffs.Active(r.now)}
+	in := simulation.InProgress{
+		InCommand: r.inCommand(nil), Backoff: r.nodeBackoffs.Active(r.now), GroupBackoff: r.groupBackoffs.Active(r.now), Proposals: r.proposals,
+	}
 	for _, c := range r.underway {
 		if c.phase == validating {
 			in.Underway = append(in.Underway, c.plan)
@@ -138,12 +140,13 @@ func (r *run) pass(ctx context.Context, a simulation.Assessment) (bool, error) {
 		changed = r.now.Add(-min(r.now.Sub(c), problem.QuietPeriod))
 	}
 	r.loop.changed = time.Time{}
-	r.overBudget, r.obstacles = false, nil
-	for _, m := range disrupt.Methods() {
-		wanted, _ := m.FilterNodes(a.Candidates)
+	r.overBudget, r.obstacles, r.opens = false, nil, time.Time{}
+	for _, m := range r.view.Methods() {
+		wanted, refused := m.FilterNodes(a.Candidates)
+		wait(r, a, m, refused)
 		fit, blocked := m.FilterPods(wanted, a.PodObstacles)
 		block(r, m, blocked)
-		budgets := r.budgets(m.Reason, nil)
+		budgets := r.budgets(a, m.Reason, nil)
 		for _, c := range fit {
 			r.overBudget = r.overBudget || budgets[c.Node.Pool] == 0
 		}
@@ -156,6 +159,9 @@ func (r *run) pass(ctx context.Context, a simulation.Assessment) (bool, error) {
 		}
 		d := a.Decide(m, fit, budgets)
 		for _, command := range d.Commands {
+			if asks(r, a, command) {
+				continue
+			}
 			if err := r.propose(ctx, m, command, changed); err != nil {
 				return false, err
 			}
@@ -169,10 +175,10 @@ func (r *run) pass(ctx context.Context, a simulation.Assessment) (bool, error) {
 	return false, nil
 }
 
-// budgets is how many more nodes of each pool may be disrupted, beside those of all commands except one. A pool whose budgets cannot be read
-// allows none.
-func (r *run) budgets(reason disrupt.Reason, except *running) disrupt.Budgets {
-	all := problem.AllowancesOf(r.view.Snapshot, r.now, r.view.Pools, reason, r.inCommand(except), problem.Operations{})
+// budgets is how many more nodes of each pool may be disrupted at an assessment, beside those of all commands except one. A pool whose budgets
+// cannot be read allows none.
+func (r *run) budgets(a simulation.Assessment, reason disrupt.Reason, except *running) disrupt.Budgets {
+	all := problem.AllowancesOf(r.view.Snapshot, r.now, r.view.Pools, reason, r.inCommand(except), a.Operations)
 	for _, name := range sortedKeys(all) {
 		if err := all[name].Err; err != nil {
 			r.note("NodePool %q allows no disruption: %v", name, err)

@@ -2,8 +2,11 @@ package forecast
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
@@ -105,6 +108,7 @@ func (r *run) provision(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.out.Capped = capped(plan)
 	b.hopeless = len(plan.NodeClaims) == 0 && len(plan.Placements) == 0 && len(b.nominations) == 0
 	for _, planned := range plan.NodeClaims {
 		claim := r.cluster.Builder().Translator.NodeClaim(r.cluster.Pools()[planned.Pool], planned, r.gracePeriod())
@@ -124,4 +128,15 @@ func (r *run) provision(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// capped is how many pods of a plan wait because of a cap on cost.
+func capped(plan solve.Plan) int {
+	n := 0
+	for _, u := range plan.Unschedulable {
+		if slices.ContainsFunc(u.Reasons, func(r unschedulable.Reason) bool { return r.Code == unschedulable.CostCapExceeded }) {
+			n += len(u.Pods)
+		}
+	}
+	return n
 }

@@ -49,6 +49,10 @@ type run struct {
 	// owners are the workloads of pods that were created during the forecast, asked the pods that provisioning was told of, by UID.
 	owners map[string]simulation.Owner
 	asked  map[string]bool
+	// opens is when OperationsPolicies allow next what they did not allow in the last pass; zero where they did, or will not.
+	opens time.Time
+	// proposals are the commands that wait for approval, by the IDs of their nodes.
+	proposals map[string]disrupt.Proposal
 	// overBudget is set when budgets kept a node from being disrupted.
 	overBudget bool
 	// allowances are what budgets have allowed since nodes changed last.
@@ -63,7 +67,7 @@ func newRun(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Op
 	r := &run{
 		opts: opts, cloud: c, world: newWorld(objects, c, opts.DriftedNodeClasses), now: opts.Now, offerings: map[string]*cloud.OfferingList{},
 		nodeBackoffs: problem.NewBackoffs(), groupBackoffs: problem.NewBackoffs(), allowances: map[string]bool{},
-		owners: map[string]simulation.Owner{}, asked: map[string]bool{},
+		owners: map[string]simulation.Owner{}, asked: map[string]bool{}, proposals: map[string]disrupt.Proposal{},
 		batch: batch{seen: map[string]bool{}, waits: opts.Now, reminds: opts.Now.Add(remindAfter), nominations: problem.Nominations{}},
 	}
 	r.loop.next, r.loop.woken = opts.Now, true
@@ -94,6 +98,8 @@ func (r *run) play(ctx context.Context) error {
 		case next.IsZero():
 		case r.passes >= maxPasses:
 			r.out.Incomplete = fmt.Sprintf("nodes are still disrupted after %d passes", maxPasses)
+		case next.After(end) && r.opens.After(end):
+			r.out.Incomplete = fmt.Sprintf("OperationsPolicies allow the disruption of some nodes only after the horizon of %s, from %s on", r.opts.Horizon, r.opens.UTC().Format(time.RFC3339))
 		case next.After(end) && !expectsMore(r):
 		case next.After(end):
 			r.out.Incomplete = fmt.Sprintf("nodes are still disrupted at the horizon of %s", r.opts.Horizon)
@@ -126,6 +132,7 @@ func (r *run) start(ctx context.Context) error {
 	}
 	leave(r)
 	staticPools(r)
+	closures(r)
 	for _, class := range r.opts.DriftedNodeClasses {
 		if !r.world.usesClass(class) {
 			r.note("no NodeClaim has the node class %q: nothing drifts because of it", class)
@@ -186,7 +193,7 @@ func (r *run) note(format string, args ...any) {
 // timePasses is, after a pass, when the passing of time may change what the controller decides next, without a change of the cluster: a backoff ends, and, where
 // budgets or annotations prevent a disruption, the next change of these.
 func (r *run) timePasses() time.Time {
-	next := earliest(r.nodeBackoffs.NextEnd(r.now), r.groupBackoffs.NextEnd(r.now))
+	next := earliest(r.nodeBackoffs.NextEnd(r.now), r.groupBackoffs.NextEnd(r.now), r.opens, nextSoftExpiry(r))
 	for _, o := range r.last.PodObstacles {
 		if o.Code == disrupt.PodProtected {
 			if at := protectedUntil(r, o); at.After(r.now) {
@@ -205,6 +212,20 @@ func (r *run) timePasses() time.Time {
 		other = earliest(other, r.loop.next)
 	}
 	return earliest(next, nextAllowance(r, other))
+}
+
+// nextSoftExpiry is when a node expires softly next; zero for never.
+func nextSoftExpiry(r *run) time.Time {
+	var next time.Time
+	if !r.last.Operations.SoftExpiry() {
+		return next
+	}
+	for _, n := range r.view.Snapshot.Nodes.Sorted() {
+		if at := r.last.Operations.SoftExpiryOf(n); at.After(r.now) && !n.Deleting {
+			next = earliest(next, at)
+		}
+	}
+	return next
 }
 
 // nextAllowance is when budgets allow next what they have not allowed since nodes changed last; zero where that is not before the other event, or

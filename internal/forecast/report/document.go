@@ -67,12 +67,17 @@ type Forecast struct {
 	LaunchLearned bool `json:"launchLearned"`
 	// Unschedulable is how many pods fit nowhere at the end.
 	Unschedulable int `json:"unschedulable"`
+	// Capped is how many of these wait because of a cap on cost.
+	Capped int `json:"capped"`
 	// Moves is how many pods move, by workload, the most first.
 	Moves    []Workload `json:"moves"`
 	Commands []Command  `json:"commands"`
 	// PendingLaunches are the nodes that are launched for pending pods.
 	PendingLaunches []Node    `json:"pendingLaunches"`
 	Blocked         []Blocked `json:"blocked"`
+	// Approvals are the commands that a person has to approve first. When that happens is not known: they are not among Commands, and their nodes
+	// count as they are now.
+	Approvals []Approval `json:"approvals"`
 	// Incomplete is why nodes are still disrupted at the end.
 	Incomplete string   `json:"incomplete,omitempty"`
 	Notes      []string `json:"notes"`
@@ -119,6 +124,21 @@ type Command struct {
 	SavesPerHour *float64 `json:"savesPerHour"`
 }
 
+// Approval is a command that an OperationsPolicy asks approval for.
+type Approval struct {
+	Reason   string `json:"reason"`
+	Decision string `json:"decision"`
+	// AtSeconds is when it is proposed.
+	AtSeconds int      `json:"atSeconds"`
+	Nodes     []string `json:"nodes"`
+	NodePools []string `json:"nodePools"`
+	// OperationsPolicy is the name of the policy, Message what it asks for.
+	OperationsPolicy string `json:"operationsPolicy"`
+	Message          string `json:"message"`
+	// SavesPerHour is in dollars; null where a price is not known.
+	SavesPerHour *float64 `json:"savesPerHour"`
+}
+
 // Blocked is a node that is not disrupted although there is a reason for it.
 type Blocked struct {
 	Node     string `json:"node"`
@@ -135,9 +155,9 @@ type Blocked struct {
 func Of(f forecast.Forecast) Forecast {
 	out := Forecast{
 		Start: f.Start, Now: fleetOf(f.Before), After: fleetOf(f.After), Drifted: f.Drifted, Seconds: seconds(f.Duration()),
-		LaunchSeconds: seconds(f.Launch), LaunchLearned: f.LaunchLearned, Unschedulable: f.Unplaced, Incomplete: f.Incomplete,
+		LaunchSeconds: seconds(f.Launch), LaunchLearned: f.LaunchLearned, Unschedulable: f.Unplaced, Capped: f.Capped, Incomplete: f.Incomplete,
 		Launched: len(f.Launches), PendingLaunches: nodesOf(f.Launches),
-		Moves: workloads(f.Moves()), Commands: []Command{}, Blocked: []Blocked{}, Notes: append([]string{}, f.Notes...),
+		Moves: workloads(f.Moves()), Commands: []Command{}, Blocked: []Blocked{}, Approvals: []Approval{}, Notes: append([]string{}, f.Notes...),
 	}
 	for _, w := range out.Moves {
 		out.Moved += w.Pods
@@ -157,6 +177,16 @@ func Of(f forecast.Forecast) Forecast {
 			shown.SavesPerHour = &saves
 		}
 		out.Commands = append(out.Commands, shown)
+	}
+	for _, a := range f.Approvals {
+		shown := Approval{
+			Reason: a.Reason, Decision: a.Decision, AtSeconds: seconds(a.At), Nodes: a.Nodes, NodePools: a.Pools, OperationsPolicy: a.Policy, Message: a.Why,
+		}
+		if a.SavingsKnown {
+			saves := dollarsOf(a.Savings)
+			shown.SavesPerHour = &saves
+		}
+		out.Approvals = append(out.Approvals, shown)
 	}
 	for _, b := range f.Blocked {
 		out.Blocked = append(out.Blocked, Blocked{

@@ -49,6 +49,9 @@ func (d Diff) Text() string {
 		row(line.label, "", fmt.Sprint(line.of(was)), fmt.Sprint(line.of(is)))
 	}
 	row("done after", "", was.length(), is.length())
+	if was.toApprove()+is.toApprove() > 0 {
+		row("nodes to approve", "", fmt.Sprint(was.toApprove()), fmt.Sprint(is.toApprove()))
+	}
 	_ = t.Flush() // a Builder never fails
 	b.WriteString("\n" + is.details(d.Notes))
 	return b.String()
@@ -84,8 +87,14 @@ func (d Diff) summary() string {
 	text := "With this edit, Karpenter " + strings.Join(parts, ", ")
 	if is.Drifted == was.Drifted && is.Removed == was.Removed && is.Launched == was.Launched && is.Moved == was.Moved {
 		text += ", as without it"
+		if is.Seconds != was.Seconds {
+			text += " in " + was.length()
+		}
 	}
 	text += fmt.Sprintf(": %s per hour (without it: %s)", is.change(), was.change())
+	if n := is.toApprove(); n > 0 {
+		text += fmt.Sprintf("; %s only once a person approves", counted(n, "node"))
+	}
 	if pdbs := is.budgets(); len(pdbs) > 0 {
 		text += fmt.Sprintf("; %s in the way", are(len(pdbs), "PodDisruptionBudget"))
 	}
@@ -136,6 +145,7 @@ func (f Forecast) details(notes []string) string {
 		}
 		b.WriteString("\n\n")
 	}
+	f.writeApprovals(&b)
 	f.writeBlocked(&b)
 	if f.Incomplete != "" {
 		fmt.Fprintf(&b, "The forecast ends early: %s.\n\n", f.Incomplete)
@@ -144,6 +154,34 @@ func (f Forecast) details(notes []string) string {
 		b.WriteString("note: " + note + "\n")
 	}
 	return b.String()
+}
+
+// toApprove is how many nodes are disrupted only once a person approves.
+func (f Forecast) toApprove() int {
+	n := 0
+	for _, a := range f.Approvals {
+		n += len(a.Nodes)
+	}
+	return n
+}
+
+// writeApprovals writes the commands that have to be approved.
+func (f Forecast) writeApprovals(b *strings.Builder) {
+	if len(f.Approvals) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "Disrupted only once a person approves (%s): when that happens is not known, and what follows from it is not forecast\n", counted(f.toApprove(), "node"))
+	for _, a := range f.Approvals[:min(len(f.Approvals), shownCommands)] {
+		saves := "savings unknown"
+		if a.SavesPerHour != nil {
+			saves = "saves " + dollars(*a.SavesPerHour) + "/h"
+		}
+		fmt.Fprintf(b, "  %s after %s: %s, %s, %s (OperationsPolicy %q: %s)\n", some(a.Nodes), span(a.AtSeconds), a.Reason, a.Decision, saves, a.OperationsPolicy, a.Message)
+	}
+	if n := len(f.Approvals) - shownCommands; n > 0 {
+		fmt.Fprintf(b, "  ... and %s; -o json has all\n", counted(n, "more command"))
+	}
+	b.WriteString("\n")
 }
 
 // writeBlocked writes the nodes that are not disrupted, those with the same obstacle in one line.
@@ -171,6 +209,9 @@ func (f Forecast) assumptions() []string {
 	}
 	out := []string{fmt.Sprintf("a launch takes %s (%s), and pods use their whole termination grace period; capacity is available at the prices of the catalog; "+
 		"workloads do not change; pods are bound to the nodes that Karpenter plans for them, and other nodes that kube-scheduler chooses change what can be consolidated later", span(f.LaunchSeconds), launch)}
+	if f.Capped > 0 {
+		out = append(out, fmt.Sprintf("%s for a node because of a cap on cost of OperationsPolicies", waits(f.Capped)))
+	}
 	if f.Now.UnknownPrices+f.After.UnknownPrices > 0 {
 		out = append(out, fmt.Sprintf("the price of %d of the nodes now, and of %d after, is not known and not counted", f.Now.UnknownPrices, f.After.UnknownPrices))
 	}
@@ -256,6 +297,13 @@ func counted(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func waits(pods int) string {
+	if pods == 1 {
+		return "1 pod waits"
+	}
+	return fmt.Sprintf("%d pods wait", pods)
 }
 
 func are(n int, what string) string {
