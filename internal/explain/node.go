@@ -126,7 +126,7 @@ func (s *analysis) explainNode(ctx context.Context, n *model.Node) (Node, error)
 		return a, nil
 	}
 	c, _ := s.candidate(n.ID)
-	for _, reason := range s.voluntary() {
+	for _, reason := range voluntary(s) {
 		a.Verdicts = append(a.Verdicts, s.verdict(reason, c))
 	}
 	s.includeTogether(&a.Verdicts[len(a.Verdicts)-1], n)
@@ -151,7 +151,7 @@ func (s *analysis) verdict(reason disrupt.Reason, c disrupt.Candidate) Verdict {
 	command, o, wanted := s.assess(reason, c)
 	v := Verdict{Reason: string(reason), Wanted: wanted}
 	if o.Code != "" {
-		shown := s.obstacleTo(o, reason)
+		shown := obstacleFor(s, o, reason)
 		if reason == disrupt.Underutilized {
 			s.addClosedDestinations(&shown, o, c)
 		}

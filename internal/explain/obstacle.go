@@ -41,8 +41,8 @@ type Obstacle struct {
 // unknownPriceHelp is the remedy where a price is missing.
 const unknownPriceHelp = "Give the flags that the controller runs with, such as --catalog, or let the cloud list the offering of the node."
 
-// obstacleTo is o for users, as the obstacle of a disruption for a reason.
-func (s *analysis) obstacleTo(o disrupt.Obstacle, reason disrupt.Reason) Obstacle {
+// obstacleFor is o for users, as the obstacle of a disruption for a reason.
+func obstacleFor(s *analysis, o disrupt.Obstacle, reason disrupt.Reason) Obstacle {
 	out := s.obstacle(o)
 	if closure, closed := s.assessed.Operations.Closed(o.Node.Pool, reason); closed && o.Code.OfClosure() && !closure.Until.IsZero() {
 		until := closure.Until.UTC()

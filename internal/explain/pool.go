@@ -276,13 +276,13 @@ func (s *analysis) disrupting(pool string) []Disrupting {
 // reasons are those for which nodes are disrupted, in the order of the methods: Unhealthy only with node repair, Expired only with soft expiry.
 func (s *analysis) reasons() []disrupt.Reason {
 	if s.Options.NodeRepair {
-		return append([]disrupt.Reason{disrupt.Unhealthy}, s.voluntary()...)
+		return append([]disrupt.Reason{disrupt.Unhealthy}, voluntary(s)...)
 	}
-	return s.voluntary()
+	return voluntary(s)
 }
 
 // voluntary are the reasons without Unhealthy.
-func (s *analysis) voluntary() []disrupt.Reason {
+func voluntary(s *analysis) []disrupt.Reason {
 	out := disrupt.Reasons()
 	if s.assessed.Operations.SoftExpiry() {
 		return slices.Insert(out, slices.Index(out, disrupt.Underutilized), disrupt.Expired)

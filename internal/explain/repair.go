@@ -37,7 +37,7 @@ func (s *analysis) repairVerdict(ctx context.Context, n *model.Node) (*Verdict, 
 			return v, nil
 		}
 	}
-	shown := s.obstacleTo(*o, disrupt.Unhealthy)
+	shown := obstacleFor(s, *o, disrupt.Unhealthy)
 	if o.Code.OfBudgets() {
 		shown = s.budgetObstacle(*o, disrupt.Unhealthy)
 	}
