@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,6 +133,14 @@ func TestWhoMayNotListPoliciesGetsTheRest(t *testing.T) {
 	}
 	if diff := cmp.Diff([]Count{{"Pod", 1}}, s.Count()); diff != "" {
 		t.Errorf("captured (-want +got)\n%s", diff)
+	}
+	file := filepath.Join(t.TempDir(), "cluster.yaml.gz")
+	if err := s.Save(file); err != nil {
+		t.Fatal(err)
+	}
+	held, forbidden, err := Read(newReader(t), file, nil)
+	if err != nil || len(held.Objects) != 1 || !slices.Equal(forbidden, []string{Policies}) {
+		t.Errorf("read %d objects without %q, error %v; want one without OperationsPolicies", len(held.Objects), forbidden, err)
 	}
 }
 

@@ -1,6 +1,8 @@
 package snapshot
 
 import (
+	"bufio"
+	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -15,24 +17,42 @@ import (
 const compressed = ".gz"
 
 // Read reads a snapshot from a file, compressed if the name ends in .gz, or from stdin for "-". Errors name file, line,
-// document and field. The objects are those of the cluster: none is to be expanded or admitted.
-func Read(reader *manifest.Reader, file string, stdin io.Reader) (manifest.Manifest, error) {
+// document and field. The objects are those of the cluster: none is to be expanded or admitted. forbidden are the kinds that could not be listed.
+func Read(reader *manifest.Reader, file string, stdin io.Reader) (held manifest.Manifest, forbidden []string, err error) {
 	if file == manifest.Stdin {
-		return reader.Read("stdin", stdin)
+		return read(reader, "stdin", stdin)
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return manifest.Manifest{}, err
+		return manifest.Manifest{}, nil, err
 	}
 	defer f.Close()
 	if !strings.HasSuffix(file, compressed) {
-		return reader.Read(file, f)
+		return read(reader, file, f)
 	}
 	text, err := gzip.NewReader(f)
 	if err != nil {
-		return manifest.Manifest{}, fmt.Errorf("reading %s: %w", file, err)
+		return manifest.Manifest{}, nil, fmt.Errorf("reading %s: %w", file, err)
 	}
-	return reader.Read(file, text)
+	return read(reader, file, text)
+}
+
+func read(reader *manifest.Reader, name string, from io.Reader) (held manifest.Manifest, forbidden []string, err error) {
+	text := bufio.NewReader(from)
+	forbidden = forbiddenIn(text)
+	held, err = reader.Read(name, text)
+	return held, forbidden, err
+}
+
+// forbiddenIn are the kinds that the comment at the begin of a snapshot names, which stays unread.
+func forbiddenIn(text *bufio.Reader) []string {
+	begin, _ := text.Peek(text.Size()) // the reader of the documents meets the error again
+	rest, found := bytes.CutPrefix(begin, []byte(header+unlisted))
+	if !found {
+		return nil
+	}
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	return strings.Split(string(line), ", ")
 }
 
 // Save writes a snapshot to a file, compressed if the name ends in .gz. Only its owner can read the file. It is

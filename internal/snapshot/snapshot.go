@@ -114,10 +114,16 @@ type Count struct {
 // header begins every snapshot.
 const header = "# Snapshot of a cluster. To see what Karpenter would do: karpenter simulate --snapshot FILE\n"
 
+// unlisted begins the line after the header that names the kinds that could not be listed.
+const unlisted = "# Without permission to list: "
+
 // Write writes the documents, by kind, namespace and name.
 func (s Snapshot) Write(to io.Writer) error {
 	w := bufio.NewWriter(to)
 	_, _ = w.WriteString(header) // an error stays until Flush
+	if len(s.Forbidden) > 0 {
+		_, _ = w.WriteString(unlisted + strings.Join(s.Forbidden, ", ") + "\n")
+	}
 	for _, e := range s.entries {
 		text, err := yaml.JSONToYAML(e.json)
 		if err != nil {

@@ -131,8 +131,9 @@ func (c *Command) read(k *kong.Context, s command.Streams) (input, error) {
 		return input{}, err
 	}
 	var held manifest.Manifest
+	policiesUnread := false
 	if c.Snapshot != "" {
-		if held, err = source.ReadSnapshot(reader, c.Snapshot, s.In); err != nil {
+		if held, policiesUnread, err = source.ReadSnapshot(reader, c.Snapshot, s.In); err != nil {
 			return input{}, err
 		}
 	}
@@ -171,8 +172,8 @@ func (c *Command) read(k *kong.Context, s command.Streams) (input, error) {
 	if origin != nil {
 		extras.Settings = origin.Line(opened.Source)
 		opened.Notes = append(opened.Notes, source.UnlistedNodes(context.Background(), opened)...)
-		if c.Settings.Simulation().OperationsPolicies { // the result names those that are not considered
-			opened.Notes = append(opened.Notes, c.Settings.PolicyNotes(objects, true, false)...)
+		if policiesUnread || c.Settings.Simulation().OperationsPolicies { // the result names those that are not considered
+			opened.Notes = append(opened.Notes, c.Settings.PolicyNotes(objects, true, policiesUnread)...)
 		}
 	}
 	extras.Notes, extras.PlanNotes = slices.Concat(opened.Notes, c.Settings.UnpredictedDevices(opened), edit.Uncounted(m.Objects)), opened.PlanNotes

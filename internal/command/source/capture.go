@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,18 +41,18 @@ func Unread(forbidden []string) []string {
 }
 
 // ReadSnapshot reads the snapshot of a cluster from a file, or from standard input. A snapshot without objects is an error: an answer about it would be
-// that of a cluster in which nothing runs.
-func ReadSnapshot(reader *manifest.Reader, file string, stdin io.Reader) (manifest.Manifest, error) {
-	held, err := snapshot.Read(reader, file, stdin)
+// that of a cluster in which nothing runs. policiesUnread reports that OperationsPolicies could not be listed when it was captured.
+func ReadSnapshot(reader *manifest.Reader, file string, stdin io.Reader) (held manifest.Manifest, policiesUnread bool, err error) {
+	held, forbidden, err := snapshot.Read(reader, file, stdin)
 	switch {
 	case err != nil:
-		return held, err
+		return held, false, err
 	case len(held.Objects) == 0 && len(held.Skipped) > 0:
-		return held, fmt.Errorf("the snapshot %s holds nothing that has a bearing on scheduling; it begins with %s", file, held.Skipped[0])
+		return held, false, fmt.Errorf("the snapshot %s holds nothing that has a bearing on scheduling; it begins with %s", file, held.Skipped[0])
 	case len(held.Objects) == 0:
-		return held, fmt.Errorf("the snapshot %s is empty: capture one with karpenter snapshot", file)
+		return held, false, fmt.Errorf("the snapshot %s is empty: capture one with karpenter snapshot", file)
 	}
-	return held, nil
+	return held, slices.Contains(forbidden, snapshot.Policies), nil
 }
 
 // Capture captures a snapshot of a live cluster, with the settings of the controller in a namespace; in any namespace if it is

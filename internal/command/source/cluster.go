@@ -83,7 +83,7 @@ func (c *Cluster) Check() error {
 // manifest reads the objects of the live cluster or the snapshot. why says why there may be no settings of a controller among them.
 func (c *Cluster) manifest(ctx context.Context, reader *manifest.Reader, s command.Streams, subcommand string) (held manifest.Manifest, why string, err error) {
 	if c.Snapshot != "" {
-		if held, err = ReadSnapshot(reader, c.Snapshot, s.In); err != nil {
+		if held, c.policiesUnread, err = ReadSnapshot(reader, c.Snapshot, s.In); err != nil {
 			return held, "", command.WithCode(err, command.ExitUsage)
 		}
 		return held, NoneInSnapshot, nil

@@ -30,13 +30,13 @@ func (p *Settings) PolicyNotes(objects []client.Object, snapshot, unread bool) [
 	case unread && !on:
 		return []string{NoPolicies + "; the feature gate OperationsPolicy is off"}
 	case unread:
-		return []string{NoPolicies + ", and the answer considers none"}
+		return []string{NoPolicies + ", and those of the cluster are not considered"}
 	case len(names) > 0 && !on:
 		return []string{fmt.Sprintf("OperationsPolicies that are not considered, because the feature gate OperationsPolicy is off: %s", strings.Join(names, ", "))}
 	case approval:
 		return []string{noPlans}
 	case len(names) == 0 && on && snapshot:
-		return []string{"the snapshot has no OperationsPolicies, although the feature gate for them is on: there were none, or they could not be listed"}
+		return []string{"the snapshot has no OperationsPolicies, although the feature gate for them is on"}
 	}
 	return nil
 }
