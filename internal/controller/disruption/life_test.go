@@ -80,6 +80,7 @@ func (w *harness) provisioned(types []*cloud.InstanceType) *life {
 	p := provisioning.New(provisioning.Deps{
 		Shared: deps.Shared{
 			Client: w.deps.Client, Clock: w.deps.Clock, Cloud: w.deps.Cloud, Recorder: w.deps.Recorder, Metrics: w.deps.Metrics,
+			Creations: w.deps.Creations,
 		},
 		Store: w.store, Feed: w.feed, Translator: w.deps.Translator, Log: w.deps.Log,
 		Scheduling: scheduling,
