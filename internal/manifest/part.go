@@ -7,6 +7,7 @@ import (
 	"os"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
@@ -115,4 +116,14 @@ func (r *Reader) Check(content map[string]any) []Finding {
 		out = append(out, Finding{f.field, f.message})
 	}
 	return out
+}
+
+// Object reads one object, as [Reader.Read] reads a document. It changes content. The object is nil for kinds that have no bearing on scheduling. name is
+// what errors call the place it is from.
+func (r *Reader) Object(name string, content map[string]any) (client.Object, error) {
+	var m Manifest
+	if err := r.object(&m, document{file: name, number: 1, line: 1}, content, ""); err != nil || len(m.Objects) == 0 {
+		return nil, err
+	}
+	return m.Objects[0], nil
 }

@@ -26,7 +26,7 @@ func (f *Format) Capture(ctx context.Context, cluster client.Reader, settingsNam
 		switch err := s.capture(ctx, cluster, i, settingsNamespace); {
 		case absent(err):
 			s.Absent = append(s.Absent, k.gvk.Kind)
-		case apierrors.IsForbidden(err) && (k.label != "" || k.gvk.Kind == Policies):
+		case apierrors.IsForbidden(err) && k.optional():
 			s.Forbidden = append(s.Forbidden, k.gvk.Kind)
 		case err != nil:
 			return Snapshot{}, fmt.Errorf("listing objects of kind %s in %s: %w", k.gvk.Kind, k.gvk.GroupVersion(), err)

@@ -46,6 +46,10 @@ type kind struct {
 	label string
 }
 
+// optional reports whether a snapshot is taken without the objects of the kind where they may not be listed: roles for the commands that take one may not
+// have them.
+func (k kind) optional() bool { return k.label != "" || k.gvk.Kind == Policies }
+
 // Format defines the kinds and fields of snapshots, and how they are redacted. Make one with NewFormat.
 type Format struct {
 	kinds []kind

@@ -65,15 +65,24 @@ func (f *Format) Of(objects []client.Object) (Snapshot, error) {
 	return s, nil
 }
 
-// add adds one object of a kind.
-func (s *Snapshot) add(kind int, content map[string]any) error {
-	k := s.format.kinds[kind]
+// reduce returns the fields of an object of the kind that a snapshot has. It may share parts of the object.
+func (k kind) reduce(content map[string]any) (map[string]any, error) {
 	kept, _ := k.root.keep(content).(map[string]any)
 	kept["apiVersion"], kept["kind"] = k.gvk.ToAPIVersionAndKind()
 	if k.isNodePool() {
 		if err := keepHash(kept, content); err != nil {
-			return err
+			return nil, err
 		}
+	}
+	return kept, nil
+}
+
+// add adds one object of a kind.
+func (s *Snapshot) add(kind int, content map[string]any) error {
+	k := s.format.kinds[kind]
+	kept, err := k.reduce(content)
+	if err != nil {
+		return err
 	}
 	text, err := json.Marshal(kept)
 	if err != nil {

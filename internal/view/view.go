@@ -48,7 +48,7 @@ type Source interface {
 	Manifests(ctx context.Context) ([]byte, error)
 	// Timeline is what the ledger covers, for the choice of a moment.
 	Timeline(ctx context.Context) (Timeline, error)
-	// Changes sends the revision of the present whenever a view of it may have changed, at most about once per second, until ctx ends. The
+	// Changes sends the revision of the present whenever a view of it may have changed, until ctx ends. The
 	// first value is sent at once.
 	Changes(ctx context.Context) <-chan uint64
 }

@@ -41,6 +41,8 @@ type Views struct {
 	commandChanges uint64
 	// patience is how long answers wait for what they can do without.
 	patience time.Duration
+	// pause is the time between two looks for changes.
+	pause time.Duration
 
 	mu       sync.Mutex
 	revision uint64
@@ -77,7 +79,7 @@ type analysis struct {
 
 // New returns the views of a cluster. records may be nil where there is no ledger.
 func New(cluster Cluster, records ledger.Records, c clock.WithTicker) *Views {
-	v := &Views{cluster: cluster, clock: c, patience: defaultPatience, revision: 1}
+	v := &Views{cluster: cluster, clock: c, patience: defaultPatience, pause: defaultPause, revision: 1}
 	if records != nil {
 		v.records = newChronicle(records)
 	}
@@ -89,6 +91,15 @@ func (v *Views) CompareEdits(compare Compare) *Views {
 	v.compare = compare
 	return v
 }
+
+// LookEvery makes Changes look for changes at this interval, in place of once per second. It is called before anything is asked.
+func (v *Views) LookEvery(pause time.Duration) *Views {
+	v.pause = pause
+	return v
+}
+
+// defaultPause suits clusters whose state costs something to read.
+const defaultPause = time.Second
 
 // defaultPatience keeps the fleet below 300 ms where the engine takes longer.
 const defaultPatience = 100 * time.Millisecond
@@ -253,7 +264,7 @@ func (v *Views) Changes(ctx context.Context) <-chan uint64 {
 	out := make(chan uint64)
 	go func() {
 		defer close(out)
-		ticks := v.clock.NewTicker(time.Second)
+		ticks := v.clock.NewTicker(v.pause)
 		defer ticks.Stop()
 		last := uint64(0)
 		for {

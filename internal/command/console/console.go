@@ -27,11 +27,14 @@ const name = "console"
 type Command struct {
 	Listen   string        `name:"listen" default:"127.0.0.1:8090" placeholder:"HOST:PORT" help:"Address to serve on (${default}); port 0 chooses a free one."`
 	Insecure bool          `name:"insecure-listen" help:"Allow an address that other hosts can reach: anyone who can connect can read everything, without authentication."`
-	Refresh  time.Duration `name:"refresh" default:"10s" placeholder:"DURATION" help:"How old the captured state of a live cluster may become (${default}). It is captured only while a client asks."`
+	Refresh  time.Duration `name:"refresh" default:"10s" placeholder:"DURATION" help:"How old reasons, proposals and the bound may become while a live cluster changes, and kinds that you may list and not watch (${default})."`
 
 	Ledger  views.Ledger   `embed:""`
 	Cluster source.Cluster `embed:""`
 }
+
+// pause is the time between two looks for changes: what changes is to be on the page within a second.
+const pause = 250 * time.Millisecond
 
 // New returns the command with the flags of all providers.
 func New(b command.Binary) Command { return Command{Cluster: source.NewCluster(b)} }
@@ -51,7 +54,7 @@ func (c *Command) Run(k *kong.Context, s command.Streams) error {
 	}
 	ctx, stop := command.UntilSignal(context.Background())
 	defer stop()
-	cluster, err := views.Capture(ctx, k, s, views.From{Name: name, Cluster: &c.Cluster, Refresh: c.Refresh, Clock: clock.RealClock{}})
+	cluster, err := views.Capture(ctx, k, s, views.From{Name: name, Cluster: &c.Cluster, Refresh: c.Refresh, Watch: true, Clock: clock.RealClock{}})
 	if err != nil {
 		return err
 	}
@@ -61,7 +64,7 @@ func (c *Command) Run(k *kong.Context, s command.Streams) error {
 	if err != nil {
 		return fmt.Errorf("serving the console: %w; choose another address with --listen", err)
 	}
-	shown := view.New(cluster, records, clock.RealClock{}).CompareEdits(compare(cluster))
+	shown := view.New(cluster, records, clock.RealClock{}).CompareEdits(compare(cluster)).LookEvery(pause)
 	handler := console.Handler(console.Sources{
 		Views: view.DocumentsOf(shown), NotFound: view.ErrNotFound, Invalid: view.ErrInvalid,
 		Records: records, Clock: clock.RealClock{}, Closing: ctx.Done(), Files: web.Files(),

@@ -50,6 +50,9 @@ type State struct {
 	source *Cluster
 	tool   string
 	origin *Origin
+	// missing and policiesUnread are those of the cluster.
+	missing        error
+	policiesUnread bool
 }
 
 // Read reads the cluster for a subcommand, and makes settings that no flag sets those of its controller.
@@ -69,7 +72,7 @@ func (c *Cluster) Read(ctx context.Context, k *kong.Context, s command.Streams, 
 	if err != nil {
 		return nil, command.WithCode(err, command.ExitUsage)
 	}
-	return &State{Reader: reader, Objects: held.Objects, source: c, tool: subcommand, origin: origin}, nil
+	return &State{Reader: reader, Objects: held.Objects, source: c, tool: subcommand, origin: origin, missing: c.missing, policiesUnread: c.policiesUnread}, nil
 }
 
 // Check reports flags that contradict each other.
@@ -116,9 +119,9 @@ func (c *State) Open(ctx context.Context, objects []client.Object) (plugin.Opene
 	if opened.PlanNotes != nil {
 		opened.Notes = append(opened.Notes, opened.PlanNotes(nil)...)
 	}
-	opened.Notes = append(opened.Notes, c.source.Settings.PolicyNotes(objects, c.source.Snapshot != "", c.source.policiesUnread)...)
-	if c.source.missing != nil {
-		opened.Notes = append(opened.Notes, c.source.missing.Error())
+	opened.Notes = append(opened.Notes, c.source.Settings.PolicyNotes(objects, c.source.Snapshot != "", c.policiesUnread)...)
+	if c.missing != nil {
+		opened.Notes = append(opened.Notes, c.missing.Error())
 	}
 	if err := simulation.Unreadable(opened.Objects); err != nil {
 		opened.Notes = append(opened.Notes, "ignoring objects that cannot be read: "+strings.ReplaceAll(err.Error(), "\n", "; "))

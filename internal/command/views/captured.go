@@ -22,14 +22,22 @@ type From struct {
 	// Name is what the subcommand is called.
 	Name    string
 	Cluster *source.Cluster
-	// Refresh is how old the state of a live cluster may become.
+	// Refresh is how old the state of a live cluster may become. With Watch it is that of what cannot be watched, and of the answers of the engine.
 	Refresh time.Duration
-	Clock   clock.PassiveClock
+	// Watch follows the changes of a live cluster, in place of reading it again.
+	Watch bool
+	Clock clock.PassiveClock
 }
 
 // Capture reads a cluster. Later captures of a live one end with ctx.
 func Capture(ctx context.Context, k *kong.Context, s command.Streams, from From) (*Captured, error) {
 	c := &Captured{from: from, kong: k, streams: s, background: ctx}
+	if from.Watch && from.Cluster.Snapshot == "" {
+		var err error
+		if c.watched, err = from.Cluster.Watch(ctx, from.Name); err != nil {
+			return nil, err
+		}
+	}
 	if _, err := c.State(ctx); err != nil {
 		return nil, err
 	}
@@ -43,13 +51,15 @@ func (c *Captured) Tell() {
 	c.held.Tell(c.streams.Err, c.opened)
 }
 
-// Captured is a snapshot, or a live cluster that is captured again when its state is old and a client asks. It implements view.Cluster.
+// Captured is a snapshot, or a live cluster that is watched, or captured again when its state is old and a client asks. It implements view.Cluster.
 type Captured struct {
 	from    From
 	kong    *kong.Context
 	streams command.Streams
 	// background is the context of captures that no request waits for.
 	background context.Context
+	// watched is the cluster if it is watched; nil otherwise.
+	watched *source.Watched
 
 	mu        sync.Mutex
 	held      *source.State
@@ -58,12 +68,17 @@ type Captured struct {
 	capturing bool
 	// failure is why the last capture failed.
 	failure error
+	// following is the progress of a cluster that is watched.
+	following following
 }
 
 // State implements view.Cluster.
 func (c *Captured) State(ctx context.Context) (simulation.ClusterState, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.watched != nil {
+		return c.follow(ctx)
+	}
 	if c.held == nil {
 		if err := c.replace(c.capture(ctx)); err != nil {
 			return simulation.ClusterState{}, err
@@ -120,13 +135,18 @@ func (c *Captured) replace(taken captured, err error) error {
 		c.state.Options.Now = options.Now
 		return nil
 	}
+	c.show(options)
+	return nil
+}
+
+// show makes what was opened the state that is shown. The lock is held.
+func (c *Captured) show(options simulation.Options) {
 	c.state = simulation.ClusterState{
-		Objects: taken.opened.Objects, Version: c.state.Version + 1, Cloud: taken.opened.Cloud, Options: options, Origin: c.origin(),
+		Objects: c.opened.Objects, Version: c.state.Version + 1, Cloud: c.opened.Cloud, Options: options, Origin: c.origin(),
 		Unknown: append([]string{
 			"what only the memory of the controller has: commands that wait or are under way, backoff after failed commands, and offerings that are unavailable",
-		}, taken.opened.Notes...),
+		}, c.opened.Notes...),
 	}
-	return nil
 }
 
 // origin is a name for the cluster.
