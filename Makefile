@@ -82,25 +82,28 @@ help: ## Show this list
 	@echo "make <target>, for example: make demo PODS=1000 CATALOG=aws/us-east-1"
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# With CONSOLE=1, the controller serves its console until Ctrl-C.
+DEMO_CONSOLE = $(if $(CONSOLE),--console-addr=127.0.0.1:8082)
+
 ifeq ($(SCENE),shadow)
 demo: CASE = shadow
 demo: bench-cluster
 else ifeq ($(SCENE),approval)
 demo: build local demo-program # the admission of approvals needs a real API server
-	@$(BIN)/demo -cloud=kwok -pods='$(PODS)' -catalog='$(CATALOG)' -scene=approval
+	@$(BIN)/demo -cloud=kwok -pods='$(PODS)' -catalog='$(CATALOG)' -scene=approval $(DEMO_CONSOLE)
 else ifeq ($(CONTROL_PLANE)$(CLOUD),memorykwok)
 demo: build ## Provision and remove nodes: PODS=100 SCENE=drift CATALOG=aws/us-east-1 CONTROL_PLANE=real CLOUD=aws or azure CONSOLE=1
-	@$(BIN)/karpenter demo --pods='$(PODS)' --catalog='$(CATALOG)' --scene='$(SCENE)' $(if $(CONSOLE),--console-addr=127.0.0.1:8082)
+	@$(BIN)/karpenter demo --pods='$(PODS)' --catalog='$(CATALOG)' --scene='$(SCENE)' $(DEMO_CONSOLE)
 else
 demo: build local demo-program
-	@$(BIN)/demo -cloud='$(CLOUD)' -pods='$(PODS)' -catalog='$(CATALOG)' -scene='$(SCENE)'
+	@$(BIN)/demo -cloud='$(CLOUD)' -pods='$(PODS)' -catalog='$(CATALOG)' -scene='$(SCENE)' $(DEMO_CONSOLE)
 endif
 
 recording: build ## Record the demo as the image of the README
 	@go run ./test/recording -out=docs/images/demo.svg -title='karpenter demo' $(BIN)/karpenter demo
 
 up: build local demo-program ## Run a local cluster with the controller until Ctrl-C: CATALOG=generic
-	@eval "$$($(BIN)/local env)"; exec $(BIN)/demo -stay -cloud='$(CLOUD)' -catalog='$(CATALOG)'
+	@eval "$$($(BIN)/local env)"; exec $(BIN)/demo -stay -cloud='$(CLOUD)' -catalog='$(CATALOG)' $(DEMO_CONSOLE)
 
 e2e: build local ## Run the built controller through all scenarios on a real control plane: K8S=1.34 RUN=regexp
 	@eval "$$($(BIN)/local env)"; KARPENTER_BIN=$(BIN)/karpenter go test $(RACE) -timeout=60m ./test/e2e -run='$(RUN)'

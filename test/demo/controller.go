@@ -64,6 +64,9 @@ func startController(s settings, kubeconfig string, cloud server, out io.Writer)
 	} else {
 		args = append(args, "--cloud-provider=kwok", "--catalog="+s.catalog)
 	}
+	if s.console != "" {
+		args = append(args, "--console-addr="+s.console)
+	}
 	if !s.stay {
 		// A node that just got a pod is not disrupted for twice this time; 20 seconds would be a long pause in the demo.
 		args = append(args, "--batch-max-duration=5s")

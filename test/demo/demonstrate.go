@@ -46,6 +46,9 @@ func demonstrate(ctx context.Context, s settings, what scene, out io.Writer) (er
 	if err != nil {
 		return err
 	}
+	if s.console != "" {
+		show.Line("the console is at http://" + s.console + "/console/")
+	}
 	if p.stack.azure != nil {
 		show.Line("  azure: the controller reads the price list of the public cloud only: in its savings, spot costs as much as on-demand here")
 	}
@@ -59,6 +62,13 @@ func demonstrate(ctx context.Context, s settings, what scene, out io.Writer) (er
 			err = fmt.Errorf("%w\n%s", err, strings.TrimSpace(diagnose(asking, p.stack)))
 		}
 		return errors.Join(err, p.stack.end())
+	}
+	if s.console != "" {
+		show.Line("the console stays open until Ctrl-C")
+		<-p.stack.ctx.Done()
+		if cause := context.Cause(p.stack.ctx); ctx.Err() == nil {
+			return errors.Join(cause, p.stack.end())
+		}
 	}
 	if err := p.stack.end(); err != nil {
 		return err

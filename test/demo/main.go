@@ -37,6 +37,8 @@ type settings struct {
 	controller string
 	manifests  string
 	log        string
+	// console is the address of the console of the controller; empty for none.
+	console string
 }
 
 func main() {
@@ -63,6 +65,7 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	flags.StringVar(&s.controller, "controller", "bin/karpenter", "the built controller")
 	flags.StringVar(&s.manifests, "manifests", "", "directory of the manifests (default: examples/ and the cloud)")
 	flags.StringVar(&s.log, "log", "", "keep the controller's log in this file (default: a temporary one, kept on failure)")
+	flags.StringVar(&s.console, "console-addr", "", "serve the console of the controller at this address, such as 127.0.0.1:8082, until Ctrl-C")
 	if err := flags.Parse(args); err != nil {
 		return settings{}, err
 	}

@@ -12,8 +12,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%v was accepted", args)
 		}
 	}
-	s, err := parse([]string{"-pods=7", "-catalog=aws/us-east-1"}, &bytes.Buffer{})
-	if err != nil || s.pods != 7 || s.catalog != "aws/us-east-1" || s.stay {
+	s, err := parse([]string{"-pods=7", "-catalog=aws/us-east-1", "--console-addr=127.0.0.1:8082"}, &bytes.Buffer{})
+	if err != nil || s.pods != 7 || s.console != "127.0.0.1:8082" || s.catalog != "aws/us-east-1" || s.stay {
 		t.Errorf("settings %+v, error %v", s, err)
 	}
 }

@@ -34,6 +34,9 @@ Cluster and controller are running. In another terminal:
 Metrics: %[4]s   Ctrl-C stops and removes everything.
 
 `, st.cluster.Kubeconfig, kubectlDir(), s.manifests, st.controller.metrics)
+	if s.console != "" {
+		_, _ = fmt.Fprintf(out, "Console: http://%s/console/\n\n", s.console)
+	}
 	<-st.ctx.Done()
 	var failed error
 	if ctx.Err() == nil {
