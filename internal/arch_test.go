@@ -241,7 +241,7 @@ internal/demo < API
 # layer 6: wiring
 internal/console < internal/ledger, internal/ttlcache, web, internal/view
 internal/operator < internal/console, internal/restconfig, API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/ledger, internal/ledger/segment, internal/observe/logfield, internal/simulation, internal/view, web, internal/approval, internal/notification
-internal/command < cloud/plugin, internal/options
+internal/command < cloud/plugin, internal/document, internal/options
 internal/command/source < API, cloud, cloud/plugin, internal/command, internal/forecast, internal/manifest, internal/observe, internal/options, internal/restconfig, internal/simulation, internal/snapshot
 internal/command/explain < internal/command, internal/command/source, internal/core/spelling, internal/document, internal/explain, internal/options
 internal/command/simulate < cloud, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation, internal/simulation/report, internal/forecast/edit
@@ -252,12 +252,12 @@ internal/command/views < cloud/plugin, internal/command, internal/command/source
 internal/command/console < internal/command, internal/command/source, internal/command/views, internal/console, internal/forecast, internal/forecast/edit, internal/forecast/report, internal/manifest, internal/view, web
 internal/command/top < internal/command, internal/command/source, internal/command/views, internal/manifest, internal/options, internal/command/top/internal/screen, internal/view
 internal/command/snapshot < API, cloud/plugin, internal/command, internal/command/source, internal/manifest, internal/options, internal/snapshot
-internal/command/ledger < internal/command, internal/command/source, internal/ledger, internal/ledger/reader, internal/options, internal/ledger/segment
-internal/command/plan < API, internal/approval, internal/command, internal/command/source
+internal/command/ledger < internal/command, internal/command/source, internal/document, internal/ledger, internal/ledger/reader, internal/options, internal/ledger/segment
+internal/command/plan < API, internal/approval, internal/command, internal/command/source, internal/document
 internal/command/convert < API, internal/command, internal/command/source, internal/convert, internal/manifest, internal/options
 
 # layer 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/aws, cloud/azure, cloud/kwok, internal/command, internal/command/convert, internal/command/diff, internal/command/explain, internal/command/ledger, internal/command/plan, internal/command/simulate, internal/command/snapshot, internal/completion, internal/demo, internal/observe, internal/observe/logfield, internal/operator, internal/options, embedded/controlplane, examples, internal/command/shadow, internal/command/console, internal/command/top
+cmd/karpenter < API, cloud, cloud/aws, cloud/azure, cloud/kwok, internal/command, internal/command/convert, internal/command/diff, internal/command/explain, internal/command/ledger, internal/command/plan, internal/command/simulate, internal/command/snapshot, internal/completion, internal/demo, internal/document, internal/observe, internal/observe/logfield, internal/operator, internal/options, embedded/controlplane, examples, internal/command/shadow, internal/command/console, internal/command/top
 
 # scenarios and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/translate, internal/manifest, internal/options, internal/simulation, test/scenario/...

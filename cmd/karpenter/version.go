@@ -1,16 +1,16 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/karpenter-anew/karpenter/internal/command"
+	"github.com/karpenter-anew/karpenter/internal/document"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // versionCommand prints the version of the binary.
 type versionCommand struct {
-	Output string `name:"output" short:"o" enum:"text,json" default:"text" placeholder:"FORMAT" help:"text, which is one line, or json (${default})."`
+	Output command.Output `name:"output" short:"o" default:"text" complete:"text,json,yaml" placeholder:"FORMAT" help:"text, which is one line, json, yaml, or jsonpath=TEMPLATE (${default})."`
 }
 
 // versionReport is what "karpenter version -o json" prints. Fields may be added, but none is removed or changes its meaning.
@@ -30,10 +30,8 @@ type versionReport struct {
 // Run implements the subcommand.
 func (c versionCommand) Run(b command.Binary, s command.Streams) error {
 	build := observe.ReadBuild(b.Version)
-	if c.Output == "json" {
-		encoder := json.NewEncoder(s.Out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(reportVersion(build))
+	if c.Output != command.OutputText {
+		return document.Write(s.Out, reportVersion(build), c.Output.Document())
 	}
 	_, err := fmt.Fprintln(s.Out, versionLine(build))
 	return err

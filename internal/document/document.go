@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -19,7 +20,7 @@ const (
 	YAML Format = "yaml"
 )
 
-// Write writes a value, whose fields have JSON tags, indented. It fails for a format that does not exist and where to fails.
+// Write writes a value, whose fields have JSON tags, indented, or what a template selects of it. It fails for a format that does not exist and where to fails.
 func Write(to io.Writer, value any, format Format) error {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -29,15 +30,18 @@ func Write(to io.Writer, value any, format Format) error {
 		return fmt.Errorf("encoding the document: %w", err)
 	}
 	text := b.Bytes()
-	switch format {
-	case JSON:
-	case YAML:
+	template, isPath := strings.CutPrefix(string(format), PathPrefix)
+	switch {
+	case isPath:
+		return writePath(to, text, template)
+	case format == JSON:
+	case format == YAML:
 		var err error
 		if text, err = yaml.JSONToYAML(text); err != nil {
 			return fmt.Errorf("encoding the document as YAML: %w", err)
 		}
 	default:
-		return fmt.Errorf("unknown format %q: known are %s and %s", format, JSON, YAML)
+		return fmt.Errorf("unknown format %q: known are %s, %s and %sTEMPLATE", format, JSON, YAML, PathPrefix)
 	}
 	_, err := to.Write(text)
 	return err

@@ -22,7 +22,7 @@ const name = "diff"
 type Command struct {
 	Files  command.Repeated  `name:"filename" short:"f" placeholder:"FILE_OR_DIR" help:"File or directory with the edited manifests, - for standard input. Can be given several times."`
 	More   []command.PathArg `arg:"" optional:"" name:"file_or_dir" help:"More of them, so that -f *.yaml works."`
-	Output report.Format     `name:"output" short:"o" enum:"text,json,yaml" default:"text" placeholder:"FORMAT" help:"text, json or yaml (${default})."`
+	Output command.Output    `name:"output" short:"o" default:"text" complete:"text,json,yaml" placeholder:"FORMAT" help:"text, json, yaml, or jsonpath=TEMPLATE (${default})."`
 
 	Forecast source.Forecast `embed:""`
 
@@ -73,5 +73,5 @@ func (c *Command) Run(k *kong.Context, b command.Binary, s command.Streams) erro
 		return err
 	}
 	held.Tell(s.Err, opened)
-	return report.Write(s.Out, d, c.Output)
+	return report.Write(s.Out, d, report.Format(c.Output))
 }

@@ -24,11 +24,11 @@ type Command struct {
 	NodePool  nodePoolCommand  `cmd:"" name:"nodepool" aliases:"nodepools,np" help:"Can it launch nodes? What is its usage, what do budgets allow, which nodes can be disrupted, and what blocks the others?"`
 	Objects   objectsCommand   `cmd:"" name:"objects" default:"withargs" hidden:"" help:"Objects as KIND/NAME."`
 
-	Namespace     string        `name:"namespace" short:"n" placeholder:"NAMESPACE" help:"Namespace of pods and workloads; otherwise that of the context of the kubeconfig, or default."`
-	AllNamespaces bool          `name:"all-namespaces" short:"A" help:"Look for pods and workloads of the names in all namespaces."`
-	Output        output        `name:"output" short:"o" default:"text" complete:"text,table,wide,json,yaml,name" placeholder:"FORMAT" help:"text, table, wide, json, yaml, name, or jsonpath=TEMPLATE (${default})."`
-	Watch         bool          `name:"watch" short:"w" help:"Print the answer again whenever it changes, until Ctrl-C."`
-	Interval      time.Duration `name:"interval" default:"10s" placeholder:"DURATION" help:"With --watch, the time between two readings of the cluster (${default})."`
+	Namespace     string         `name:"namespace" short:"n" placeholder:"NAMESPACE" help:"Namespace of pods and workloads; otherwise that of the context of the kubeconfig, or default."`
+	AllNamespaces bool           `name:"all-namespaces" short:"A" help:"Look for pods and workloads of the names in all namespaces."`
+	Output        command.Output `name:"output" short:"o" default:"text" complete:"text,table,wide,json,yaml,name" placeholder:"FORMAT" help:"text, table, wide, json, yaml, name, or jsonpath=TEMPLATE (${default})."`
+	Watch         bool           `name:"watch" short:"w" help:"Print the answer again whenever it changes, until Ctrl-C."`
+	Interval      time.Duration  `name:"interval" default:"10s" placeholder:"DURATION" help:"With --watch, the time between two readings of the cluster (${default})."`
 
 	Cluster source.Cluster `embed:""`
 }
@@ -142,7 +142,7 @@ func (c *Command) once(ctx context.Context, k *kong.Context, s command.Streams, 
 		if s.Color {
 			paint = painted
 		}
-		if err := c.Output.write(s.Out, answers, len(about) == 1, paint); err != nil {
+		if err := write(s.Out, c.Output, answers, len(about) == 1, paint); err != nil {
 			return err
 		}
 	}

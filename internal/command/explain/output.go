@@ -3,108 +3,37 @@ package explain
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/alecthomas/kong"
-	"k8s.io/client-go/util/jsonpath"
-
+	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/document"
 	"github.com/karpenter-anew/karpenter/internal/explain"
-	"github.com/karpenter-anew/karpenter/internal/options"
 )
-
-// output is how answers are printed: one of the formats, or jsonPath with a template.
-type output string
-
-// The formats.
-const (
-	textOutput  output = "text"
-	tableOutput output = "table"
-	wideOutput  output = "wide"
-	jsonOutput  output = "json"
-	yamlOutput  output = "yaml"
-	nameOutput  output = "name"
-	// jsonPath is followed by a template, such as {.state}.
-	jsonPath output = "jsonpath="
-)
-
-// Decode implements kong.MapperValue.
-func (o *output) Decode(ctx *kong.DecodeContext) error {
-	return options.DecodeText(ctx, o, func(text string) (output, error) {
-		known := []output{textOutput, tableOutput, wideOutput, jsonOutput, yamlOutput, nameOutput}
-		switch template, isPath := strings.CutPrefix(text, string(jsonPath)); {
-		case isPath:
-			if _, err := parsePath(template); err != nil {
-				return "", err
-			}
-		case !slices.Contains(known, output(text)):
-			return "", fmt.Errorf("allowed: text, table, wide, json, yaml, name, jsonpath=TEMPLATE")
-		}
-		return output(text), nil
-	})
-}
-
-// parsePath reads the template of a JSONPath as kubectl does.
-func parsePath(template string) (*jsonpath.JSONPath, error) {
-	path := jsonpath.New("output").AllowMissingKeys(true)
-	if err := path.Parse(template); err != nil {
-		return nil, fmt.Errorf("the template is no JSONPath such as {.state}: %w", err)
-	}
-	return path, nil
-}
 
 // write prints answers about objects of the cluster; paint colors a text for a terminal.
-func (o output) write(to io.Writer, answers explain.List, single bool, paint func(string) string) error {
+func write(to io.Writer, o command.Output, answers explain.List, single bool, paint func(string) string) error {
 	var shown explain.Answer = answers
 	if single && len(answers.Items) == 1 {
 		shown = answers.Items[0]
 	}
 	switch o {
-	case textOutput:
+	case command.OutputText:
 		_, err := io.WriteString(to, paint(shown.Text()))
 		return err
-	case jsonOutput:
-		return document.Write(to, shown, document.JSON)
-	case yamlOutput:
-		return document.Write(to, shown, document.YAML)
-	case nameOutput:
+	case command.OutputName:
 		for _, r := range rows(answers) {
 			if _, err := fmt.Fprintln(to, strings.ToLower(r.kind)+"/"+r.name); err != nil {
 				return err
 			}
 		}
 		return nil
-	case tableOutput, wideOutput:
-		return writeTable(to, rows(answers), o == wideOutput, paint)
+	case command.OutputTable, command.OutputWide:
+		return writeTable(to, rows(answers), o == command.OutputWide, paint)
 	}
-	return writePath(to, shown, strings.TrimPrefix(string(o), string(jsonPath)))
-}
-
-// writePath prints what a template selects of the JSON of an answer.
-func writePath(to io.Writer, shown explain.Answer, template string) error {
-	path, err := parsePath(template)
-	if err != nil {
-		return err
-	}
-	var text bytes.Buffer
-	if err := document.Write(&text, shown, document.JSON); err != nil {
-		return err
-	}
-	var value any
-	if err := json.Unmarshal(text.Bytes(), &value); err != nil {
-		return fmt.Errorf("reading the answer again: %w", err)
-	}
-	var out bytes.Buffer
-	if err := path.Execute(&out, value); err != nil {
-		return fmt.Errorf("the template %s does not apply to the answer: %w", template, err)
-	}
-	_, err = fmt.Fprintln(to, out.String())
-	return err
+	return document.Write(to, shown, o.Document())
 }
 
 // row is one line of a table: an object, or pods of a workload with the same answer.

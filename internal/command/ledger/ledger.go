@@ -16,6 +16,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/command"
 	"github.com/karpenter-anew/karpenter/internal/command/source"
+	"github.com/karpenter-anew/karpenter/internal/document"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/ledger/reader"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -29,14 +30,14 @@ type Command struct {
 	Dir     string `name:"dir" placeholder:"DIR" xor:"source" help:"Directory with the records: that of --ledger-dir of the controller, also while it runs. Without it and --address, the leader in the cluster is asked."`
 	Address string `name:"address" placeholder:"URL" xor:"source" help:"Where the controller serves its console, see --console-addr: such as http://127.0.0.1:8082 after kubectl port-forward."`
 
-	Since     moment `name:"since" placeholder:"TIME" help:"Records from then on: a duration such as 2h or a time such as 2026-01-02T15:04:05Z."`
-	Until     moment `name:"until" placeholder:"TIME" help:"Records before then, in the same form."`
-	Node      string `name:"node" placeholder:"NAME" help:"Records that mention the node, or its NodeClaim."`
-	NodePool  string `name:"nodepool" placeholder:"NAME" help:"Records that mention the NodePool."`
-	NodeClaim string `name:"nodeclaim" placeholder:"NAME" help:"Records that mention the NodeClaim, or its node."`
-	Kind      kinds  `name:"kind" placeholder:"KIND,..." help:"Kinds of records: start, fleet, provisioning, disruption, command, nodeclaim, saving, plan. Default: all."`
-	Limit     int    `name:"limit" placeholder:"N" help:"At most so many records, the newest ones; 0 for all (${default})." default:"0"`
-	Output    string `name:"output" short:"o" enum:"table,json" default:"table" placeholder:"FORMAT" help:"table, or json for one JSON object a line (${default})."`
+	Since     moment         `name:"since" placeholder:"TIME" help:"Records from then on: a duration such as 2h or a time such as 2026-01-02T15:04:05Z."`
+	Until     moment         `name:"until" placeholder:"TIME" help:"Records before then, in the same form."`
+	Node      string         `name:"node" placeholder:"NAME" help:"Records that mention the node, or its NodeClaim."`
+	NodePool  string         `name:"nodepool" placeholder:"NAME" help:"Records that mention the NodePool."`
+	NodeClaim string         `name:"nodeclaim" placeholder:"NAME" help:"Records that mention the NodeClaim, or its node."`
+	Kind      kinds          `name:"kind" placeholder:"KIND,..." help:"Kinds of records: start, fleet, provisioning, disruption, command, nodeclaim, saving, plan. Default: all."`
+	Limit     int            `name:"limit" placeholder:"N" help:"At most so many records, the newest ones; 0 for all (${default})." default:"0"`
+	Output    command.Output `name:"output" short:"o" default:"table" complete:"table,json" placeholder:"FORMAT" help:"table, json for one JSON object a line, or jsonpath=TEMPLATE for one line for each record (${default})."`
 
 	Access              source.Access `embed:""`
 	ControllerNamespace string        `name:"controller-namespace" placeholder:"NAMESPACE" help:"Namespace of the controller; otherwise all namespaces are searched for its lease."`
@@ -209,10 +210,19 @@ func noteGaps(records []ledger.Record, note func(string, ...any)) {
 
 // print prints records.
 func (c *Command) print(to io.Writer, records []ledger.Record) error {
-	if c.Output == "json" {
+	switch c.Output {
+	case command.OutputTable:
+	case command.OutputJSON:
 		encoder := json.NewEncoder(to)
 		for _, r := range records {
 			if err := encoder.Encode(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	default:
+		for _, r := range records {
+			if err := document.Write(to, r, c.Output.Document()); err != nil {
 				return err
 			}
 		}

@@ -37,16 +37,16 @@ func (*Command) Help() string {
 
 // List lists the plans.
 type List struct {
-	All    bool          `name:"all" short:"a" help:"Also those that have ended."`
-	Output string        `name:"output" short:"o" enum:"table,wide,json,yaml,name" default:"table" placeholder:"FORMAT" help:"table, wide, json, yaml or name (${default})."`
-	Access source.Access `embed:""`
+	All    bool           `name:"all" short:"a" help:"Also those that have ended."`
+	Output command.Output `name:"output" short:"o" default:"table" complete:"table,wide,json,yaml,name" placeholder:"FORMAT" help:"table, wide, json, yaml, name, or jsonpath=TEMPLATE (${default})."`
+	Access source.Access  `embed:""`
 }
 
 // Show shows one plan.
 type Show struct {
-	Name   string        `arg:"" help:"Name of the DisruptionPlan."`
-	Output string        `name:"output" short:"o" enum:"table,wide,json,yaml,name" default:"table" placeholder:"FORMAT" help:"table, wide, json, yaml or name (${default})."`
-	Access source.Access `embed:""`
+	Name   string         `arg:"" help:"Name of the DisruptionPlan."`
+	Output command.Output `name:"output" short:"o" default:"table" complete:"table,wide,json,yaml,name" placeholder:"FORMAT" help:"table, wide, json, yaml, name, or jsonpath=TEMPLATE (${default})."`
+	Access source.Access  `embed:""`
 }
 
 // Approve approves a plan.

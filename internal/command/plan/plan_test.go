@@ -41,12 +41,14 @@ func TestPrint(t *testing.T) {
 	p := proposal("drifted-1")
 	p.Spec.Decision = &opsv1alpha1.PlanDecision{Verdict: opsv1alpha1.VerdictApproved, By: "anna"}
 	p.Status.Phase, p.Status.WaitingFor = opsv1alpha1.PlanApproved, "a window"
-	for format, want := range map[string][]string{
+	for format, want := range map[command.Output][]string{
 		"table": {"NAME        PHASE      REASON    ACTION    NODES   PODS   RISK   SAVES/H    EXPIRES", "drifted-1   Approved   Drifted   replace   1       3      1      0.100000   2033-05-18T03:33:20Z"},
 		"wide":  {"NODEPOOLS   POLICY       DECIDED-BY", "pool        production   anna (Approved)   a window"},
 		"name":  {"disruptionplan/drifted-1\n"},
 		"json":  {`"kind": "DisruptionPlan"`, `"savingsPerHour": "0.100000"`},
 		"yaml":  {"kind: DisruptionPlan", "by: anna"},
+
+		"jsonpath={.items[*].status.phase}": {"Approved\n"},
 	} {
 		var out bytes.Buffer
 		if err := printList(&out, []opsv1alpha1.DisruptionPlan{*p}, format); err != nil {

@@ -2,37 +2,37 @@ package plan
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
+	"github.com/karpenter-anew/karpenter/internal/command"
+	"github.com/karpenter-anew/karpenter/internal/document"
 )
 
 // printList prints plans.
-func printList(out io.Writer, list []opsv1alpha1.DisruptionPlan, format string) error {
+func printList(out io.Writer, list []opsv1alpha1.DisruptionPlan, format command.Output) error {
 	switch format {
-	case "name":
+	case command.OutputName:
 		for i := range list {
 			if _, err := fmt.Fprintln(out, "disruptionplan/"+list[i].Name); err != nil {
 				return err
 			}
 		}
 		return nil
-	case "json", "yaml":
+	case command.OutputTable, command.OutputWide:
+	default:
 		for i := range list {
 			setKind(&list[i])
 		}
-		return encode(out, map[string]any{"apiVersion": "v1", "kind": "List", "items": list}, format)
+		return document.Write(out, map[string]any{"apiVersion": "v1", "kind": "List", "items": list}, format.Document())
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	header := "NAME\tPHASE\tREASON\tACTION\tNODES\tPODS\tRISK\tSAVES/H\tEXPIRES"
-	if format == "wide" {
+	if format == command.OutputWide {
 		header += "\tNODEPOOLS\tPOLICY\tDECIDED-BY\tWAITING-FOR"
 	}
 	_, _ = fmt.Fprintln(w, header)
@@ -40,7 +40,7 @@ func printList(out io.Writer, list []opsv1alpha1.DisruptionPlan, format string) 
 		p := &list[i]
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s", p.Name, phaseOf(p), p.Spec.Reason, p.Spec.Action, len(p.Spec.Nodes), pods(p), p.Spec.Risk,
 			cmp.Or(p.Spec.SavingsPerHour, "unknown"), stamp(p.Spec.ExpiresAt.Time))
-		if format == "wide" {
+		if format == command.OutputWide {
 			_, _ = fmt.Fprintf(w, "\t%s\t%s\t%s\t%s", strings.Join(pools(p), ","), p.Spec.OperationsPolicy.Name, decidedBy(p), cmp.Or(p.Status.WaitingFor, "-"))
 		}
 		_, _ = fmt.Fprintln(w)
@@ -49,14 +49,15 @@ func printList(out io.Writer, list []opsv1alpha1.DisruptionPlan, format string) 
 }
 
 // printOne prints a plan with all that it does.
-func printOne(out io.Writer, p *opsv1alpha1.DisruptionPlan, format string) error {
+func printOne(out io.Writer, p *opsv1alpha1.DisruptionPlan, format command.Output) error {
 	switch format {
-	case "json", "yaml":
-		setKind(p)
-		return encode(out, p, format)
-	case "name":
+	case command.OutputTable, command.OutputWide:
+	case command.OutputName:
 		_, err := fmt.Fprintln(out, "disruptionplan/"+p.Name)
 		return err
+	default:
+		setKind(p)
+		return document.Write(out, p, format.Document())
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(key, text string, args ...any) { _, _ = fmt.Fprintf(w, key+":\t"+text+"\n", args...) }
@@ -76,7 +77,7 @@ func printOne(out io.Writer, p *opsv1alpha1.DisruptionPlan, format string) error
 	}
 	for _, r := range p.Spec.Replacements {
 		types := r.InstanceTypes
-		if format != "wide" && len(types) > 3 {
+		if format != command.OutputWide && len(types) > 3 {
 			types = append(types[:3:3], fmt.Sprintf("and %d more", len(types)-3))
 		}
 		line("Replacement", "NodePool %s %s", r.NodePool, kind(strings.Join(types, ", "), strings.Join(r.CapacityTypes, ","), strings.Join(r.Zones, ","), r.PricePerHour))
@@ -106,18 +107,6 @@ func kind(instanceType, capacityType, zone, price string) string {
 
 func setKind(p *opsv1alpha1.DisruptionPlan) {
 	p.SetGroupVersionKind(opsv1alpha1.SchemeGroupVersion.WithKind("DisruptionPlan"))
-}
-
-func encode(out io.Writer, value any, format string) error {
-	encoded, err := json.MarshalIndent(value, "", "  ")
-	if err == nil && format == "yaml" {
-		encoded, err = yaml.JSONToYAML(encoded)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(out, strings.TrimRight(string(encoded), "\n"))
-	return err
 }
 
 func phaseOf(p *opsv1alpha1.DisruptionPlan) opsv1alpha1.PlanPhase {

@@ -46,13 +46,13 @@ type Simulation struct {
 
 // Command compares this controller with the one that runs in a cluster.
 type Command struct {
-	For        time.Duration `name:"for" placeholder:"DURATION" help:"How long to watch; otherwise until Ctrl-C or SIGTERM."`
-	Interval   time.Duration `name:"interval" default:"1m" placeholder:"DURATION" help:"Time between lines about both fleets (${default})."`
-	Output     string        `name:"output" short:"o" enum:"text,json,yaml" default:"text" placeholder:"FORMAT" help:"Format of the report at the end: text, json or yaml (${default})."`
-	ReportFile string        `name:"report-file" placeholder:"FILE" help:"File that the report is written to as JSON at each interval, too."`
-	Listen     string        `name:"listen" placeholder:"ADDRESS" help:"Address to serve the report on, as JSON at /report, and the probes /healthz and /readyz. It is not authenticated. Nothing is served by default."`
-	Log        string        `name:"log" placeholder:"FILE" help:"File for the log of the controller in the mirror; otherwise it is not kept."`
-	Flags      []string      `arg:"" optional:"" passthrough:"" name:"flag" help:"More flags of the controller in the mirror, after --, such as -- --ledger-dir=DIR --console-addr=127.0.0.1:8082."`
+	For        time.Duration  `name:"for" placeholder:"DURATION" help:"How long to watch; otherwise until Ctrl-C or SIGTERM."`
+	Interval   time.Duration  `name:"interval" default:"1m" placeholder:"DURATION" help:"Time between lines about both fleets (${default})."`
+	Output     command.Output `name:"output" short:"o" default:"text" complete:"text,json,yaml" placeholder:"FORMAT" help:"Format of the report at the end: text, json, yaml, or jsonpath=TEMPLATE (${default})."`
+	ReportFile string         `name:"report-file" placeholder:"FILE" help:"File that the report is written to as JSON at each interval, too."`
+	Listen     string         `name:"listen" placeholder:"ADDRESS" help:"Address to serve the report on, as JSON at /report, and the probes /healthz and /readyz. It is not authenticated. Nothing is served by default."`
+	Log        string         `name:"log" placeholder:"FILE" help:"File for the log of the controller in the mirror; otherwise it is not kept."`
+	Flags      []string       `arg:"" optional:"" passthrough:"" name:"flag" help:"More flags of the controller in the mirror, after --, such as -- --ledger-dir=DIR --console-addr=127.0.0.1:8082."`
 
 	Cluster source.Cluster `embed:""`
 
@@ -225,8 +225,8 @@ func (c *Command) keep(r shadow.Report) error {
 }
 
 func (c *Command) print(r shadow.Report, to io.Writer) error {
-	if c.Output != "text" {
-		return document.Write(to, r, document.Format(c.Output))
+	if c.Output != command.OutputText {
+		return document.Write(to, r, c.Output.Document())
 	}
 	_, err := io.WriteString(to, r.Text())
 	return err

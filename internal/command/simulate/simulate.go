@@ -28,7 +28,7 @@ type Command struct {
 	Files    command.Repeated  `name:"filename" short:"f" placeholder:"FILE_OR_DIR" help:"File or directory with manifests, - for standard input. Can be given several times."`
 	More     []command.PathArg `arg:"" optional:"" name:"file_or_dir" help:"More of them, so that -f *.yaml works."`
 	Snapshot string            `name:"snapshot" placeholder:"FILE" help:"Snapshot of a cluster, from karpenter snapshot; - for standard input. Files are applied to it."`
-	Output   report.Format     `name:"output" short:"o" enum:"table,json,yaml" default:"table" placeholder:"FORMAT" help:"table, json or yaml (${default})."`
+	Output   command.Output    `name:"output" short:"o" default:"table" complete:"table,json,yaml" placeholder:"FORMAT" help:"table, json, yaml, or jsonpath=TEMPLATE (${default})."`
 
 	Disruption bool            `name:"disruption" help:"Forecast what happens to the existing nodes, too: drift and consolidation under disruption budgets."`
 	Forecast   source.Forecast `embed:""`
@@ -90,7 +90,7 @@ func (r disruptedReport) Text() string { return r.Disruption.Text() }
 // write writes the report, and the forecast from start if it is asked for.
 func (c *Command) write(to io.Writer, r report.Report, in input, start time.Time) error {
 	if !c.Disruption {
-		return r.Write(to, c.Output)
+		return r.Write(to, report.Format(c.Output))
 	}
 	policies := c.Settings.Simulation()
 	policies.Now = start
@@ -99,10 +99,10 @@ func (c *Command) write(to io.Writer, r report.Report, in input, start time.Time
 		return err
 	}
 	shown := disruptedReport{r, forecastreport.Of(f)}
-	if c.Output != report.Table {
+	if c.Output != command.OutputTable {
 		return forecastreport.Write(to, shown, forecastreport.Format(c.Output))
 	}
-	if err := r.Write(to, c.Output); err != nil {
+	if err := r.Write(to, report.Format(c.Output)); err != nil {
 		return err
 	}
 	_, err = io.WriteString(to, "\n"+shown.Text())

@@ -4,6 +4,7 @@ package top
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -23,12 +24,12 @@ const name = "top"
 
 // Command shows a cluster in a terminal.
 type Command struct {
-	Once     bool          `name:"once" help:"Print one frame as text, with all rows, and exit. So does a command whose output is not a terminal."`
-	Output   string        `name:"output" short:"o" enum:"text,json" default:"text" placeholder:"FORMAT" help:"With --once: text or json (${default}). JSON has the documents of all views, or that of --view."`
-	View     string        `name:"view" enum:"nodes,pending,moves,cost,pools," default:"" placeholder:"VIEW" help:"First view: nodes, pending, moves, cost or pools."`
-	Filter   string        `name:"filter" placeholder:"TEXT" help:"Show only rows with all words of this text, and with none that begins with !."`
-	Sort     string        `name:"sort" placeholder:"COLUMN" help:"Order by the column whose title begins so; -COLUMN for the reverse order."`
-	Interval time.Duration `name:"interval" default:"5s" placeholder:"DURATION" help:"Least time between two reads of the cluster (${default}); at least 1s."`
+	Once     bool           `name:"once" help:"Print one frame as text, with all rows, and exit. So does a command whose output is not a terminal."`
+	Output   command.Output `name:"output" short:"o" default:"text" complete:"text,json,yaml" placeholder:"FORMAT" help:"With --once: text, json, yaml, or jsonpath=TEMPLATE (${default}). All but text have the documents of all views, or that of --view."`
+	View     string         `name:"view" enum:"nodes,pending,moves,cost,pools," default:"" placeholder:"VIEW" help:"First view: nodes, pending, moves, cost or pools."`
+	Filter   string         `name:"filter" placeholder:"TEXT" help:"Show only rows with all words of this text, and with none that begins with !."`
+	Sort     string         `name:"sort" placeholder:"COLUMN" help:"Order by the column whose title begins so; -COLUMN for the reverse order."`
+	Interval time.Duration  `name:"interval" default:"5s" placeholder:"DURATION" help:"Least time between two reads of the cluster (${default}); at least 1s."`
 
 	Ledger  views.Ledger   `embed:""`
 	Cluster source.Cluster `embed:""`
@@ -52,8 +53,8 @@ func (c *Command) Run(k *kong.Context, s command.Streams, env options.LookupEnv)
 	if c.Cluster.Snapshot == manifest.Stdin && !c.Once {
 		return command.WithCode(errors.New("--snapshot=- needs --once: keys are read from standard input, too"), command.ExitUsage)
 	}
-	if c.Output != "text" && !c.Once {
-		return command.WithCode(errors.New("-o json needs --once"), command.ExitUsage)
+	if c.Output != command.OutputText && !c.Once {
+		return command.WithCode(fmt.Errorf("-o %s needs --once", c.Output), command.ExitUsage)
 	}
 	ctx, stop := command.UntilSignal(context.Background())
 	defer stop()
@@ -66,8 +67,8 @@ func (c *Command) Run(k *kong.Context, s command.Streams, env options.LookupEnv)
 		View: c.View, Filter: c.Filter, Sort: c.Sort,
 	}
 	switch {
-	case c.Once && c.Output == "json":
-		return screen.PrintJSON(ctx, shown)
+	case c.Once && c.Output != command.OutputText:
+		return screen.PrintDocuments(ctx, shown, c.Output.Document())
 	case c.Once || !shown.Interactive():
 		return screen.Print(ctx, shown)
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/document"
 )
@@ -23,7 +24,7 @@ func (r Report) Write(to io.Writer, format Format) error {
 		_, err := io.WriteString(to, r.table())
 		return err
 	}
-	if format != JSON && format != YAML {
+	if format != JSON && format != YAML && !strings.HasPrefix(string(format), document.PathPrefix) {
 		return fmt.Errorf("unknown format %q: known are %s, %s, %s", format, Table, JSON, YAML)
 	}
 	return document.Write(to, r, document.Format(format))

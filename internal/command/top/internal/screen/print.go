@@ -130,8 +130,8 @@ type Documents struct {
 	Items []any `json:"items"`
 }
 
-// PrintJSON writes the documents of all views as JSON, or that of one if View is set.
-func PrintJSON(ctx context.Context, o Options) error {
+// PrintDocuments writes the documents of all views in a format, or that of one if View is set.
+func PrintDocuments(ctx context.Context, o Options, format document.Format) error {
 	views := []tab{nodesTab, pendingTab, movesTab, costTab, poolsTab}
 	if o.View != "" {
 		t, err := tabOf(o.View)
@@ -145,7 +145,7 @@ func PrintJSON(ctx context.Context, o Options) error {
 		return err
 	}
 	if o.View != "" {
-		return document.Write(o.Out, documents[0], document.JSON)
+		return document.Write(o.Out, documents[0], format)
 	}
-	return document.Write(o.Out, Documents{Version: view.Version, Kind: "List", Items: documents}, document.JSON)
+	return document.Write(o.Out, Documents{Version: view.Version, Kind: "List", Items: documents}, format)
 }

@@ -12,6 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/karpenter-anew/karpenter/internal/document"
 	"github.com/karpenter-anew/karpenter/internal/view"
 )
 
@@ -72,7 +73,7 @@ func TestOnceReportsErrors(t *testing.T) {
 func TestJSONHasTheDocuments(t *testing.T) {
 	var out bytes.Buffer
 	o := printOptions(&fakeSource{nodes: 3}, &out)
-	if err := PrintJSON(t.Context(), o); err != nil {
+	if err := PrintDocuments(t.Context(), o, document.JSON); err != nil {
 		t.Fatal(err)
 	}
 	var all struct {
@@ -91,7 +92,7 @@ func TestJSONHasTheDocuments(t *testing.T) {
 	}
 	out.Reset()
 	o.View = "cost"
-	if err := PrintJSON(t.Context(), o); err != nil {
+	if err := PrintDocuments(t.Context(), o, document.JSON); err != nil {
 		t.Fatal(err)
 	}
 	var cost view.Cost
