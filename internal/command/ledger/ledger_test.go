@@ -71,6 +71,9 @@ func TestLedgerSaysWhatIsMissing(t *testing.T) {
 	if table != want {
 		t.Errorf("it prints\n%s", table)
 	}
+	if got, want := ledgerText("--dir", dir, "-o", "jsonpath={.seq} {.kind}"), "8 start\n9 nodeclaim\n10 fleet\n"; got.Stdout != want {
+		t.Errorf("the template prints %q, want %q: %s", got.Stdout, want, got.Stderr)
+	}
 	for _, want := range []string{
 		"7 records could not be written to disk and are missing", "the oldest record is number 8 of 2026-01-02T03:04:05Z",
 		"ignoring the incomplete end of the newest segment", "1 of these records were too large",
