@@ -49,6 +49,8 @@ type API struct {
 	written []func()
 	// called is told of each call of a process before its effect; nil for none.
 	called func(verb string, o client.Object)
+	// sent is told of each patch of a process before its effect; nil for none.
+	sent func(client.Object, client.Patch)
 }
 
 // NewAPI returns an API server that serves the built-in kinds and the definitions.

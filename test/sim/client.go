@@ -41,7 +41,7 @@ func (c *processClient) call(ctx context.Context, verb string, o client.Object, 
 	if err := ctx.Err(); err != nil {
 		return err //nolint:wrapcheck // as a client returns it
 	}
-	fault := faults.draw(p.world, verb)
+	fault := faults.draw(p.world, verb, gvk.Kind)
 	if fault.handover {
 		p.depose()
 	}
@@ -98,7 +98,14 @@ func (c *processClient) Update(ctx context.Context, o client.Object, _ ...client
 
 // Patch implements client.Writer.
 func (c *processClient) Patch(ctx context.Context, o client.Object, p client.Patch, _ ...client.PatchOption) error {
-	return c.call(ctx, "patch", o, func() error { return c.process.api.patch(o, "", p) })
+	return c.call(ctx, "patch", o, func() error { return c.patched(o, "", p) })
+}
+
+func (c *processClient) patched(o client.Object, subresource string, p client.Patch) error {
+	if c.process.api.sent != nil {
+		c.process.api.sent(o, p)
+	}
+	return c.process.api.patch(o, subresource, p)
 }
 
 // Delete implements client.Writer.
@@ -162,7 +169,7 @@ func (s subresource) Update(ctx context.Context, o client.Object, _ ...client.Su
 
 // Patch implements client.SubResourceWriter.
 func (s subresource) Patch(ctx context.Context, o client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
-	return s.client.call(ctx, "patch "+s.name+" of", o, func() error { return s.client.process.api.patch(o, s.name, p) })
+	return s.client.call(ctx, "patch "+s.name+" of", o, func() error { return s.client.patched(o, s.name, p) })
 }
 
 // liveReader reads from the API server.

@@ -41,6 +41,14 @@ type Datacenter struct {
 	byClaim  map[types.UID]string
 	out      map[string]time.Time
 	launched int
+	// attempts are the calls that asked for a launch, by NodeClaim.
+	attempts map[types.UID]attempt
+	// image counts the images that there have been.
+	image int
+	// forgetful, unattended and lateLabels are Forgetful, NoNodeController and LateLabels of the scene.
+	forgetful, unattended, lateLabels bool
+	// failing is the NodePool that has no capacity; empty for none.
+	failing string
 }
 
 // Instance is what a launch made.
@@ -53,9 +61,18 @@ type Instance struct {
 	Ending bool
 	// Launched is when.
 	Launched time.Time
+	// Image is the image that it was launched with.
+	Image int
 
 	// listedFrom and listedUntil are when lists show it.
 	listedFrom, listedUntil time.Time
+}
+
+// attempt is what a process has tried for a NodeClaim.
+type attempt struct {
+	// last is when the last call began or was answered; refused counts the answers that there is no capacity.
+	last    time.Time
+	refused int
 }
 
 // Instances returns the instances that exist, by provider ID.
@@ -85,7 +102,7 @@ func newDatacenter(w *World, api *API, faults *Faults, catalog []*cloud.Instance
 	return &Datacenter{
 		world: w, api: api, faults: faults, types: catalog, rules: rules,
 		minBoot: 10 * time.Second, maxBoot: time.Minute, minEnd: 2 * time.Second, maxEnd: 40 * time.Second,
-		instances: map[string]*Instance{}, ended: map[string]*Instance{}, byClaim: map[types.UID]string{}, out: map[string]time.Time{},
+		instances: map[string]*Instance{}, ended: map[string]*Instance{}, byClaim: map[types.UID]string{}, out: map[string]time.Time{}, attempts: map[types.UID]attempt{},
 	}
 }
 
@@ -144,23 +161,42 @@ func (d *Datacenter) available() []*cloud.InstanceType {
 
 // Create implements cloud.Provider.
 func (d *datacenterClient) Create(_ context.Context, claim *v1.NodeClaim) (out *v1.NodeClaim, err error) {
+	d.attempted(claim.UID, nil)
 	err = d.call("launch "+claim.Name, time.Second, 4*time.Second, func() error {
 		out, err = d.launch(claim)
 		return err
 	})
+	if d.process.alive() {
+		d.attempted(claim.UID, err)
+	}
 	if err == nil && d.faults.happens(d.world, "lost launch", d.faults.LostLaunch) {
 		return nil, fmt.Errorf("launching: %w", errInjected)
 	}
 	return out, err
 }
 
+// attempted records that a launch was asked for, or how it was answered.
+func (d *Datacenter) attempted(uid types.UID, answer error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a := d.attempts[uid]
+	a.last = time.Now()
+	if cloud.IsInsufficientCapacity(answer) {
+		a.refused++
+	}
+	d.attempts[uid] = a
+}
+
 func (d *Datacenter) launch(claim *v1.NodeClaim) (*v1.NodeClaim, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if id := d.byClaim[claim.UID]; id != "" {
+	if id := d.byClaim[claim.UID]; id != "" && !d.forgetful {
 		if have := d.instances[id]; have != nil {
 			return have.Claim.DeepCopy(), nil
 		}
+	}
+	if d.failing != "" && claim.Labels[v1.NodePoolLabelKey] == d.failing && !d.faults.Off {
+		return nil, cloud.NewInsufficientCapacityError(errInjected)
 	}
 	list := cloud.NewOfferingList(d.available(), d.rules)
 	for chosen := range list.Candidates(claim) {
@@ -176,8 +212,11 @@ func (d *Datacenter) launch(claim *v1.NodeClaim) (*v1.NodeClaim, error) {
 		out.Status.Capacity = chosen.Type.CapacityOf(chosen.Offering).DeepCopy()
 		out.Status.Allocatable = chosen.Type.AllocatableOf(chosen.Offering)
 		out.CreationTimestamp = metav1.NewTime(time.Now())
-		d.instances[out.Status.ProviderID] = &Instance{Claim: out, Owner: claim.UID, Launched: time.Now(), listedFrom: d.late()}
+		d.instances[out.Status.ProviderID] = &Instance{Claim: out, Owner: claim.UID, Launched: time.Now(), Image: d.image, listedFrom: d.late()}
 		d.byClaim[claim.UID] = out.Status.ProviderID
+		if d.faults.happens(d.world, "no boot", d.faults.NoBoot) {
+			return out.DeepCopy(), nil
+		}
 		d.world.soon("boot "+out.Status.ProviderID, "boot", d.minBoot, d.maxBoot, func() { d.join(out.Status.ProviderID) })
 		return out.DeepCopy(), nil
 	}
@@ -202,6 +241,10 @@ func (d *Datacenter) join(id string) {
 	}
 	name := nodeName(id)
 	labels := maps.Clone(instance.Claim.Labels)
+	if d.lateLabels {
+		labels = map[string]string{}
+		d.world.soon("labels of "+name, "labels", 0, 30*time.Second, func() { d.label(name, instance.Claim.Labels) })
+	}
 	labels[corev1.LabelHostname] = name
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
@@ -258,6 +301,10 @@ func (d *Datacenter) Die(id string) {
 	d.end(id)
 	// The cloud's controller of nodes deletes the Node once it is found to be gone.
 	d.world.soon("node of dead "+id, "end", 30*time.Second, time.Minute, func() {
+		if d.unattended {
+			d.silence(nodeName(id), false)
+			return
+		}
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(id)}}
 		_ = d.api.Delete(node, metav1.DeleteOptions{})
 	})
@@ -318,6 +365,11 @@ func (d *datacenterClient) InstanceTypes(context.Context, *v1.NodePool) ([]*clou
 }
 
 // IsDrifted implements cloud.Provider.
-func (d *datacenterClient) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftReason, error) {
+func (d *datacenterClient) IsDrifted(_ context.Context, claim *v1.NodeClaim) (cloud.DriftReason, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if i := d.instances[claim.Status.ProviderID]; i != nil && i.Image != d.image {
+		return "ImageDrift", nil
+	}
 	return "", nil
 }

@@ -28,6 +28,12 @@ type Faults struct {
 	MaxListLag time.Duration
 	// NoCapacity makes an offering run out for some minutes at a launch; CloudError fails a call of the cloud; LostLaunch loses the answer of a launch.
 	NoCapacity, CloudError, LostLaunch float64
+	// Deny is the kind whose writes are forbidden, as by a webhook; empty for none.
+	Deny string
+	// NoBoot makes an instance run whose Node never joins.
+	NoBoot float64
+	// MaxBind and MaxKubelet bound how long kube-scheduler and kubelets take to act; zero for what is usual.
+	MaxBind, MaxKubelet time.Duration
 
 	// Off ends all faults; what takes time still does.
 	Off bool
@@ -51,8 +57,15 @@ func (f *Faults) happens(w *World, name string, probability float64) bool {
 }
 
 // draw decides about one call.
-func (f *Faults) draw(w *World, verb string) (out fault) {
+func (f *Faults) draw(w *World, verb string, kind string) (out fault) {
 	if verb == "get" || verb == "list" {
+		return out
+	}
+	if kind == f.Deny && !f.Off {
+		f.Counts["denied"]++
+		out.refuse = func(gvk schema.GroupVersionKind, o client.Object) error {
+			return apierrors.NewForbidden(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, o.GetName(), errInjected)
+		}
 		return out
 	}
 	conflict := f.happens(w, "conflict", f.Conflict)

@@ -40,6 +40,10 @@ type invariants struct {
 	// marked is since when a NodeClaim has a mark of disruption, by name; bound is when a pod was bound.
 	marked map[string]time.Time
 	bound  map[types.UID]time.Time
+	// unready is since when a NodePool is not ready, lacking since when a static pool has too few nodes, and empty since when the node of a
+	// NodeClaim is, by name. full are the static pools that have had all their nodes.
+	unready, lacking, empty map[string]time.Time
+	full                    map[string]bool
 	// looked is when what depends on time was checked last.
 	looked time.Time
 	// sizes are the numbers of nodes of pools in the last budgetWindow.
@@ -48,8 +52,8 @@ type invariants struct {
 	orphans map[string]time.Time
 	// moved is when a NodeClaim was created or deleted last.
 	moved time.Time
-	// last is the time of the last step.
-	last time.Time
+	// last is the time of the last step, and second its whole seconds.
+	last, second time.Time
 	// seen are violations that were reported.
 	seen map[string]bool
 }
@@ -62,10 +66,11 @@ type size struct {
 func watchInvariants(c *Cluster) *invariants {
 	i := &invariants{
 		cluster: c, began: c.API.Registry.Revision(), revision: map[schema.GroupVersionKind]int64{}, claims: map[types.UID]*v1.NodeClaim{}, nodes: map[string]*corev1.Node{},
-		pods: map[types.UID]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, used: map[string]bool{}, marked: map[string]time.Time{}, bound: map[types.UID]time.Time{}, sizes: map[string][]size{}, orphans: map[string]time.Time{}, last: time.Now(), seen: map[string]bool{},
+		pods: map[types.UID]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, used: map[string]bool{}, marked: map[string]time.Time{}, bound: map[types.UID]time.Time{}, sizes: map[string][]size{},
+		unready: map[string]time.Time{}, lacking: map[string]time.Time{}, empty: map[string]time.Time{}, full: map[string]bool{}, orphans: map[string]time.Time{}, last: time.Now(), seen: map[string]bool{},
 	}
 	c.API.onWrite(i.written)
-	c.API.called = i.called
+	c.API.called, c.API.sent = i.called, i.sent
 	c.World.check = i.step
 	c.Datacenter.ending = i.ending
 	return i
@@ -142,6 +147,7 @@ func (i *invariants) claim(e change) {
 	}
 	i.claims[claim.UID] = claim
 	i.launchedWell(claim)
+	i.labeled(claim)
 	i.registeredWell(old, claim)
 	i.initializedWell(old, claim)
 	if limit := i.cluster.User.scene.Cap; limit != "" && !i.cluster.Faults.Off && (old == nil || old.Status.ProviderID != claim.Status.ProviderID) {
@@ -163,7 +169,7 @@ func (i *invariants) ending(id string) {
 	name := nodeName(id)
 	i.endedFor(i.cluster.Datacenter.instances[id].Owner, id)
 	for _, pod := range i.pods {
-		if pod.Spec.NodeName == name && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && i.nodes[name] != nil {
+		if pod.Spec.NodeName == name && i.nodes[name] != nil && i.awaited(pod) {
 			i.violated("instance ended before its pods", "%s with pod %s", id, pod.Name)
 		}
 	}
@@ -194,8 +200,10 @@ func (i *invariants) node(e change) {
 	if e.kind == watch.Deleted {
 		delete(i.nodes, node.Name)
 		delete(i.used, node.Name)
+		i.nodeGone(node)
 	} else {
 		i.nodes[node.Name] = node
+		i.opened(old, node)
 		i.bounded(node, nil, node.Spec.Taints)
 	}
 	pool := node.Labels[v1.NodePoolLabelKey]
@@ -236,12 +244,21 @@ func (i *invariants) step() {
 	now := time.Now()
 	i.cluster.NodeHours += float64(len(i.nodes)) * now.Sub(i.last).Hours()
 	i.last = now
+	if s := now.Truncate(time.Second); s.After(i.second) {
+		i.second = s
+		i.waiting()
+	}
 	if now.Sub(i.looked) < look {
 		return
 	}
 	i.looked = now
 	i.expired()
 	i.marks()
+	i.launches()
+	i.ready()
+	i.overdue()
+	i.filled()
+	i.emptied()
 	owners := map[types.UID]string{}
 	instances := i.cluster.Datacenter.Instances()
 	for _, id := range slices.Sorted(maps.Keys(instances)) {
@@ -296,7 +313,7 @@ func (i *invariants) settled() []string {
 			out = append(out, "instance "+id+" has no NodeClaim")
 		}
 	}
-	out = append(out, i.unsettled()...)
+	out = append(append(out, i.unsettled()...), i.spare()...)
 	slices.Sort(out)
 	return out
 }

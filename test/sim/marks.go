@@ -24,8 +24,10 @@ func (i *invariants) disruptedFor(claim *v1.NodeClaim) {
 	if scene.Frozen && !i.cluster.Faults.Off {
 		i.violated("freeze", "%s was deleted", claim.Name)
 	}
-	calm := scene.WhenEmpty && scene.Scale+scene.Remove+scene.EditPool+scene.DeleteNode+scene.DeleteClaim+scene.Die == 0 && scene.Buffer == 0
-	if calm && !i.used[claim.Status.NodeName] {
+	if condition.Status(claim, v1.ConditionTypeInitialized) != metav1.ConditionTrue {
+		i.violated("disrupted before it was initialized", "%s", claim.Name)
+	}
+	if i.calm() && !i.used[claim.Status.NodeName] {
 		i.violated("launched for nothing", "%s never had a pod", claim.Name)
 	}
 	node := i.nodes[claim.Status.NodeName]
@@ -42,6 +44,12 @@ func (i *invariants) disruptedFor(claim *v1.NodeClaim) {
 		}
 	}
 	i.replaced(claim)
+}
+
+// calm reports whether users only create pods, and only empty nodes are removed.
+func (i *invariants) calm() bool {
+	s := &i.cluster.User.scene
+	return s.WhenEmpty && s.Scale+s.Remove+s.EditPool+s.DeleteNode+s.DeleteClaim+s.Die+s.Silent+s.Outdate+s.Outage+s.Buffer == 0
 }
 
 // replaced: where one node is replaced at a time, and nothing else changes, none is deleted while its replacement starts.

@@ -41,6 +41,13 @@ func (u *User) pools(expires bool) []*v1.NodePool {
 		p.Spec.Limits = v1.Limits{v1.ResourceNodes: *resource.NewQuantity(int64(s.Nodes), resource.DecimalSI)}
 	}
 	out := []*v1.NodePool{p}
+	for n := range s.Pools {
+		further := p.DeepCopy()
+		further.Name = fmt.Sprintf("further-%d", n+1)
+		further.Spec.Weight = ptr.To(int32(10 * (n + 1))) //nolint:gosec // small
+		further.Spec.Limits = v1.Limits{v1.ResourceNodes: *resource.NewQuantity(3, resource.DecimalSI)}
+		out = append(out, further)
+	}
 	if s.Static > 0 {
 		fixed := newPool("fixed")
 		fixed.Spec.Replicas = ptr.To(int64(s.Static))

@@ -18,7 +18,7 @@ const (
 	// mostConditions, mostAnnotations and mostTaints are more than any object needs: one that grows for ever exceeds them.
 	mostConditions, mostAnnotations, mostTaints = 20, 30, 12
 	// expiryBound is how long a NodeClaim may exist after it has expired: its deletion may fail, and a process may be down.
-	expiryBound = 4 * time.Minute
+	expiryBound = 3 * time.Minute
 	// look is the time between two checks of what depends on time alone.
 	look = 5 * time.Second
 	// podGrace is the termination grace period of pods.
@@ -234,6 +234,9 @@ func (i *invariants) unsettled() (out []string) {
 		pool := i.pools[claim.Labels[v1.NodePoolLabelKey]]
 		if pool == nil {
 			continue
+		}
+		if d := i.cluster.Datacenter; d.instance(claim.Status.ProviderID) != nil && d.instance(claim.Status.ProviderID).Image != d.image {
+			out = append(out, "NodeClaim "+claim.Name+" has an old image")
 		}
 		if counts[pool.Name]++; claim.Annotations[v1.NodePoolHashAnnotationKey] != pool.Hash() {
 			out = append(out, "NodeClaim "+claim.Name+" is of an old template")

@@ -16,6 +16,19 @@ type Scene struct {
 	MaxPods int
 	// Create, Scale, Remove, EditPool, DeleteNode, DeleteClaim and Die are how often an action is chosen, relative to the others.
 	Create, Scale, Remove, EditPool, DeleteNode, DeleteClaim, Die int
+	// Silent is how often a kubelet stops reporting for some minutes, Outdate how often a new image makes all instances drift, and Outage how
+	// often all offerings of a zone run out.
+	Silent, Outdate, Outage int
+	// Generations is how many templates EditPool chooses from; zero for four. With two a template is often changed back.
+	Generations int
+	// Pools is the number of further NodePools, each with a higher weight than the one before and a limit of three nodes.
+	Pools int
+	// NoNodeController leaves the Nodes of instances that died to Karpenter: no controller of the cloud deletes them.
+	NoNodeController bool
+	// LateLabels has Nodes join without the labels of their instance, which a controller of the cloud adds up to half a minute later.
+	LateLabels bool
+	// Forgetful is a cloud that does not recognize the repeated launch of a NodeClaim.
+	Forgetful bool
 	// Budget is how many percent of the nodes of a pool may be disrupted at a time; Protected of how many workloads one has pods that must
 	// not be disrupted, Guarded of how many one has a PodDisruptionBudget, Plain ones have nothing of that.
 	Budget, Protected, Guarded int

@@ -4,6 +4,8 @@ import (
 	"flag"
 	"maps"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -88,6 +90,33 @@ func TestInvariants(t *testing.T) {
 	}
 	if launched == 0 || nodeHours == 0 {
 		t.Error("nothing happened")
+	}
+}
+
+// TestInvariantsAreDocumented: docs/reliability.md says what each invariant is.
+func TestInvariantsAreDocumented(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/reliability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile(`\.violated\("([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
+			if found++; !strings.Contains(string(page), name[1]) {
+				t.Errorf("docs/reliability.md does not mention the invariant %q", name[1])
+			}
+		}
+	}
+	if found < 40 {
+		t.Errorf("found %d invariants only", found)
 	}
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -84,6 +85,11 @@ func (u *User) act() {
 			pick(u, slices.Sorted(maps.Keys(u.cluster.Datacenter.Instances())), u.cluster.Datacenter.Die)
 		}},
 		{s.EditStatic, u.editStatic},
+		{s.Silent, func() {
+			pick(u, All[corev1.Node](u.cluster.API), func(n *corev1.Node) { u.cluster.Datacenter.silence(n.Name, true) })
+		}},
+		{s.Outdate, u.cluster.Datacenter.outdate},
+		{s.Outage, u.cluster.Datacenter.outage},
 	}
 	pods, sum := 0, 0
 	for _, d := range all {
@@ -154,7 +160,7 @@ func (u *User) scale(d *appsv1.Deployment, replicas int) {
 func (u *User) editPool() {
 	for _, p := range All[v1.NodePool](u.cluster.API) {
 		p = p.DeepCopy()
-		p.Spec.Template.Labels = map[string]string{"example.com/generation": fmt.Sprint(u.draw(4))}
+		p.Spec.Template.Labels = map[string]string{"example.com/generation": fmt.Sprint(u.draw(cmp.Or(u.scene.Generations, 4)))}
 		_ = u.cluster.API.update(p, "")
 	}
 }
