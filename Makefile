@@ -29,6 +29,8 @@ SET ?=
 # Mutants that `make sim-mutants` tries: a regular expression, all by default; and for how long each.
 MUTANT ?=
 MUTANTTIME ?= 10m
+# Seeds that each mutant is simulated with at most; 0 for as many as there is time for.
+MUTANTSEEDS ?= 0
 # Fuzzers that `make fuzz` runs: a regular expression for package and name, such as azure or request:FuzzClass; and for how long each.
 FUZZ ?=
 FUZZTIME ?= 1m
@@ -120,8 +122,8 @@ attacks: build local ## Run hostile tenants beside honest pods, and check that t
 sim: ## Simulate the controllers, an API server, a cloud and their faults in one process, and check invariants: SEED=1 SEEDS=100 HOURS=0.5 SET="Static=4"
 	@go test -c -o $(BIN)/sim.test ./test/sim && $(BIN)/sim.test -test.run='^TestInvariants$$' -test.v -test.timeout=0 -seed='$(SEED)' -seeds='$(SEEDS)' -hours='$(HOURS)' -quiet=4h -set='$(SET)'
 
-sim-mutants: ## Break the controllers, one place at a time, and report which breaks the simulation notices: MUTANT=regexp MUTANTTIME=10m
-	@go run ./test/sim/mutants -time='$(MUTANTTIME)' '$(MUTANT)'
+sim-mutants: ## Break the controllers, one place at a time, and report which breaks the simulation notices: MUTANT=regexp MUTANTTIME=10m MUTANTSEEDS=5
+	@go run ./test/sim/mutants -time='$(MUTANTTIME)' -seeds='$(MUTANTSEEDS)' '$(MUTANT)'
 
 oracle: ## Have kube-scheduler judge plans and disruption for random problems, and compare prices and consolidation with upstream's; bin/oracle-failures gets scenarios: COUNT=10000 SEED=1
 	@go build -C test/oracle -o $(BIN)/oracle . && go build -C bench -o $(BIN)/bench .

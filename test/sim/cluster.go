@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
@@ -204,8 +205,11 @@ func (c *Cluster) Settle(quiet time.Duration) error {
 	for _, p := range All[v1.NodePool](c.API) { // nodes that expire move
 		p = p.DeepCopy()
 		p.Spec.Template.Spec.ExpireAfter = v1.NillableDuration{}
-		if p.Spec.Replicas == nil {
+		switch {
+		case p.Spec.Replicas == nil:
 			p.Spec.Limits = nil // pods that have no place wait for ever
+		case p.Spec.Limits != nil: // replicas beyond the limit would, and so would nodes that drift without a place for their replacement
+			p.Spec.Limits = v1.Limits{v1.ResourceNodes: *resource.NewQuantity(*p.Spec.Replicas+1, resource.DecimalSI)}
 		}
 		_ = c.API.update(p, "")
 	}

@@ -5,12 +5,14 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/karpenter-anew/karpenter/test/sim"
 )
 
 // root is the repository.
 const root = "../../.."
 
-// TestCorpus: every mutant still applies to the source, and all of them compile.
+// TestCorpus: every mutant still applies to the source, its settings exist, and all mutants compile.
 func TestCorpus(t *testing.T) {
 	all, err := read("testdata")
 	if err != nil {
@@ -23,6 +25,9 @@ func TestCorpus(t *testing.T) {
 	for _, m := range all {
 		if names[m.name] {
 			t.Errorf("two mutants are named %s", m.name)
+		}
+		if err := sim.Set(m.set, &sim.Faults{}, &sim.Scene{}); err != nil {
+			t.Errorf("%s: %v", m.name, err)
 		}
 		names[m.name], packages["./"+filepath.Dir(m.file)] = true, true
 	}

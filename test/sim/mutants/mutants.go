@@ -4,7 +4,7 @@
 // whether the mutant is the one that KARPENTER_MUTANT names. The program runs seed after seed until an invariant does not hold, or the
 // time is over.
 //
-// Usage, from the root of the repository: go run ./test/sim/mutants [-time 10m] [-hours 0.15] [REGEXP]
+// Usage, from the root of the repository: go run ./test/sim/mutants [-time 10m] [-seeds 0] [-hours 0.15] [REGEXP]
 package main
 
 import (
@@ -27,15 +27,16 @@ const small = "Types=24 MaxPods=60 "
 
 func main() {
 	limit := flag.Duration("time", 10*time.Minute, "how long each mutant is simulated")
+	seeds := flag.Int("seeds", 0, "how many seeds each mutant is simulated with at most; 0 for as many as there is time for")
 	hours := flag.Float64("hours", 0.15, "simulated hours with faults of each seed")
 	flag.Parse()
-	if err := run(os.Stdout, flag.Arg(0), *limit, *hours); err != nil {
+	if err := run(os.Stdout, flag.Arg(0), *limit, *seeds, *hours); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(to io.Writer, which string, limit time.Duration, hours float64) error {
+func run(to io.Writer, which string, limit time.Duration, seeds int, hours float64) error {
 	wanted, err := regexp.Compile(which)
 	if err != nil {
 		return fmt.Errorf("which mutants: %w", err)
@@ -53,7 +54,7 @@ func run(to io.Writer, which string, limit time.Duration, hours float64) error {
 	if err := build(".", folder, all, "test", "-c", "-ldflags=-s -w", "-o", program, "./test/sim"); err != nil {
 		return err
 	}
-	s := &simulation{program: program, hours: hours, unbroken: map[string]string{}}
+	s := &simulation{program: program, hours: hours, seeds: seeds, unbroken: map[string]string{}}
 	killed, count := 0, 0
 	_, _ = fmt.Fprintf(to, "%-36s %8s %10s  %s\n", "MUTANT", "SECONDS", "SIMULATED", "KILLED BY")
 	for _, m := range all {
@@ -89,6 +90,8 @@ type result struct {
 type simulation struct {
 	program string
 	hours   float64
+	// seeds is the most for one mutant; 0 for no bound.
+	seeds int
 	// unbroken are the invariants that do not hold without a mutant, by settings and seed: they are no proof.
 	unbroken map[string]string
 }
@@ -98,7 +101,7 @@ func (s *simulation) kill(m mutant, limit time.Duration) (r result) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	began := time.Now()
-	for seed := 1; ; seed++ {
+	for seed := 1; s.seeds == 0 || seed <= s.seeds; seed++ {
 		by, hours := s.seed(ctx, m.name, m.set, seed)
 		r.took = time.Since(began)
 		r.simulated += hours
@@ -110,6 +113,7 @@ func (s *simulation) kill(m mutant, limit time.Duration) (r result) {
 			return r
 		}
 	}
+	return r
 }
 
 // holds reports whether all invariants hold without a mutant.
@@ -130,7 +134,7 @@ func (s *simulation) holds(set string, seed int) bool {
 func (s *simulation) seed(ctx context.Context, mutant, set string, seed int) (by string, hours float64) {
 	c := exec.CommandContext(ctx, s.program, "-test.run=^TestInvariants$", "-test.v", fmt.Sprintf("-seed=%d", seed), "-seeds=1", //nolint:gosec // arguments of this command
 		fmt.Sprintf("-hours=%v", s.hours), "-quiet=10m", "-first", "-set="+small+set)
-	c.Env = append(os.Environ(), variable+"="+mutant, "GOGC=300")
+	c.Env = append(os.Environ(), variable+"="+mutant, "GOGC=600")
 	out, err := c.CombinedOutput()
 	if err != nil {
 		by = reason(out)
