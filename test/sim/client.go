@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -205,9 +207,24 @@ func (l liveReader) List(ctx context.Context, list client.ObjectList, opts ...cl
 			return err
 		}
 		list.SetResourceVersion(fmt.Sprint(revision))
-		if options.FieldSelector != nil {
-			return fmt.Errorf("listing %s by field %s: not simulated", gvk.Kind, options.FieldSelector)
+		if all, err = byField(all, options.FieldSelector); err != nil {
+			return fmt.Errorf("listing %s: %w", gvk.Kind, err)
 		}
 		return fill(list, selected(all, options), false)
 	})
+}
+
+// byField keeps the pods of a node, by which controllers list from the API server.
+func byField(all []client.Object, selector fields.Selector) ([]client.Object, error) {
+	if selector == nil {
+		return all, nil
+	}
+	node, single := selector.RequiresExactMatch("spec.nodeName")
+	if len(selector.Requirements()) != 1 || !single {
+		return nil, fmt.Errorf("by field %s: not simulated", selector)
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(o client.Object) bool {
+		pod, isPod := o.(*corev1.Pod)
+		return !isPod || pod.Spec.NodeName != node
+	}), nil
 }

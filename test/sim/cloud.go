@@ -99,11 +99,15 @@ type datacenterClient struct {
 var _ cloud.Provider = (*datacenterClient)(nil)
 
 func newDatacenter(w *World, api *API, faults *Faults, catalog []*cloud.InstanceType, rules v1.LabelRules) *Datacenter {
-	return &Datacenter{
+	d := &Datacenter{
 		world: w, api: api, faults: faults, types: catalog, rules: rules,
 		minBoot: 10 * time.Second, maxBoot: time.Minute, minEnd: 2 * time.Second, maxEnd: 40 * time.Second,
 		instances: map[string]*Instance{}, ended: map[string]*Instance{}, byClaim: map[types.UID]string{}, out: map[string]time.Time{}, attempts: map[types.UID]attempt{},
 	}
+	if faults.Boot > 0 {
+		d.minBoot, d.maxBoot = faults.Boot, faults.Boot
+	}
+	return d
 }
 
 // call makes a call of the cloud: request, effect, answer.

@@ -30,6 +30,8 @@ type Faults struct {
 	NoCapacity, CloudError, LostLaunch float64
 	// Deny is the kind whose writes are forbidden, as by a webhook; empty for none.
 	Deny string
+	// Boot is how long an instance boots; zero for ten seconds to a minute.
+	Boot time.Duration
 	// NoBoot makes an instance run whose Node never joins.
 	NoBoot float64
 	// MaxBind and MaxKubelet bound how long kube-scheduler and kubelets take to act; zero for what is usual.

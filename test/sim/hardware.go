@@ -3,14 +3,19 @@ package sim
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kwokv1alpha1 "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	"github.com/karpenter-anew/karpenter/embedded/kubelet"
 )
+
+// foreignPrefix begins the names of Nodes that are not Karpenter's.
+const foreignPrefix = "foreign-"
 
 // instance is the instance of a provider ID; nil if there is none.
 func (d *Datacenter) instance(id string) *Instance {
@@ -55,6 +60,30 @@ func (d *Datacenter) label(name string, labels map[string]string) {
 		metav1.SetMetaDataLabel(&node.ObjectMeta, key, value)
 	}
 	_ = d.api.update(node, "")
+}
+
+// foreign adds a Node that is not Karpenter's, or deletes one.
+func (u *User) foreign() {
+	var others []*corev1.Node
+	for _, n := range All[corev1.Node](u.cluster.API) {
+		if strings.HasPrefix(n.Name, foreignPrefix) {
+			others = append(others, n)
+		}
+	}
+	if len(others) > 0 && u.draw(2) == 0 {
+		pick(u, others, func(n *corev1.Node) { u.remove(n) })
+		return
+	}
+	u.names++
+	name := foreignPrefix + strconv.Itoa(u.names)
+	capacity := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("110"),
+	}
+	_ = u.cluster.API.Create(&corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
+		Spec:       corev1.NodeSpec{ProviderID: "other:///" + name},
+		Status:     corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
+	})
 }
 
 // outdate releases a new image with an edit of the NodeClass: instances with an older one drift.

@@ -50,10 +50,10 @@ func (i *invariants) launches() {
 		if tried.refused > mostRefusals && i.cluster.Faults.mild() {
 			i.violated("launched again without capacity", "%s, after %d answers", claim.Name, tried.refused)
 		}
-		switch instance := d.instances[d.byClaim[claim.UID]]; {
-		case instance == nil && time.Since(tried.last) > retryBound:
+		switch id := d.byClaim[claim.UID]; {
+		case id == "" && time.Since(tried.last) > retryBound:
 			i.violated("launch not repeated", "%s", claim.Name)
-		case instance != nil && time.Since(instance.Launched) > recordBound && i.cluster.Faults.mild():
+		case id != "" && d.instances[id] != nil && time.Since(d.instances[id].Launched) > recordBound && i.cluster.Faults.mild():
 			i.violated("launch not recorded", "%s", claim.Name)
 		}
 	}

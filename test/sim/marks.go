@@ -24,15 +24,15 @@ func (i *invariants) disruptedFor(claim *v1.NodeClaim) {
 	if scene.Frozen && !i.cluster.Faults.Off {
 		i.violated("freeze", "%s was deleted", claim.Name)
 	}
-	if condition.Status(claim, v1.ConditionTypeInitialized) != metav1.ConditionTrue {
-		i.violated("disrupted before it was initialized", "%s", claim.Name)
-	}
 	if i.calm() && !i.used[claim.Status.NodeName] {
 		i.violated("launched for nothing", "%s never had a pod", claim.Name)
 	}
 	node := i.nodes[claim.Status.NodeName]
 	if node == nil || node.DeletionTimestamp != nil {
 		return
+	}
+	if node.Labels[v1.NodeInitializedLabelKey] != "true" {
+		i.violated("disrupted before it was initialized", "%s", claim.Name)
 	}
 	if !disrupted(node) {
 		i.violated("disrupted without a mark", "%s was deleted, node %s is open", claim.Name, node.Name)
@@ -46,10 +46,10 @@ func (i *invariants) disruptedFor(claim *v1.NodeClaim) {
 	i.replaced(claim)
 }
 
-// calm reports whether users only create pods, and only empty nodes are removed.
+// calm reports whether users only create pods, and only empty nodes are removed. When faults end, pools are edited.
 func (i *invariants) calm() bool {
 	s := &i.cluster.User.scene
-	return s.WhenEmpty && s.Scale+s.Remove+s.EditPool+s.DeleteNode+s.DeleteClaim+s.Die+s.Silent+s.Outdate+s.Outage+s.Buffer == 0
+	return !i.cluster.Faults.Off && s.WhenEmpty && s.Scale+s.Remove+s.EditPool+s.DeleteNode+s.DeleteClaim+s.Die+s.Silent+s.Outdate+s.Outage+s.Buffer == 0
 }
 
 // replaced: where one node is replaced at a time, and nothing else changes, none is deleted while its replacement starts.
@@ -60,7 +60,7 @@ func (i *invariants) replaced(claim *v1.NodeClaim) {
 	}
 	marked := condition.For(claim.DeepCopy(), time.Now()).Get(v1.ConditionTypeDisruptionReason).LastTransitionTime.Time
 	for _, other := range i.claims {
-		if other.DeletionTimestamp == nil && other.CreationTimestamp.After(marked) && condition.Status(other, v1.ConditionTypeInitialized) != metav1.ConditionTrue {
+		if other.DeletionTimestamp == nil && !other.CreationTimestamp.Time.Before(marked) && condition.Status(other, v1.ConditionTypeInitialized) != metav1.ConditionTrue {
 			i.violated("deleted before its replacement was ready", "%s, %s starts", claim.Name, other.Name)
 		}
 	}

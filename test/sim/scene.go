@@ -19,6 +19,8 @@ type Scene struct {
 	// Silent is how often a kubelet stops reporting for some minutes, Outdate how often a new image makes all instances drift, and Outage how
 	// often all offerings of a zone run out.
 	Silent, Outdate, Outage int
+	// Foreign is how often a Node that is not Karpenter's joins, or leaves.
+	Foreign int
 	// Generations is how many templates EditPool chooses from; zero for four. With two a template is often changed back.
 	Generations int
 	// Pools is the number of further NodePools, each with a higher weight than the one before and a limit of three nodes.

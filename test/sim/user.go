@@ -90,6 +90,7 @@ func (u *User) act() {
 		}},
 		{s.Outdate, u.cluster.Datacenter.outdate},
 		{s.Outage, u.cluster.Datacenter.outage},
+		{s.Foreign, u.foreign},
 	}
 	pods, sum := 0, 0
 	for _, d := range all {
