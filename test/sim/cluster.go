@@ -172,7 +172,7 @@ func (c *Cluster) start() error {
 func (c *Cluster) Run(d time.Duration) error {
 	until := time.Now().Add(d)
 	for time.Now().Before(until) {
-		if c.StopEarly && len(c.Violations) > 0 {
+		if c.invariants.busy || c.StopEarly && len(c.Violations) > 0 {
 			return nil
 		}
 		if !c.World.Step(until) {
@@ -227,7 +227,7 @@ func (c *Cluster) Settle(quiet time.Duration) error {
 			return err
 		}
 		open := c.invariants.settled()
-		if c.StopEarly && len(c.Violations) > 0 {
+		if c.invariants.busy || c.StopEarly && len(c.Violations) > 0 {
 			return nil
 		}
 		if len(open) == 0 && time.Since(c.invariants.moved) > 5*time.Minute {

@@ -20,6 +20,8 @@ import (
 const (
 	// orphanBound is how long an instance may exist without its NodeClaim: garbage collection runs every few minutes, and may fail.
 	orphanBound = 20 * time.Minute
+	// mostAtOnce is the number of steps at one time: each takes some time, except where something is repeated without a delay.
+	mostAtOnce = 5000
 	// budgetWindow is how far back the number of nodes of a pool counts for its budget: controllers know it with a delay.
 	budgetWindow = 2 * time.Minute
 )
@@ -52,8 +54,11 @@ type invariants struct {
 	orphans map[string]time.Time
 	// moved is when a NodeClaim was created or deleted last.
 	moved time.Time
-	// last is the time of the last step, and second its whole seconds.
+	// last is the time of the last step, and second its whole seconds. repeated is how many steps there have been at that time; busy is set when
+	// these do not end.
 	last, second time.Time
+	repeated     int
+	busy         bool
 	// seen are violations that were reported.
 	seen map[string]bool
 }
@@ -243,6 +248,12 @@ func (i *invariants) budget(pool string) {
 func (i *invariants) step() {
 	now := time.Now()
 	i.cluster.NodeHours += float64(len(i.nodes)) * now.Sub(i.last).Hours()
+	if i.repeated++; !now.Equal(i.last) {
+		i.repeated = 0
+	} else if i.repeated > mostAtOnce && !i.busy {
+		i.busy = true
+		i.violated("busy loop", "%s acts again and again at one time", i.cluster.World.acting())
+	}
 	i.last = now
 	if s := now.Truncate(time.Second); s.After(i.second) {
 		i.second = s

@@ -37,8 +37,12 @@ func (i *invariants) disruptedFor(claim *v1.NodeClaim) {
 	if !disrupted(node) {
 		i.violated("disrupted without a mark", "%s was deleted, node %s is open", claim.Name, node.Name)
 	}
+	empty := condition.For(claim.DeepCopy(), time.Now()).Get(v1.ConditionTypeDisruptionReason).Reason == "Empty"
+	if lost := i.spare(); empty && len(i.pods) == 0 && len(lost) > 0 {
+		i.violated("removed with the places of a buffer", "%s: %s", claim.Name, lost[0])
+	}
 	for _, pod := range i.pods {
-		if c := condition.For(claim.DeepCopy(), time.Now()).Get(v1.ConditionTypeDisruptionReason); c.Reason == "Empty" && pod.Spec.NodeName == node.Name &&
+		if empty && pod.Spec.NodeName == node.Name &&
 			pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && time.Since(i.bound[pod.UID]) > emptyBound {
 			i.violated("removed as empty", "%s with pod %s", node.Name, pod.Name)
 		}
