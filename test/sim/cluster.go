@@ -56,6 +56,8 @@ type Cluster struct {
 	StopEarly bool
 
 	invariants *invariants
+	// handover is when a process was deposed last.
+	handover time.Time
 
 	log      *slog.Logger
 	options  options.Options
@@ -181,7 +183,9 @@ func (c *Cluster) Run(d time.Duration) error {
 		}
 		if !c.Process.leads() {
 			c.Restarts++
-			if !c.Process.alive() { // else a replica that waits takes over at once
+			if c.Process.alive() { // a replica that waits takes over at once
+				c.handover = time.Now()
+			} else {
 				c.World.Run(c.World.between("restart", 2*time.Second, 20*time.Second))
 			}
 			if err := c.start(); err != nil {
@@ -193,6 +197,11 @@ func (c *Cluster) Run(d time.Duration) error {
 		}
 	}
 	return nil
+}
+
+// contested reports whether a deposed process may still act, or what it did may not be known to the next one yet.
+func (c *Cluster) contested() bool {
+	return !c.handover.IsZero() && time.Since(c.handover) < c.Faults.MaxOverlap+c.Faults.MaxLag+time.Second
 }
 
 // settleBound is how long everything may take to come to rest after the last fault.
