@@ -252,7 +252,7 @@ func (i *invariants) step() {
 		i.repeated = 0
 	} else if i.repeated > mostAtOnce && !i.busy {
 		i.busy = true
-		i.violated("busy loop", "%s acts again and again at one time", i.cluster.World.acting())
+		i.violated("busy loop", "the time stands still after %s", i.cluster.World.acting())
 	}
 	i.last = now
 	if s := now.Truncate(time.Second); s.After(i.second) {
