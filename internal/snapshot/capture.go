@@ -18,8 +18,7 @@ const Policies = "OperationsPolicy"
 
 // Capture captures a snapshot of a cluster. Kinds are read one after the other, and the cluster changes meanwhile: an object
 // may refer to one that was created or deleted in between. The settings of the controller are read in one namespace, or in all if it is
-// empty; it is no error if the caller may not list them,
-// or OperationsPolicies.
+// empty; it is no error if the caller may not list them, or OperationsPolicies.
 func (f *Format) Capture(ctx context.Context, cluster client.Reader, settingsNamespace string) (Snapshot, error) {
 	s := Snapshot{format: f}
 	for i, k := range s.format.kinds {
