@@ -28,7 +28,7 @@ func TestCommandLine(t *testing.T) {
 		{"version", []string{"version"}, nil, 0, []string{"karpenter ", " go1.", runtime.GOOS + "/" + runtime.GOARCH + ", Kubernetes up to 1."}, nil},
 		{"version as a flag", []string{"--version"}, nil, 0, []string{"karpenter ", " go1.", "Kubernetes up to 1."}, nil},
 		{"version as a flag, in JSON", []string{"--version", "-o", "json"}, nil, 0, []string{`"goVersion": "go1.`, `"kubernetesNewest": "1.`}, nil},
-		{"version in a format that does not exist", []string{"version", "-o", "yaml"}, nil, 2, nil, []string{`karpenter version: flag --output="yaml": allowed: text, json`}},
+		{"version in a format that does not exist", []string{"version", "-o", "xml"}, nil, 2, nil, []string{`karpenter version: flag --output="xml": allowed: text, json, yaml, jsonpath=TEMPLATE`}},
 		{"completion", []string{"completion", "bash"}, nil, 0, []string{"complete -o default -F _karpenter karpenter\n", "--cloud-provider", "'controller demo simulate"}, nil},
 		{"completion without a shell", []string{"completion"}, nil, 2, nil, []string{`karpenter completion: missing argument: "karpenter completion" needs <shell>`}},
 		{"completion for an unknown shell", []string{"completion", "tcsh"}, nil, 2, nil, []string{`karpenter completion: argument <shell> is "tcsh": allowed: bash, zsh, fish`}},
