@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -140,6 +141,28 @@ func TestOperationsPolicies(t *testing.T) {
 		}
 		w.pass(time.Minute)
 		w.wantMetric("karpenter_nodeclaims_created_total", 1, "reason=drifted")
+	})
+}
+
+// TestConsolidationFollowsCaps: what a cap leaves changes without a change of the cluster where a launch that counted against it fails.
+func TestConsolidationFollowsCaps(t *testing.T) {
+	inBubble(t, "a launch that fails makes room for a replacement", func(w *harness) {
+		l := w.oversized() // a node of $8, which can be replaced by one of $1
+		w.policy("caps", `{caps: {nodePool: "9.50"}}`)
+		w.capped()
+		claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1.NodePoolLabelKey: "pool"}}}
+		claim.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"x1"}}}
+		settle, err := w.deps.Creations.Admission.Reserve(w.Context(), claim)
+		if err != nil {
+			w.Fatal(err)
+		}
+		defer w.run()()
+		w.pass(time.Minute)
+		w.wantMetric("karpenter_nodeclaims_created_total", 0, "reason=underutilized")
+		settle("")
+		w.pass(time.Minute)
+		w.wantMetric("karpenter_nodeclaims_created_total", 1, "reason=underutilized")
+		l.wantInstanceTypes("x1")
 	})
 }
 

@@ -2,12 +2,17 @@ package disruption
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"runtime"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -34,6 +39,21 @@ func (g *gatherer) builder() problem.Builder {
 		Reader: problem.ClientReader{Client: g.Client}, Pods: g.Store, Cloud: g.Cloud, Translator: g.Translator, Catalogs: g.catalogs,
 		Policy: rules, Caps: g.Creations.Caps(), Predictions: g.Predictions,
 	}
+}
+
+// capsDigest identifies what caps on cost leave to the pools. Launches in flight count against them, and nodes for a moment after they are gone, which
+// the state of the cluster does not show.
+func (g *gatherer) capsDigest(ctx context.Context, pools map[string]*v1.NodePool) string {
+	caps := g.Creations.Caps()
+	if caps == nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(pools)) {
+		used, err := caps.Of(ctx, pools[name])
+		fmt.Fprintf(&b, "%s %v %v ", name, used, err)
+	}
+	return b.String()
 }
 
 // simContext builds the context for simulations of the candidates. underway are commands that are assumed to be complete, unless their
