@@ -146,7 +146,7 @@ func TestOperationsPolicies(t *testing.T) {
 
 // TestConsolidationFollowsCaps: what a cap leaves changes without a change of the cluster where a launch that counted against it fails.
 func TestConsolidationFollowsCaps(t *testing.T) {
-	inBubble(t, "a launch that fails makes room for a replacement", func(w *harness) {
+	inBubble(t, "a launch that fails leaves capacity for a replacement", func(w *harness) {
 		l := w.oversized() // a node of $8, which can be replaced by one of $1
 		w.policy("caps", `{caps: {nodePool: "9.50"}}`)
 		w.capped()
