@@ -113,9 +113,15 @@ func (sim *Simulator) withUndecidedSpread(set []Candidate) []UnplacedPod {
 
 // countsUndecided reports whether a spread counts pods on a node which an assumed outcome launches in a domain that is not decided.
 func (a *assumedOutcomes) countsUndecided(spread topology.Spread) bool {
+	if spread.Selector.Empty() {
+		return false
+	}
 	return slices.ContainsFunc(a.nodes, func(n plannedNode) bool {
+		if !n.launches {
+			return false // most nodes that take the pods of many commands exist
+		}
 		domains, known := n.domains(spread.Key)
-		return !spread.Selector.Empty() && n.launches && (!known || len(domains) != 1) && slices.ContainsFunc(n.pods, func(other *model.Pod) bool {
+		return (!known || len(domains) != 1) && slices.ContainsFunc(n.pods, func(other *model.Pod) bool {
 			return other.Namespace == spread.Namespace && spread.Selector.Matches(other.Labels.Values)
 		})
 	})
