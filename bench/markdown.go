@@ -37,13 +37,13 @@ func (r row) cells() []string {
 	theirs := [4]string{none, none, none, none}
 	if u := r.Upstream; u != nil {
 		theirs = [4]string{seconds(u.Seconds), megabytes(u), strconv.Itoa(u.Nodes), dollars(u.DollarsPerHour)}
-		faster, bytes = grouped(r.Speedup, ",")+"×", fmt.Sprintf("1/%.0f", r.Thrift)
+		faster, bytes = grouped(fmt.Sprintf("%.0f", r.Speedup), ",")+"×", fmt.Sprintf("1/%.0f", r.Thrift)
 	}
 	if r.Price > 0 {
 		price = strings.Replace(fmt.Sprintf("%+.1f %%", 100*(r.Price-1)), "-", "−", 1)
 	}
 	return []string{
-		"`" + r.Case + "`", grouped(float64(r.Pods), " "), seconds(r.Ours.Seconds), theirs[0], faster, megabytes(r.Ours), theirs[1], bytes,
+		"`" + r.Case + "`", grouped(strconv.Itoa(r.Pods), " "), seconds(r.Ours.Seconds), theirs[0], faster, megabytes(r.Ours), theirs[1], bytes,
 		strconv.Itoa(r.Ours.Nodes) + " / " + theirs[2], dollars(r.Ours.DollarsPerHour) + " / " + theirs[3], price, bound, gap,
 	}
 }
@@ -61,18 +61,16 @@ func megabytes(s *contest.Score) string {
 	if mb < 10 {
 		return fmt.Sprintf("%.1f", mb)
 	}
-	return grouped(mb, " ")
+	return grouped(fmt.Sprintf("%.0f", mb), " ")
 }
 
 func dollars(d float64) string {
 	whole, part, _ := strings.Cut(fmt.Sprintf("%.2f", d), ".")
-	n, _ := strconv.ParseFloat(whole, 64)
-	return grouped(n, " ") + "." + part
+	return grouped(whole, " ") + "." + part
 }
 
-// grouped is a number without its fraction, with a separator before every third digit.
-func grouped(n float64, separator string) string {
-	digits := strconv.FormatFloat(n, 'f', 0, 64)
+// grouped has a separator before every third digit of a whole number.
+func grouped(digits, separator string) string {
 	for at := len(digits) - 3; at > 0; at -= 3 {
 		digits = digits[:at] + separator + digits[at:]
 	}

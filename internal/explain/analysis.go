@@ -180,11 +180,7 @@ func (s *analysis) allowance(pool string, reason disrupt.Reason) Allowance {
 	}
 	if found.Closed {
 		c := found.Closure
-		a.Closed = &Closure{OperationsPolicy: c.Policy, Kind: string(c.Kind), Message: c.Text(pool, string(reason))}
-		if !c.Until.IsZero() {
-			until := c.Until.UTC()
-			a.Closed.Until = &until
-		}
+		a.Closed = &Closure{OperationsPolicy: c.Policy, Kind: string(c.Kind), Until: known(c.Until), Message: c.Text(pool, string(reason))}
 	}
 	if allowed < v1.NoDisruptionLimit {
 		a.Allowed = &allowed

@@ -44,11 +44,19 @@ const unknownPriceHelp = "Give the flags that the controller runs with, such as 
 // obstacleFor is o for users, as the obstacle of a disruption for a reason.
 func obstacleFor(s *analysis, o disrupt.Obstacle, reason disrupt.Reason) Obstacle {
 	out := s.obstacle(o)
-	if closure, closed := s.assessed.Operations.Closed(o.Node.Pool, reason); closed && o.Code.OfClosure() && !closure.Until.IsZero() {
-		until := closure.Until.UTC()
-		out.Until = &until
+	if closure, closed := s.assessed.Operations.Closed(o.Node.Pool, reason); closed && o.Code.OfClosure() {
+		out.Until = known(closure.Until)
 	}
 	return out
+}
+
+// known is a time in UTC; nil for none.
+func known(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	at = at.UTC()
+	return &at
 }
 
 // obstacle is o for users.

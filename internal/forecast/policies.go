@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -75,19 +76,10 @@ func closures(r *run) {
 			}
 		}
 	}
-	keys := sortedKeysFunc(reasons, func(a, b key) int {
+	inOrder := func(a, b key) int {
 		return cmp.Or(strings.Compare(a.pool, b.pool), strings.Compare(a.policy, b.policy), strings.Compare(a.kind, b.kind))
-	})
-	for _, k := range keys {
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(reasons), inOrder) {
 		r.note("at the start, %s", text[k](strings.Join(reasons[k], ", ")))
 	}
-}
-
-func sortedKeysFunc[K comparable, T any](m map[K]T, compare func(a, b K) int) []K {
-	out := make([]K, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.SortFunc(out, compare)
-	return out
 }

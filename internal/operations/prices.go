@@ -97,3 +97,14 @@ func (p *Prices) Most(claim *v1.NodeClaim) policy.Dollars {
 	}
 	return most
 }
+
+// UsedCaps are the caps that apply to pools, with what is spent, by name of the pool. Pools without caps are left out.
+func UsedCaps(set policy.Set, spend *policy.Spend, pools []*v1.NodePool) map[string][]policy.UsedCap {
+	out := map[string][]policy.UsedCap{}
+	for _, pool := range pools {
+		if caps := set.CapsOn(pool.Name, pool.Labels); len(caps) > 0 {
+			out[pool.Name] = spend.UsedOf(caps)
+		}
+	}
+	return out
+}

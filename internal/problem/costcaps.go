@@ -15,8 +15,8 @@ import (
 
 // CostCaps tells which caps on cost there are, and what counts against them.
 type CostCaps interface {
-	// Of are the caps on a pool, at most one of the pool and one of the cluster.
-	Of(ctx context.Context, pool *v1.NodePool) ([]policy.UsedCap, error)
+	// Of are the caps on pools by name, at most one of the pool and one of the cluster for each. Pools without caps are left out.
+	Of(ctx context.Context, pools []*v1.NodePool) (map[string][]policy.UsedCap, error)
 }
 
 // capCosts makes caps on cost limits of the pools that they apply to.
@@ -29,11 +29,16 @@ func (b Builder) capCosts(ctx context.Context, names *resource.Table, pools Pool
 	if b.Caps == nil {
 		return nil
 	}
+	usable := make([]*v1.NodePool, len(pools.Usable))
+	for i, pool := range pools.Usable {
+		usable[i] = pools.ByName[pool.Name]
+	}
+	capsOf, err := b.Caps.Of(ctx, usable)
+	if err != nil {
+		return fmt.Errorf("reading cost caps: %w", err)
+	}
 	for _, pool := range pools.Usable {
-		caps, err := b.Caps.Of(ctx, pools.ByName[pool.Name])
-		if err != nil {
-			return fmt.Errorf("reading the cost caps of nodepool %q: %w", pool.Name, err)
-		}
+		caps := capsOf[pool.Name]
 		if len(caps) == 0 {
 			continue
 		}

@@ -71,12 +71,8 @@ func (w *clusterObjects) capsOn(ctx context.Context, provider cloud.Provider, op
 }
 
 // Of implements problem.CostCaps.
-func (c *costCaps) Of(_ context.Context, pool *v1.NodePool) ([]policy.UsedCap, error) {
-	caps := c.set.CapsOn(pool.Name, pool.Labels)
-	if len(caps) == 0 {
-		return nil, nil
-	}
-	return c.spend().UsedOf(caps), nil
+func (c *costCaps) Of(_ context.Context, pools []*v1.NodePool) (map[string][]policy.UsedCap, error) {
+	return operations.UsedCaps(c.set, c.spend(), pools), nil
 }
 
 // admit returns a policy.ExceededError if launches would exceed a cap.

@@ -119,7 +119,7 @@ func (w *harness) must(err error) {
 	}
 }
 
-// await polls until look returns ""; any other text names the obstacle.
+// await polls until look returns ""; any other text names the obstacle. Programs and time are real here: a test can only look again after a while.
 func (w *harness) await(what string, within time.Duration, look func() (obstacle string)) {
 	w.t.Helper()
 	deadline := time.Now().Add(within)
@@ -135,7 +135,7 @@ func (w *harness) await(what string, within time.Duration, look func() (obstacle
 	}
 }
 
-// stays polls for a while and fails when look returns a change.
+// stays polls for a while and fails when look returns a change. That nothing happens can only be seen while real time passes.
 func (w *harness) stays(what string, during time.Duration, look func() (change string)) {
 	w.t.Helper()
 	for deadline := time.Now().Add(during); time.Now().Before(deadline); time.Sleep(pollPeriod) {

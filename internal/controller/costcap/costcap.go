@@ -71,9 +71,9 @@ func New(c client.Reader, in cloud.Cloud, clk clock.PassiveClock) *Caps {
 }
 
 // Of implements create.Admission. A cap that counts a node whose price is not known leaves nothing.
-func (c *Caps) Of(ctx context.Context, pool *v1.NodePool) ([]policy.UsedCap, error) {
-	caps, err := c.capsOn(ctx, pool.Name)
-	if err != nil || len(caps) == 0 {
+func (c *Caps) Of(ctx context.Context, pools []*v1.NodePool) (map[string][]policy.UsedCap, error) {
+	set, err := c.policies(ctx)
+	if err != nil || !set.Capped() {
 		return nil, err
 	}
 	c.mu.Lock()
@@ -82,7 +82,7 @@ func (c *Caps) Of(ctx context.Context, pool *v1.NodePool) ([]policy.UsedCap, err
 	if err != nil {
 		return nil, err
 	}
-	return spend.UsedOf(caps), nil
+	return operations.UsedCaps(set, spend, pools), nil
 }
 
 // Reserve implements create.Admission. The error is a policy.ExceededError if a cap does not admit the NodeClaim.
@@ -128,15 +128,20 @@ func (c *Caps) prune() {
 	}
 }
 
-// capsOn are the caps that the launch of a NodeClaim from a pool counts against.
-func (c *Caps) capsOn(ctx context.Context, pool string) ([]policy.Cap, error) {
+// policies are those of the cluster.
+func (c *Caps) policies(ctx context.Context) (policy.Set, error) {
 	var list opsv1alpha1.OperationsPolicyList
 	if err := c.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing operations policies: %w", err)
 	}
-	set := operations.Policies(list.Items)
-	if !set.Capped() {
-		return nil, nil
+	return operations.Policies(list.Items), nil
+}
+
+// capsOn are the caps that the launch of a NodeClaim from a pool counts against.
+func (c *Caps) capsOn(ctx context.Context, pool string) ([]policy.Cap, error) {
+	set, err := c.policies(ctx)
+	if err != nil || !set.Capped() {
+		return nil, err
 	}
 	if pool == "" {
 		return set.CapsOnCluster(), nil

@@ -342,7 +342,7 @@ func TestALaunchCountsAsItsMostExpensiveOffering(t *testing.T) {
 		})
 	}
 	w.Time.Step(2 * time.Second)
-	caps, err := c.Of(t.Context(), fakecluster.Pool())
+	caps, err := usedCaps(t, c)
 	if err != nil || len(caps) != 1 || caps[0].Used != 400_000 || caps[0].Limit != 1_000_000 {
 		t.Errorf("two spot nodes use %+v, %v", caps, err)
 	}
@@ -385,17 +385,17 @@ func TestALostCreationCountsForAWhile(t *testing.T) {
 func TestUnknownPricesCloseACap(t *testing.T) {
 	w, c := fixture(t, opsv1alpha1.Caps{Cluster: new("100")})
 	w.Add(w.LaunchedClaim("old"))
-	if caps, err := c.Of(t.Context(), fakecluster.Pool()); err != nil || caps[0].Used != 200_000 {
+	if caps, err := usedCaps(t, c); err != nil || caps[0].Used != 200_000 {
 		t.Fatalf("%+v, %v", caps, err)
 	}
 	w.Provider.Types = []*cloud.InstanceType{instanceType("other", func() float64 { return 1 }, func() bool { return true })}
 	w.Time.Step(2 * time.Second)
-	if caps, err := c.Of(t.Context(), fakecluster.Pool()); err != nil || caps[0].Used != 200_000 {
+	if caps, err := usedCaps(t, c); err != nil || caps[0].Used != 200_000 {
 		t.Errorf("the last known price does not count: %+v, %v", caps, err)
 	}
 	c = costcap.New(w.API, w.Cloud, w.Time)
 	w.Creations.Admission = c
-	if caps, err := c.Of(t.Context(), fakecluster.Pool()); err != nil || caps[0].Used != caps[0].Limit {
+	if caps, err := usedCaps(t, c); err != nil || caps[0].Used != caps[0].Limit {
 		t.Errorf("an unknown price leaves something: %+v, %v", caps, err)
 	}
 	err := w.Creations.NodeClaim(t.Context(), w.Client, claimOf(w, "pool", []string{"other"}, nil, nil), func(string) {})
@@ -411,7 +411,15 @@ func TestWithoutCapsEverythingIsAdmitted(t *testing.T) {
 	if err := try(w); err != nil {
 		t.Fatal(err)
 	}
-	if caps, err := c.Of(t.Context(), fakecluster.Pool()); err != nil || caps != nil {
+	if caps, err := usedCaps(t, c); err != nil || caps != nil {
 		t.Errorf("caps %+v, %v", caps, err)
 	}
+}
+
+// usedCaps are the caps on the pool of the cluster.
+func usedCaps(t *testing.T, c *costcap.Caps) ([]policy.UsedCap, error) {
+	t.Helper()
+	pool := fakecluster.Pool()
+	of, err := c.Of(t.Context(), []*v1.NodePool{pool})
+	return of[pool.Name], err
 }

@@ -30,8 +30,8 @@ type Admission interface {
 	// Reserve reserves what a NodeClaim would use, or returns why it may not be created. settle is called once: with the name of the
 	// NodeClaim that exists, or may exist, or without a name if it does not.
 	Reserve(ctx context.Context, claim *v1.NodeClaim) (settle func(name string), err error)
-	// Of are the caps on the cost of a NodePool, and what is used of them.
-	Of(ctx context.Context, pool *v1.NodePool) ([]policy.UsedCap, error)
+	// Of are the caps on the cost of NodePools by name, and what is used of them.
+	Of(ctx context.Context, pools []*v1.NodePool) (map[string][]policy.UsedCap, error)
 }
 
 // errOutcomeUnknown means that the object may or may not have been written.

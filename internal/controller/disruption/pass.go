@@ -244,10 +244,13 @@ func (pl *planner) fit(ctx context.Context, p *pass, m disrupt.Method) ([]disrup
 
 // decide lets a method simulate. known reports that nothing has changed since it last found no command.
 func (pl *planner) decide(ctx context.Context, p *pass, m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) (d disrupt.Decision, known bool) {
-	about := fmt.Sprintf("%d %x %x %s %v %s %s", p.stateRevision, digest(fit), digestCommands(p.underway), pl.reads.prices.digest(), slices.Sorted(maps.Keys(p.poolBackoff)), p.operations.Digest,
-		pl.reads.capsDigest(ctx, p.view.pools))
-	if m.Memoized && pl.nothingFound[m.Name] == about {
-		return disrupt.Decision{}, true
+	about := ""
+	if m.Memoized {
+		about = fmt.Sprintf("%d %x %x %s %v %s %s", p.stateRevision, digest(fit), digestCommands(p.underway), pl.reads.prices.digest(), slices.Sorted(maps.Keys(p.poolBackoff)), p.operations.Digest,
+			pl.reads.capsDigest(ctx, p.view.pools))
+		if pl.nothingFound[m.Name] == about {
+			return disrupt.Decision{}, true
+		}
 	}
 	sim, candidates := &p.sim, p.candidates
 	if m.Repairs() {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -48,12 +47,8 @@ func (g *gatherer) capsDigest(ctx context.Context, pools map[string]*v1.NodePool
 	if caps == nil {
 		return ""
 	}
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(pools)) {
-		used, err := caps.Of(ctx, pools[name])
-		fmt.Fprintf(&b, "%s %v %v ", name, used, err)
-	}
-	return b.String()
+	used, err := caps.Of(ctx, slices.Collect(maps.Values(pools)))
+	return fmt.Sprint(used, err) // maps are printed by key
 }
 
 // simContext builds the context for simulations of the candidates. underway are commands that are assumed to be complete, unless their
