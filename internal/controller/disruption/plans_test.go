@@ -206,6 +206,31 @@ func TestApprovedPlans(t *testing.T) {
 		w.pass(12 * time.Minute)
 		w.wantPhase(p.Name, opsv1alpha1.PlanExecuted, "Succeeded")
 	})
+	inBubble(t, "an approved plan waits while its pods would move to a node that is starting", func(w *harness) {
+		l := w.live(ondemand(1))
+		w.approvals(`{approval: {mode: Always, reasons: [Drifted]}}`)
+		w.pool("pool", budget("1"), usable)
+		w.drifted(l, "a")
+		defer w.run()()
+		w.pass(time.Minute)
+		p := w.onlyPlan()
+		l.of("pool", "b", "x1")
+		starting := w.node("b")
+		delete(starting.Labels, v1.NodeInitializedLabelKey)
+		if err := w.client.Update(w.Context(), starting); err != nil {
+			w.Fatal(err)
+		}
+		w.decide(p.Name, opsv1alpha1.VerdictApproved)
+		w.pass(5 * time.Minute)
+		w.wantPhase(p.Name, opsv1alpha1.PlanApproved, "Decided")
+		if got := w.onlyPlan().Status.WaitingFor; !strings.Contains(got, "would schedule against uninitialized nodeclaim/b") {
+			w.Errorf("the plan waits for %q", got)
+		}
+		w.remove(w.node("b"))
+		w.remove(w.claim("b"))
+		w.pass(5 * time.Minute)
+		w.wantPhase(p.Name, opsv1alpha1.PlanExecuted, "Succeeded")
+	})
 	inBubble(t, "approval survives a restart, execution does not", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.approvals(`{approval: {mode: Always}}`)

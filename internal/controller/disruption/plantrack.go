@@ -97,7 +97,7 @@ func (pl *planner) step(ctx context.Context, p *pass, plan *opsv1alpha1.Disrupti
 	if reason, message := ps.stale(ctx, p.view, plan, nodes); reason != "" {
 		return false, ps.move(ctx, p.now, plan, opsv1alpha1.PlanVoided, reason, message)
 	}
-	if i := slices.IndexFunc(rejected.obstacles, func(o disrupt.Obstacle) bool { return !o.Code.Temporary() }); i >= 0 {
+	if i := slices.IndexFunc(rejected.obstacles, func(o disrupt.Obstacle) bool { return !o.Temporary() }); i >= 0 {
 		o := rejected.obstacles[i]
 		return false, ps.move(ctx, p.now, plan, opsv1alpha1.PlanVoided, string(o.Code), nameOf(o.Node)+": "+o.String())
 	}
@@ -225,7 +225,7 @@ func (pl *planner) proceed(ctx context.Context, p *pass, plan *opsv1alpha1.Disru
 	delete(ps.postponed, plan.Name)
 	cmd, o := pl.recompute(ctx, p, plan, approved && !acted)
 	switch {
-	case o != nil && !o.Code.Temporary():
+	case o != nil && !o.Temporary():
 		return false, ps.move(ctx, p.now, plan, opsv1alpha1.PlanVoided, string(o.Code), nameOf(o.Node)+": "+o.String())
 	case o != nil && approved:
 		return false, ps.wait(ctx, plan, nameOf(o.Node)+": "+o.String())

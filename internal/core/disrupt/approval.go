@@ -126,8 +126,11 @@ func (c Candidate) held(reason Reason) (Obstacle, bool) {
 }
 
 // Temporary reports whether an obstacle may end without a change of the node, its pods or its pool, so that an approved plan waits for that.
-func (c Code) Temporary() bool {
-	switch c {
+func (o Obstacle) Temporary() bool {
+	if o.Passes {
+		return true
+	}
+	switch o.Code {
 	case InCommand, Rebooting, NotRegistered, NotInitialized, Nominated, PDBBlocked, PodsUnknown, HeadroomUnknown, NotConsolidatable,
 		NodePoolBudgetExhausted, podGroupBlocked, podGroupOverBudget, Surplus, NodeInBackoff, PoolInBackoff, IsDestination, NoTypes,
 		outsideWindow, frozen, invalidPolicy, notTogether, NotReached, NodeLimit, reservationsFull, reservationsUnknown, underMaintenance,

@@ -26,7 +26,7 @@ func (sim *Simulator) consolidate(set []Candidate, kind string, first map[string
 	t := sim.simulate(set, solve.Choices{First: first})
 	command := Command{Reason: Underutilized, Type: kind, Candidates: set, First: first}
 	if len(t.Failed) > 0 {
-		return Command{}, &Obstacle{Code: NoOtherPlace, Node: set[0].Node, Detail: sim.describeUnplaced(t.Failed)}
+		return Command{}, &Obstacle{Code: NoOtherPlace, Node: set[0].Node, Detail: sim.describeUnplaced(t.Failed), Passes: t.passes()}
 	}
 	command.Placements = sim.placements(t)
 	switch len(t.Plan.NodeClaims) {

@@ -96,7 +96,7 @@ func (why cause) replaceEach(s Session, fit []Candidate) Decision {
 				kept = false // the simulation without the node would count on places that exist only once it is gone
 				continue
 			}
-			d.skipSet(Obstacle{Code: why.noPlace, Detail: s.describeNoPlace(set, t.Failed)}, set)
+			d.skipSet(Obstacle{Code: why.noPlace, Detail: s.describeNoPlace(set, t.Failed), Passes: t.passes()}, set)
 			continue
 		}
 		if o := sim.poolInBackoff(t.Plan.NodeClaims); o != nil {

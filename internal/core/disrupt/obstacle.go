@@ -333,8 +333,9 @@ type Obstacle struct {
 	Cause string
 	// Pool is the NodePool that launches no nodes.
 	Pool string
-	// Detail is the obstacle that a simulation found.
+	// Detail is the obstacle that a simulation found, and Passes whether it ends without a change, because nodes are still starting.
 	Detail string
+	Passes bool
 	// Count is how many replacements would be required, or how many instance types are cheaper.
 	Count int
 	// Paid is the present cost of the nodes, and Least the minimum cost of a replacement, in dollars per hour.

@@ -292,7 +292,7 @@ func (s Session) repairDynamic(d *Decision, set []Candidate) {
 			s.takeRepair(d, command)
 			return
 		}
-		d.skipSet(Obstacle{Code: noPlaceToRepair, Detail: s.describeNoPlace(set, t.Failed)}, set)
+		d.skipSet(Obstacle{Code: noPlaceToRepair, Detail: s.describeNoPlace(set, t.Failed), Passes: t.passes()}, set)
 		return
 	}
 	if o := sim.poolInBackoff(t.Plan.NodeClaims); o != nil {

@@ -152,7 +152,12 @@ type Outcome struct {
 	Plan solve.Plan
 	// Failed are the running pods that would not be placed, sorted.
 	Failed []UnplacedPod
+	// passing is how many of them have a place later, without a change: on a node that is still starting.
+	passing int
 }
+
+// passes reports whether all pods without a place have one later, without a change.
+func (t Outcome) passes() bool { return len(t.Failed) > 0 && t.passing == len(t.Failed) }
 
 // UnplacedPod is a pod that would not be placed.
 type UnplacedPod struct {
@@ -179,7 +184,8 @@ func (sim *Simulator) simulate(set []Candidate, choices solve.Choices) Outcome {
 	}
 	t.Plan = sim.base.SolveTo(nodes, pods, choices)
 	sim.last.set, sim.last.plan = set, t.Plan
-	t.Failed = slices.Concat(t.Failed, sim.withUnmetAffinity(set, t.Plan), sim.withUndecidedSpread(set), sim.keepingDaemonsAway(set))
+	undecided := sim.withUndecidedSpread(set)
+	t.Failed, t.passing = slices.Concat(t.Failed, sim.withUnmetAffinity(set, t.Plan), undecided, sim.keepingDaemonsAway(set)), len(undecided)
 	for _, r := range t.Plan.Unschedulable {
 		for _, p := range r.Pods {
 			if p.Node != "" {
@@ -200,6 +206,7 @@ func (sim *Simulator) simulate(set []Candidate, choices solve.Choices) Outcome {
 			if p.Node != "" && !sim.leaving[p.UID] {
 				why := fmt.Sprintf("would schedule against uninitialized nodeclaim/%s, node/%s", at.Node.ClaimName, at.Node.NodeName)
 				t.Failed = append(t.Failed, UnplacedPod{p, why})
+				t.passing++
 			}
 		}
 	}

@@ -100,7 +100,7 @@ func (sim *Simulator) Validate(c Command, fit []Candidate, obstacles []Obstacle,
 		return Validation{Command: Command{Reason: c.Reason, Type: c.Type}, Dropped: []Obstacle{o}}
 	}
 	if len(t.Failed) > 0 {
-		return drop(Obstacle{Code: NoOtherPlace, Detail: sim.describeUnplaced(t.Failed)})
+		return drop(Obstacle{Code: NoOtherPlace, Detail: sim.describeUnplaced(t.Failed), Passes: t.passes()})
 	}
 	if len(t.Plan.NodeClaims) != len(c.Replacements) {
 		return drop(Obstacle{Code: OtherResult, Count: len(t.Plan.NodeClaims)})
