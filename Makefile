@@ -17,6 +17,8 @@ SCENE ?=
 # Random seed of the faults that `make chaos` injects, and of the first problem of `make oracle`; and how many times it kills the controller.
 SEED ?= 1
 KILLS ?= 50
+# Set it to let disruption wait for approval in `make chaos`.
+APPROVAL ?=
 # Attacks that `make attacks` runs: a regular expression; all by default.
 ATTACK ?=
 # Number of random problems that `make oracle` judges, from seed SEED on.
@@ -110,9 +112,9 @@ up: build local demo-program ## Run a local cluster with the controller until Ct
 e2e: build local ## Run the built controller through all scenarios on a real control plane: K8S=1.34 RUN=regexp
 	@eval "$$($(BIN)/local env)"; KARPENTER_BIN=$(BIN)/karpenter go test $(RACE) -timeout=60m ./test/e2e -run='$(RUN)'
 
-chaos: build local ## Inject random faults into the controller and the API server, and check the invariants: SEED=1 KILLS=50 CLOUD=aws
+chaos: build local ## Inject random faults into the controller and the API server, and check the invariants: SEED=1 KILLS=50 CLOUD=aws APPROVAL=1
 	@go build -o $(BIN)/chaos ./test/chaos
-	@$(BIN)/chaos -launcher=$(BIN)/local -controller=$(BIN)/karpenter -cloud='$(CLOUD)' -seed='$(SEED)' -kills='$(KILLS)'
+	@$(BIN)/chaos -launcher=$(BIN)/local -controller=$(BIN)/karpenter -cloud='$(CLOUD)' -seed='$(SEED)' -kills='$(KILLS)' $(if $(APPROVAL),-approval)
 
 attacks: build local ## Run hostile tenants beside honest pods, and check that these run and memory is bounded: ATTACK=many-keys
 	@go build -o $(BIN)/attacks ./test/attacks

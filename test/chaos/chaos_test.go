@@ -26,15 +26,23 @@ import (
 	"github.com/karpenter-anew/karpenter/test/controlplane"
 )
 
-// TestShortRun kills the built controller three times: while pods are created, while nodes drift and while one is deleted.
+// TestShortRun kills the built controller three times: while pods are created, while nodes drift and while one is deleted; and the same where
+// disruption has to be approved.
 func TestShortRun(t *testing.T) {
 	s := settings{cloud: cloudKwok, seed: 3, kills: 3, share: 0.1, stall: 0.05, clock: true, launcher: os.Getenv(controlplane.LauncherEnv), controller: os.Getenv("KARPENTER_BIN")}
 	if s.launcher == "" || s.controller == "" {
 		t.Fatalf("%s and KARPENTER_BIN must be set: run \"make test\", or eval \"$(make env)\" first", controlplane.LauncherEnv)
 	}
-	var out bytes.Buffer
-	if err := run(t.Context(), s, &out); err != nil {
-		t.Errorf("%v\n%s", err, &out)
+	for name, approval := range map[string]bool{"without approval": false, "with approval": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := s
+			s.approval = approval
+			var out bytes.Buffer
+			if err := run(t.Context(), s, &out); err != nil {
+				t.Errorf("%v\n%s", err, &out)
+			}
+		})
 	}
 }
 

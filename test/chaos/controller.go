@@ -9,12 +9,12 @@ import (
 	"github.com/karpenter-anew/karpenter/test/process"
 )
 
-// startController runs a built controller with these further variables in its environment. Its log is appended to log.
-func startController(binary, kubeconfig, home string, cloud *cloudSetup, variables []string, log *os.File) (*process.Process, error) {
-	arguments := append([]string{
+// startController runs a built controller with these further flags, and variables in its environment. Its log is appended to log.
+func startController(binary, kubeconfig, home string, cloud *cloudSetup, flags, variables []string, log *os.File) (*process.Process, error) {
+	arguments := slices.Concat([]string{
 		"controller", "--kubeconfig=" + kubeconfig, "--metrics-port=0", "--health-probe-port=0",
 		"--disable-leader-election", "--batch-idle-duration=200ms", "--batch-max-duration=2s", "--log-level=debug",
-	}, cloud.flags...)
+	}, cloud.flags, flags)
 	environment := slices.Concat([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}, cloud.environment, variables)
 	return process.Start(binary, arguments, environment, log)
 }

@@ -4,7 +4,8 @@
 // when a write is done whose answer it has not seen. It stops the API server once, and refuses all writes for a while once; and its proxy
 // between the two rejects a share of the writes and delays watches. For some lives the clock of the controller is ahead of that of the API
 // server, for others it is behind. A seed determines all faults: the same seed repeats them. During the run it checks the invariants, and
-// between rounds of faults it expects the cluster to reach a steady state.
+// between rounds of faults it expects the cluster to reach a steady state. On request, disruption has to be approved, and a user who decides some
+// seconds after each proposal approves most of them.
 package main
 
 import (
@@ -27,6 +28,7 @@ type settings struct {
 	readOnly   time.Duration
 	clock      bool
 	packed     bool
+	approval   bool
 	peace      time.Duration
 	launcher   string
 	controller string
@@ -49,6 +51,7 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	flags.StringVar(&s.cloud, "cloud", cloudKwok, "the cloud: kwok, or aws, an AWS test server on loopback")
 	flags.DurationVar(&s.peace, "peace", 20*time.Second, "for how long the controller is expected to write nothing once the cluster is at rest")
 	flags.BoolVar(&s.packed, "packed", true, "consolidate, and expect cheap nodes at rest")
+	flags.BoolVar(&s.approval, "approval", false, "let all voluntary disruption wait for approval, and approve most of it")
 	flags.StringVar(&s.launcher, "launcher", "bin/local", "the built launcher of the control plane")
 	flags.StringVar(&s.controller, "controller", "bin/karpenter", "the built controller")
 	flags.StringVar(&s.log, "log", "", "keep the log of the controllers in this file (default: a temporary one, kept on failure)")

@@ -45,12 +45,19 @@ type observer struct {
 	// bootIDs are those of the nodes, by provider ID, and reboots is how often one changed.
 	bootIDs map[string]string
 	reboots int
+	// approval is set if disruption has to be approved. approved are the NodeClaims of plans with an approval, and judged those whose
+	// disruption was found to be approved or not.
+	approval         bool
+	approved, judged map[types.UID]bool
 	// over distinguishes lasting violations from momentary ones.
 	over poll.Streaks
 }
 
 func newObserver(c client.Client, out io.Writer, start time.Time) *observer {
-	return &observer{client: c, out: out, start: start, undisturbed: map[types.UID]string{}, born: map[string]time.Time{}, bootIDs: map[string]string{}}
+	return &observer{
+		client: c, out: out, start: start, undisturbed: map[types.UID]string{}, born: map[string]time.Time{}, bootIDs: map[string]string{},
+		approved: map[types.UID]bool{}, judged: map[types.UID]bool{},
+	}
 }
 
 // say prints a line with the time since the start.
@@ -144,6 +151,7 @@ func (o *observer) judge(now clusterState) {
 		}
 		o.bootIDs[node.Spec.ProviderID] = node.Status.NodeInfo.BootID
 	}
+	o.judgeApproval(now)
 	disrupted, going := now.disrupted()
 	o.disrupted = max(o.disrupted, going)
 	if o.over.Reached("budget", going > budget, shortStreak) {

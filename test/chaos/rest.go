@@ -16,8 +16,8 @@ import (
 const spare = 3
 
 // unrest lists why the cluster is not in a steady state: this many pods must run, every instance must have exactly one claim and one node,
-// no object may be deleted or marked for disruption, no node be rebooting, no drifted node be replaceable, and, if packed is set, the nodes not be more expensive
-// than needed.
+// no object may be deleted or marked for disruption, no node be rebooting, no drifted node be replaceable, no disruption plan be open, and, if packed is set, the
+// nodes not be more expensive than needed.
 func (p clusterState) unrest(pods int, packed bool) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -49,6 +49,11 @@ func (p clusterState) unrest(pods int, packed bool) []string {
 			say("node %s has the taints %v", node.Name, node.Spec.Taints)
 		}
 	}
+	for i := range p.plans {
+		if plan := &p.plans[i]; !plan.Status.Phase.Final() {
+			say("disruption plan %s is %s", plan.Name, plan.Status.Phase)
+		}
+	}
 	if packed {
 		if have, most := p.cost(), p.worthwhile(pods)+spare; have > most {
 			say("the nodes cost as much as %d of two cores, and %d are enough", have, most)
@@ -72,7 +77,7 @@ func (p clusterState) unrestOf(claim *v1.NodeClaim) string {
 		return "is rebooting"
 	case is(v1.ConditionTypeDisruptionReason):
 		return "is marked for disruption"
-	case is(v1.ConditionTypeDrifted) && !p.untouchable(node):
+	case is(v1.ConditionTypeDrifted) && !p.untouchable(node) && !p.rejected(claim):
 		return "is drifted"
 	}
 	return ""
@@ -87,11 +92,11 @@ func (p clusterState) cost() int {
 	return sum
 }
 
-// worthwhile is the minimum cost of nodes for this many pods, given those that must not be disrupted.
+// worthwhile is the minimum cost of nodes for this many pods, given those that must not be disrupted and those whose disruption was rejected.
 func (p clusterState) worthwhile(pods int) int {
 	sum := 0
 	for i := range p.claims {
-		if node := p.nodeOf(&p.claims[i]); node != nil && p.untouchable(node) {
+		if node := p.nodeOf(&p.claims[i]); node != nil && (p.untouchable(node) || p.rejected(&p.claims[i])) {
 			sum += units(&p.claims[i])
 			pods -= capacity(&p.claims[i])
 		}

@@ -134,6 +134,11 @@ func (c *chaos) setUp(ctx context.Context) error {
 	if !c.settings.packed {
 		pool.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{}
 	}
+	if c.settings.approval {
+		if err := c.requireApproval(ctx); err != nil {
+			return err
+		}
+	}
 	for _, o := range []client.Object{
 		c.cloud.class, pool, newWorkload(guarded, guardedPods), newWorkload(still, stillPods), newWorkload(work, c.pods),
 	} {
@@ -179,11 +184,22 @@ func (c *chaos) start() (*process.Process, error) {
 	if c.ahead.Abs() > tolerated {
 		c.wrong++
 	}
-	return startController(binary, filepath.Join(c.dir, "kubeconfig"), c.dir, c.cloud, variables, c.log)
+	var flags []string
+	if c.settings.approval {
+		flags = append(flags, "--feature-gates=OperationsPolicy=true")
+	}
+	return startController(binary, filepath.Join(c.dir, "kubeconfig"), c.dir, c.cloud, flags, variables, c.log)
 }
 
 // play runs the rounds while the observer checks.
 func (c *chaos) play(ctx context.Context, rounds []round) error {
+	if c.settings.approval {
+		end, err := c.decide(ctx)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
 	defer c.observer.watch(ctx)()
 	for i, r := range rounds {
 		for _, s := range r {
@@ -418,11 +434,17 @@ func (c *chaos) report(out io.Writer) error {
 		return err
 	}
 	o := c.observer
+	if o.approval && len(o.judged) == 0 {
+		o.found("no node was disrupted in the whole run: that disruption has to be approved was not tested")
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_, _ = fmt.Fprintf(out, "\nseed %d: %d kills in %.0f s; %s\n%d checks: at most %d nodes disrupted at once (budget %d), capacity for at most %d pods more than wanted\n"+
 		"%d controllers with a clock that was wrong by more than %s, and %d warnings; %d nodes rebooted\n",
 		c.settings.seed, c.kills, time.Since(o.start).Seconds(), c.proxy.summary(), o.checks, o.disrupted, budget, o.peak, c.wrong, tolerated, noticed, o.reboots)
+	if o.approval {
+		_, _ = fmt.Fprintf(out, "%d nodes disrupted, each of which had to be approved before\n", len(o.judged))
+	}
 	if len(o.findings) == 0 {
 		_, _ = fmt.Fprintln(out, "no violations")
 		return nil

@@ -12,26 +12,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// clusterState is the cluster at one moment, or nearly so: nodes are read first, pods last.
+// clusterState is the cluster at one moment, or nearly so: nodes are read first, plans last, so that the approval of what is seen is seen, too.
 type clusterState struct {
 	nodes  []corev1.Node
 	claims []v1.NodeClaim
 	pods   []corev1.Pod
+	plans  []opsv1alpha1.DisruptionPlan
 }
 
 func look(ctx context.Context, c client.Client) (clusterState, error) {
 	var nodes corev1.NodeList
 	var claims v1.NodeClaimList
 	var pods corev1.PodList
-	for _, list := range []client.ObjectList{&nodes, &claims, &pods} {
+	var plans opsv1alpha1.DisruptionPlanList
+	for _, list := range []client.ObjectList{&nodes, &claims, &pods, &plans} {
 		if err := c.List(ctx, list); err != nil {
 			return clusterState{}, fmt.Errorf("reading the cluster: %w", err)
 		}
 	}
-	return clusterState{nodes.Items, claims.Items, pods.Items}, nil
+	return clusterState{nodes.Items, claims.Items, pods.Items, plans.Items}, nil
 }
 
 func (p clusterState) String() string {

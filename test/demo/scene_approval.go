@@ -8,14 +8,12 @@ import (
 	"strings"
 	"time"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
-	"github.com/karpenter-anew/karpenter/internal/approval"
 	"github.com/karpenter-anew/karpenter/internal/demo"
+	"github.com/karpenter-anew/karpenter/test/simcluster"
 )
 
 // approvalName is the scene of disruption that a person approves. It needs the admission of a real API server.
@@ -40,9 +38,10 @@ func performApproval(p *play) (fmt.Stringer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.allowApproval(api); err != nil {
+	if err := simcluster.RequireApproval(p.Ctx, api, approver); err != nil {
 		return nil, err
 	}
+	p.Show.Line("An OperationsPolicy asks for approval of all disruption; the API server verifies who approves")
 	one := demo.Cores("karpenter.kwok.sh/instance-cpu", "4")
 	labeled := func(value string) demo.Edit {
 		return demo.Set(map[string]any{"demo": value}, "spec", "template", "metadata", "labels")
@@ -91,36 +90,6 @@ func performApproval(p *play) (fmt.Stringer, error) {
 	}
 	return demo.FigureLine(fmt.Sprintf("approval: plan %s approved by %s and executed %.1f s after the edit; plan %s voided, nothing disrupted without approval",
 		first, approver, took.Seconds(), second)), nil
-}
-
-// allowApproval installs the admission policy, as the chart does, lets a user approve, and makes a policy ask for approval.
-func (p *play) allowApproval(api client.Client) error {
-	controller, err := approval.UserName(p.Ctx, api)
-	if err != nil {
-		return err
-	}
-	policy, binding, err := approval.Objects(controller)
-	if err != nil {
-		return err
-	}
-	rule := rbacv1.PolicyRule{APIGroups: []string{opsv1alpha1.Group}, Resources: []string{"disruptionplans"}, Verbs: []string{"get", "list", "patch", "approve"}}
-	ask := &opsv1alpha1.OperationsPolicy{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
-	ask.Spec.Approval = &opsv1alpha1.Approval{Mode: opsv1alpha1.ApprovalAlways}
-	for _, object := range []client.Object{
-		policy, binding,
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: approver}, Rules: []rbacv1.PolicyRule{rule}},
-		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: approver}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: approver},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: approver}},
-		},
-		ask,
-	} {
-		if err := api.Create(p.Ctx, object); err != nil {
-			return err
-		}
-	}
-	p.Show.Line("OperationsPolicy demo asks for approval of all disruption; the API server verifies who approves")
-	return nil
 }
 
 // awaitPlan waits until a plan has a phase, and returns its name; any plan if name is "".
