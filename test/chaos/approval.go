@@ -13,7 +13,6 @@ import (
 
 	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/test/poll"
 	"github.com/karpenter-anew/karpenter/test/simcluster"
 )
@@ -23,6 +22,8 @@ const (
 	approver = "approver"
 	// longestDecision is the most time between a proposal and the decision about it. Until then the controller may be killed.
 	longestDecision = 4 * time.Second
+	// repairReason is that of disruption that needs no approval.
+	repairReason = "Unhealthy"
 	// rejects is of how many plans one is rejected, on average.
 	rejects = 6
 )
@@ -96,7 +97,7 @@ func (o *observer) judgeApproval(now clusterState) {
 	for i := range now.claims {
 		claim := &now.claims[i]
 		reason := meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeDisruptionReason)
-		if o.judged[claim.UID] || !now.disrupting(claim) || reason != nil && reason.Reason == string(disrupt.Unhealthy) {
+		if o.judged[claim.UID] || !now.disrupting(claim) || reason != nil && reason.Reason == repairReason {
 			continue
 		}
 		o.judged[claim.UID] = true

@@ -12,7 +12,6 @@ import (
 
 	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 )
 
 // decided is a plan for the NodeClaim with this UID.
@@ -37,7 +36,7 @@ func TestObserverFindsDisruptionWithoutApproval(t *testing.T) {
 		{name: "an approved plan", plans: []opsv1alpha1.DisruptionPlan{decided("a", opsv1alpha1.PlanExecuting, approver, opsv1alpha1.VerdictApproved)}},
 		{name: "repair needs none", edit: func(p *clusterState) {
 			p.claims[0].Status.Conditions = append(p.claims[0].Status.Conditions,
-				metav1.Condition{Type: v1.ConditionTypeDisruptionReason, Status: metav1.ConditionTrue, Reason: string(disrupt.Unhealthy)})
+				metav1.Condition{Type: v1.ConditionTypeDisruptionReason, Status: metav1.ConditionTrue, Reason: repairReason})
 		}},
 		{name: "deleted by hand", edit: func(p *clusterState) { p.nodes[0].DeletionTimestamp = new(metav1.Now()) }},
 	} {
