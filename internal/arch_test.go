@@ -240,7 +240,7 @@ internal/demo < API
 
 # layer 6: wiring
 internal/console < internal/ledger, internal/ttlcache, web, internal/view
-internal/operator < internal/console, internal/restconfig, API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/ledger, internal/ledger/segment, internal/observe/logfield, internal/simulation, internal/view, web, internal/approval, internal/notification
+internal/operator < internal/console, internal/restconfig, API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/ledger, internal/ledger/segment, internal/observe/logfield, internal/simulation, internal/view, web, internal/approval, internal/notification, internal/forecast, internal/forecast/edit, internal/forecast/report, internal/manifest
 internal/command < cloud/plugin, internal/document, internal/options
 internal/command/source < API, cloud, cloud/plugin, internal/command, internal/forecast, internal/manifest, internal/observe, internal/options, internal/restconfig, internal/simulation, internal/snapshot
 internal/command/explain < internal/command, internal/command/source, internal/core/spelling, internal/document, internal/explain, internal/options
@@ -275,9 +275,9 @@ test/process <
 test/commandtest < cloud/aws, cloud/azure, cloud/kwok, internal/command
 test/awscluster < cloud/aws/awstest, cloud/aws/awstest/ebs, cloud/aws/awstest/join
 test/azurecluster < cloud/azure/azuretest, cloud/azure/azuretest/join
-test/demo < API, cloud, cloud/kwok, internal/approval, internal/demo, cloud/aws/awstest, cloud/azure/azuretest, test/awscluster, test/azurecluster, test/controlplane, test/process, test/simcluster
+test/demo < API, cloud, cloud/kwok, internal/demo, cloud/aws/awstest, cloud/azure/azuretest, test/awscluster, test/azurecluster, test/controlplane, test/process, test/simcluster
 test/recording <
-test/simcluster < API, test/controlplane
+test/simcluster < API, internal/approval, test/controlplane
 test/chaos < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane, test/poll, test/process, test/simcluster
 test/attacks < API, test/poll, test/process, test/simcluster
 test/sim < API, cloud, cloud/kwok, embedded/apiserver/kind, embedded/apiserver/registry, embedded/kubelet, embedded/scheduler, embedded/view, embedded/workloads, internal/controller, internal/controller/nodelookup, internal/controller/parallel, internal/controller/termination, internal/observe, internal/options, internal/served

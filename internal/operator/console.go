@@ -28,9 +28,14 @@ func (a assembly) serveConsole(d *decisions, state *liveState, commands commande
 	if kept := d.inMemory(); kept != nil {
 		records = ledger.Memory{Ledger: kept}
 	}
+	edits, err := newEdits(a.process.Provider, state.state.Cloud, state)
+	if err != nil {
+		return nil, err
+	}
+	views := view.New(state, records, a.clock).FollowCommands(openCommands{commands, a.leading}).CompareEdits(edits.compare)
 	handler := console.Handler(console.Sources{
 		Prefix: console.Prefix, Records: records, Leading: a.leading, Clock: a.clock, Closing: e.closing, Files: web.Files(),
-		Views: view.DocumentsOf(view.New(state, records, a.clock).FollowCommands(openCommands{commands, a.leading})), NotFound: view.ErrNotFound, Invalid: view.ErrInvalid, NotReady: errNotReady,
+		Views: view.DocumentsOf(views), NotFound: view.ErrNotFound, Invalid: view.ErrInvalid, NotReady: errNotReady,
 		Failed: func(err error) { a.process.Log.Error("answering a request to the console failed", logfield.Error(err)) },
 	})
 	listener, err := net.Listen("tcp", address)

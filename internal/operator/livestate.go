@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -50,9 +53,10 @@ type stored interface{ GetStore() toolscache.Store }
 // done while no client asks. It is safe for concurrent use.
 type liveState struct {
 	informers informers
-	// kinds are watched by the controllers anyway, classes are the node classes among them.
+	// kinds are watched by the controllers anyway. named are those of them that views look up by name and that edits change, which are few objects
+	// each: caches leave the kind out of them.
 	kinds   []client.Object
-	classes []cloud.NodeClass
+	named   map[reflect.Type]schema.GroupVersionKind
 	ready   func() bool
 	leading func() bool
 	clock   clock.PassiveClock
@@ -89,7 +93,7 @@ func newLiveState(a assembly, place cloud.Cloud, watched []client.Object, ready 
 		unknown = append(unknown, "which nodes wait for the approval of a DisruptionPlan, or were part of a rejected one")
 	}
 	return &liveState{
-		informers: a.manager.GetCache(), kinds: kinds, classes: place.NodeClasses, ready: ready, leading: a.leading, clock: a.clock,
+		informers: a.manager.GetCache(), kinds: kinds, named: namedKinds(place, kinds), ready: ready, leading: a.leading, clock: a.clock,
 		state: simulation.ClusterState{Cloud: place, Options: simulationOptions(a.options), Origin: originOf(a, place), Unknown: unknown},
 	}
 }
@@ -190,30 +194,56 @@ func (l *liveState) objects() []client.Object {
 	for _, store := range l.stores {
 		for _, item := range store.List() {
 			if o, ok := item.(client.Object); ok {
-				out = append(out, l.named(o))
+				out = append(out, l.withKind(o))
 			}
 		}
 	}
 	return out
 }
 
-// named is an object of a kind that views look up by its name: caches leave it out.
-func (l *liveState) named(o client.Object) client.Object {
-	switch o := o.(type) {
-	case *corev1.Pod, *corev1.Node, *v1.NodeClaim:
+// withKind is an object of a named kind with its kind, and any other object as it is.
+func (l *liveState) withKind(o client.Object) client.Object {
+	kind, ok := l.named[reflect.TypeOf(o)]
+	if !ok {
 		return o
-	case *v1.NodePool:
-		pool := o.DeepCopy()
-		pool.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("NodePool"))
-		return pool
-	case cloud.NodeClassObject:
-		for _, class := range l.classes {
-			if fmt.Sprintf("%T", class.New()) == fmt.Sprintf("%T", o) {
-				copied, _ := o.DeepCopyObject().(client.Object)
-				copied.GetObjectKind().SetGroupVersionKind(class.GVK)
-				return copied
-			}
+	}
+	copied, ok := o.DeepCopyObject().(client.Object)
+	if !ok {
+		return o
+	}
+	copied.GetObjectKind().SetGroupVersionKind(kind)
+	return copied
+}
+
+// namedKinds are those of kinds that views look up by name and that edits change.
+func namedKinds(place cloud.Cloud, kinds []client.Object) map[reflect.Type]schema.GroupVersionKind {
+	out := map[reflect.Type]schema.GroupVersionKind{}
+	for _, class := range place.NodeClasses {
+		out[reflect.TypeOf(class.New())] = class.GVK
+	}
+	for _, kind := range kinds {
+		switch kind.(type) {
+		case *v1.NodePool:
+			out[reflect.TypeOf(kind)] = v1.SchemeGroupVersion.WithKind("NodePool")
+		case *v1alpha1.NodeOverlay:
+			out[reflect.TypeOf(kind)] = v1alpha1.SchemeGroupVersion.WithKind("NodeOverlay")
+		case *opsv1alpha1.OperationsPolicy:
+			out[reflect.TypeOf(kind)] = opsv1alpha1.SchemeGroupVersion.WithKind("OperationsPolicy")
+		case *policyv1.PodDisruptionBudget:
+			out[reflect.TypeOf(kind)] = policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget")
+		case *appsv1.DaemonSet:
+			out[reflect.TypeOf(kind)] = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
 		}
 	}
-	return o
+	return out
+}
+
+// editable are the kinds that edits change, as a list in a sentence.
+func (l *liveState) editable() string {
+	var names []string
+	for _, kind := range l.named {
+		names = append(names, kind.Kind)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 )
 
 // fakeInformer is an informer whose store a test fills.
@@ -58,8 +59,9 @@ func (f fakeInformers) of(o client.Object) *fakeInformer {
 
 func TestStateChangesWithTheCachesAndAtMostOncePerInterval(t *testing.T) {
 	all, now, ready := fakeInformers{}, clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)), false
+	kinds := []client.Object{&corev1.Pod{}, &v1.NodePool{}}
 	l := &liveState{
-		informers: all, kinds: []client.Object{&corev1.Pod{}, &v1.NodePool{}}, clock: now,
+		informers: all, kinds: kinds, named: namedKinds(cloud.Cloud{}, kinds), clock: now,
 		ready: func() bool { return ready }, leading: func() bool { return false },
 	}
 	if _, err := l.State(t.Context()); !errors.Is(err, errNotReady) {

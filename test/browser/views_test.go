@@ -89,7 +89,8 @@ func TestEditShowsTheDiffLive(t *testing.T) {
 	p.until("document.querySelector('textarea').value.includes('kind: NodePool')")
 	p.shows(".output", "No object of the text differs", "Without the edit")
 	p.run(chromedp.SendKeys("textarea", "# fewer types\n"))
-	p.shows(".output", "changes NodePool general", "drifts 37 nodes", "moves 412 pods", "6h 4m", "−$4.1037/h", "2 nodes blocked", "PDBBlocked", "Deployment checkout/api")
+	p.shows(".output", "changes NodePool general", "drifts 37 nodes", "moves 412 pods", "6h 4m", "−$4.1037/h", "2 nodes blocked", "PDBBlocked", "Deployment checkout/api",
+		"Need approval", "production all disruption has to be approved")
 	p.click("Link with this text")
 	p.until("location.hash.includes('text=')")
 	link := p.hash()
