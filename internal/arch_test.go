@@ -244,7 +244,7 @@ internal/operator < internal/console, internal/restconfig, API, cloud, cloud/plu
 internal/command < cloud/plugin, internal/document, internal/options
 internal/command/source < API, cloud, cloud/plugin, internal/command, internal/forecast, internal/manifest, internal/observe, internal/options, internal/restconfig, internal/simulation, internal/snapshot
 internal/command/explain < internal/command, internal/command/source, internal/core/spelling, internal/document, internal/explain, internal/options
-internal/command/simulate < cloud, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation, internal/simulation/report, internal/forecast/edit
+internal/command/simulate < cloud, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation, internal/simulation/report, internal/forecast/edit, internal/snapshot
 internal/command/diff < cloud, cloud/plugin, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation, internal/forecast/edit
 internal/command/shadow < API, cloud, cloud/plugin, embedded/controlplane, internal/command, internal/command/source, internal/demo, internal/document, internal/shadow
 internal/command/top/internal/screen < internal/document, internal/explain, internal/ledger, internal/view

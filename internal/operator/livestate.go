@@ -89,8 +89,7 @@ func newLiveState(a assembly, place cloud.Cloud, watched []client.Object, ready 
 		unknown = append(unknown, "capacity that is kept free for CapacityBuffers")
 	}
 	if gates.OperationsPolicy {
-		kinds = append(kinds, &opsv1alpha1.OperationsPolicy{})
-		unknown = append(unknown, "which nodes wait for the approval of a DisruptionPlan, or were part of a rejected one")
+		kinds = append(kinds, &opsv1alpha1.OperationsPolicy{}, &opsv1alpha1.DisruptionPlan{})
 	}
 	return &liveState{
 		informers: a.manager.GetCache(), kinds: kinds, named: namedKinds(place, kinds), ready: ready, leading: a.leading, clock: a.clock,

@@ -36,7 +36,7 @@ type InProgress struct {
 	// Backoff are the names of NodeClaims that are left alone because commands for them failed, GroupBackoff of those that are considered only
 	// by themselves.
 	Backoff, GroupBackoff map[string]bool
-	// Proposals are the plans that nodes are part of, by node ID.
+	// Proposals are the plans that nodes are part of, by node ID, beside the DisruptionPlans of the cluster.
 	Proposals map[string]disrupt.Proposal
 }
 
@@ -50,7 +50,7 @@ func (v DisruptionView) Assess(ctx context.Context, now time.Time, in InProgress
 	}
 	a.Operations.Apply(a.Qualification.Pools)
 	a.Qualification.InCommand, a.Qualification.Backoff, a.Qualification.GroupBackoff = in.InCommand, in.Backoff, in.GroupBackoff
-	a.Qualification.Proposals = in.Proposals
+	a.Qualification.Proposals = v.proposals(now, in.Proposals)
 	a.Candidates, a.Excluded = disrupt.Qualify(a.Qualification)
 	unevictable := map[string]bool{}
 	for i := range a.Candidates {

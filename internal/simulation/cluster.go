@@ -149,6 +149,7 @@ func (c *Cluster) View() DisruptionView {
 	f := DisruptionView{
 		Snapshot: c.Snapshot(), Builder: c.builder, Result: c.result, Pools: c.pools, Prices: c.prices, Surplus: map[string]bool{},
 		Pods: c.w.podsOn, PDBLimits: problem.NewPDBLimits(c.w.budgets), terminateFirstDrift: c.opts.TerminateFirstDrift, policies: c.w.considered(c.opts),
+		plans: c.w.plansOf(c.opts),
 	}
 	f.PDBs, _ = podrules.NewBudgets(c.w.budgets) // the result warns of the others
 	for name, pool := range c.pools {

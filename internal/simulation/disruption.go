@@ -42,6 +42,7 @@ type DisruptionView struct {
 
 	terminateFirstDrift bool
 	policies            []opsv1alpha1.OperationsPolicy
+	plans               disruptionPlans
 }
 
 // nominationPeriod is how long nodes stay nominated: longer than any evaluation of a DisruptionView takes.
@@ -60,6 +61,7 @@ func ViewForDisruption(ctx context.Context, objects []client.Object, c cloud.Clo
 		Snapshot: w.snapshot(opts), Builder: w.builder(provider, opts, w.capsOn(ctx, provider, opts)), Result: result, Pools: map[string]*v1.NodePool{},
 		Prices: map[string]problem.PoolPrices{}, Surplus: map[string]bool{}, Pods: w.podsOn, PDBLimits: problem.NewPDBLimits(w.budgets),
 		terminateFirstDrift: opts.TerminateFirstDrift, policies: w.considered(opts),
+		plans: w.plansOf(opts),
 	}
 	f.PDBs, _ = podrules.NewBudgets(w.budgets) // the result warns of the others
 	for _, name := range slices.Sorted(maps.Keys(w.pools)) {

@@ -185,6 +185,7 @@ type clusterObjects struct {
 	budgets     []policyv1.PodDisruptionBudget
 	overlays    []*v1alpha1.NodeOverlay
 	policies    []opsv1alpha1.OperationsPolicy
+	plans       []*opsv1alpha1.DisruptionPlan
 	buffers     []*v1beta1.CapacityBuffer
 	autoscalers []prediction.Autoscaler
 	// unreadable lists the objects that cannot be read and are not considered.
@@ -273,6 +274,8 @@ func (w *clusterObjects) add(o client.Object) {
 		w.overlays = append(w.overlays, o)
 	case *opsv1alpha1.OperationsPolicy:
 		w.policies = append(w.policies, *o)
+	case *opsv1alpha1.DisruptionPlan:
+		w.plans = append(w.plans, o)
 	case *v1beta1.CapacityBuffer:
 		w.buffers = append(w.buffers, o)
 	case *unstructured.Unstructured:

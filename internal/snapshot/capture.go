@@ -13,12 +13,17 @@ import (
 // page is how many objects are requested at a time, so that neither side has a large cluster in memory twice.
 const page = 500
 
-// Policies is the kind of OperationsPolicies. Roles for the commands may not have it, as it is optional in a cluster.
-const Policies = "OperationsPolicy"
+// The kinds that roles for the commands may not have: the first two are optional in a cluster, and Settings are the ConfigMaps with the settings of
+// the controller.
+const (
+	Policies = "OperationsPolicy"
+	Plans    = "DisruptionPlan"
+	Settings = "ConfigMap"
+)
 
 // Capture captures a snapshot of a cluster. Kinds are read one after the other, and the cluster changes meanwhile: an object
 // may refer to one that was created or deleted in between. The settings of the controller are read in one namespace, or in all if it is
-// empty; it is no error if the caller may not list them, or OperationsPolicies.
+// empty; it is no error if the caller may not list them, OperationsPolicies or DisruptionPlans.
 func (f *Format) Capture(ctx context.Context, cluster client.Reader, settingsNamespace string) (Snapshot, error) {
 	s := Snapshot{format: f}
 	for i, k := range s.format.kinds {

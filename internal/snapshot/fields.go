@@ -48,7 +48,7 @@ type kind struct {
 
 // optional reports whether a snapshot is taken without the objects of the kind where they may not be listed: roles for the commands that take one may not
 // have them.
-func (k kind) optional() bool { return k.label != "" || k.gvk.Kind == Policies }
+func (k kind) optional() bool { return k.label != "" || k.gvk.Kind == Policies || k.gvk.Kind == Plans }
 
 // Format defines the kinds and fields of snapshots, and how they are redacted. Make one with NewFormat.
 type Format struct {

@@ -21,6 +21,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/internal/simulation/report"
+	"github.com/karpenter-anew/karpenter/internal/snapshot"
 )
 
 // Command shows what would be done about objects in files.
@@ -131,9 +132,9 @@ func (c *Command) read(k *kong.Context, s command.Streams) (input, error) {
 		return input{}, err
 	}
 	var held manifest.Manifest
-	policiesUnread := false
+	var forbidden []string
 	if c.Snapshot != "" {
-		if held, policiesUnread, err = source.ReadSnapshot(reader, c.Snapshot, s.In); err != nil {
+		if held, forbidden, err = source.ReadSnapshot(reader, c.Snapshot, s.In); err != nil {
 			return input{}, err
 		}
 	}
@@ -172,8 +173,8 @@ func (c *Command) read(k *kong.Context, s command.Streams) (input, error) {
 	if origin != nil {
 		extras.Settings = origin.Line(opened.Source)
 		opened.Notes = append(opened.Notes, source.UnlistedNodes(context.Background(), opened)...)
-		if policiesUnread || c.Settings.Simulation().OperationsPolicies { // the result names those that are not considered
-			opened.Notes = append(opened.Notes, c.Settings.PolicyNotes(objects, true, policiesUnread)...)
+		if slices.Contains(forbidden, snapshot.Policies) || c.Settings.Simulation().OperationsPolicies { // the result names those that are not considered
+			opened.Notes = append(opened.Notes, c.Settings.PolicyNotes(objects, true, forbidden)...)
 		}
 	}
 	extras.Notes, extras.PlanNotes = slices.Concat(opened.Notes, c.Settings.UnpredictedDevices(opened), edit.Uncounted(m.Objects)), opened.PlanNotes

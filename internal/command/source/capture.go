@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,9 +30,12 @@ const NoPolicies = "no permission to list OperationsPolicies: which ones there a
 func Unread(forbidden []string) []string {
 	var out []string
 	for _, kind := range forbidden {
-		if kind == snapshot.Policies {
+		switch kind {
+		case snapshot.Policies:
 			out = append(out, NoPolicies)
-		} else {
+		case snapshot.Plans:
+			out = append(out, noPlans)
+		default:
 			out = append(out, NoPermission)
 		}
 	}
@@ -41,18 +43,18 @@ func Unread(forbidden []string) []string {
 }
 
 // ReadSnapshot reads the snapshot of a cluster from a file, or from standard input. A snapshot without objects is an error: an answer about it would be
-// that of a cluster in which nothing runs. policiesUnread reports that OperationsPolicies could not be listed when it was captured.
-func ReadSnapshot(reader *manifest.Reader, file string, stdin io.Reader) (held manifest.Manifest, policiesUnread bool, err error) {
-	held, forbidden, err := snapshot.Read(reader, file, stdin)
+// that of a cluster in which nothing runs. forbidden are the kinds that could not be listed when it was captured.
+func ReadSnapshot(reader *manifest.Reader, file string, stdin io.Reader) (held manifest.Manifest, forbidden []string, err error) {
+	held, forbidden, err = snapshot.Read(reader, file, stdin)
 	switch {
 	case err != nil:
-		return held, false, err
+		return held, nil, err
 	case len(held.Objects) == 0 && len(held.Skipped) > 0:
-		return held, false, fmt.Errorf("the snapshot %s holds nothing that has a bearing on scheduling; it begins with %s", file, held.Skipped[0])
+		return held, nil, fmt.Errorf("the snapshot %s holds nothing that has a bearing on scheduling; it begins with %s", file, held.Skipped[0])
 	case len(held.Objects) == 0:
-		return held, false, fmt.Errorf("the snapshot %s is empty: capture one with karpenter snapshot", file)
+		return held, nil, fmt.Errorf("the snapshot %s is empty: capture one with karpenter snapshot", file)
 	}
-	return held, slices.Contains(forbidden, snapshot.Policies), nil
+	return held, forbidden, nil
 }
 
 // Capture captures a snapshot of a live cluster, with the settings of the controller in a namespace; in any namespace if it is

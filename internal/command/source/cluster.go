@@ -28,17 +28,22 @@ type Cluster struct {
 
 	Settings Settings `embed:""`
 
+	gaps gaps
+}
+
+// gaps are what could not be read of a cluster.
+type gaps struct {
 	// missing says that the kinds of Karpenter are not installed in the cluster; nil if they are.
 	missing error
-	// policiesUnread says that OperationsPolicies of the cluster may not be listed.
-	policiesUnread bool
+	// forbidden are the kinds that may not be listed.
+	forbidden []string
 }
 
 // NewCluster returns a cluster with the flags of all providers.
 func NewCluster(b command.Binary) Cluster { return Cluster{Settings: NewSettings(b)} }
 
 // Missing returns an error if the kinds of Karpenter are not installed in the cluster that was read; nil if they are.
-func (c *Cluster) Missing() error { return c.missing }
+func (c *Cluster) Missing() error { return c.gaps.missing }
 
 // State is what was read of a cluster.
 type State struct {
@@ -50,9 +55,7 @@ type State struct {
 	source *Cluster
 	tool   string
 	origin *Origin
-	// missing and policiesUnread are those of the cluster.
-	missing        error
-	policiesUnread bool
+	gaps   gaps
 }
 
 // Read reads the cluster for a subcommand, and makes settings that no flag sets those of its controller.
@@ -72,7 +75,7 @@ func (c *Cluster) Read(ctx context.Context, k *kong.Context, s command.Streams, 
 	if err != nil {
 		return nil, command.WithCode(err, command.ExitUsage)
 	}
-	return &State{Reader: reader, Objects: held.Objects, source: c, tool: subcommand, origin: origin, missing: c.missing, policiesUnread: c.policiesUnread}, nil
+	return &State{Reader: reader, Objects: held.Objects, source: c, tool: subcommand, origin: origin, gaps: c.gaps}, nil
 }
 
 // Check reports flags that contradict each other.
@@ -86,7 +89,7 @@ func (c *Cluster) Check() error {
 // manifest reads the objects of the live cluster or the snapshot. why says why there may be no settings of a controller among them.
 func (c *Cluster) manifest(ctx context.Context, reader *manifest.Reader, s command.Streams, subcommand string) (held manifest.Manifest, why string, err error) {
 	if c.Snapshot != "" {
-		if held, c.policiesUnread, err = ReadSnapshot(reader, c.Snapshot, s.In); err != nil {
+		if held, c.gaps.forbidden, err = ReadSnapshot(reader, c.Snapshot, s.In); err != nil {
 			return held, "", command.WithCode(err, command.ExitUsage)
 		}
 		return held, NoneInSnapshot, nil
@@ -95,15 +98,14 @@ func (c *Cluster) manifest(ctx context.Context, reader *manifest.Reader, s comma
 	if err != nil {
 		return held, "", err
 	}
-	c.missing = installed(taken.Absent)
+	c.gaps = gaps{installed(taken.Absent), taken.Forbidden}
 	var text bytes.Buffer
 	if err := taken.Write(&text); err != nil {
 		return held, "", err
 	}
-	if slices.Contains(taken.Forbidden, "ConfigMap") {
+	if slices.Contains(taken.Forbidden, snapshot.Settings) {
 		why = NoPermission
 	}
-	c.policiesUnread = slices.Contains(taken.Forbidden, snapshot.Policies)
 	held, err = reader.Read("cluster", &text)
 	return held, why, err
 }
@@ -119,9 +121,9 @@ func (c *State) Open(ctx context.Context, objects []client.Object) (plugin.Opene
 	if opened.PlanNotes != nil {
 		opened.Notes = append(opened.Notes, opened.PlanNotes(nil)...)
 	}
-	opened.Notes = append(opened.Notes, c.source.Settings.PolicyNotes(objects, c.source.Snapshot != "", c.policiesUnread)...)
-	if c.missing != nil {
-		opened.Notes = append(opened.Notes, c.missing.Error())
+	opened.Notes = append(opened.Notes, c.source.Settings.PolicyNotes(objects, c.source.Snapshot != "", c.gaps.forbidden)...)
+	if c.gaps.missing != nil {
+		opened.Notes = append(opened.Notes, c.gaps.missing.Error())
 	}
 	if err := simulation.Unreadable(opened.Objects); err != nil {
 		opened.Notes = append(opened.Notes, "ignoring objects that cannot be read: "+strings.ReplaceAll(err.Error(), "\n", "; "))

@@ -8,14 +8,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
+	"github.com/karpenter-anew/karpenter/internal/snapshot"
 )
 
-// noPlans says what no command knows of the approval of disruption.
-const noPlans = "DisruptionPlans are not read: which nodes wait for approval, or were part of a rejected plan, is not known"
+// noPlans says that the DisruptionPlans of a cluster are not known.
+const noPlans = "no permission to list DisruptionPlans: which nodes wait for approval, or were part of a rejected plan, is not known"
 
-// PolicyNotes says which OperationsPolicies among objects are not considered, and what is not known of them. snapshot is set for objects of a
-// snapshot, unread if policies could not be listed.
-func (p *Settings) PolicyNotes(objects []client.Object, snapshot, unread bool) []string {
+// PolicyNotes says which OperationsPolicies among objects are not considered, and what is not known of them and of DisruptionPlans. ofSnapshot is set
+// for objects of a snapshot; forbidden are the kinds that could not be listed.
+func (p *Settings) PolicyNotes(objects []client.Object, ofSnapshot bool, forbidden []string) []string {
 	var names []string
 	approval := false
 	for _, o := range objects {
@@ -24,6 +25,7 @@ func (p *Settings) PolicyNotes(objects []client.Object, snapshot, unread bool) [
 			approval = approval || found.Spec.Approval != nil && found.Spec.Approval.Mode != opsv1alpha1.ApprovalNever
 		}
 	}
+	unread := slices.Contains(forbidden, snapshot.Policies)
 	slices.Sort(names)
 	on := p.Simulation().OperationsPolicies
 	switch {
@@ -33,9 +35,9 @@ func (p *Settings) PolicyNotes(objects []client.Object, snapshot, unread bool) [
 		return []string{NoPolicies + ", and those of the cluster are not considered"}
 	case len(names) > 0 && !on:
 		return []string{fmt.Sprintf("OperationsPolicies that are not considered, because the feature gate OperationsPolicy is off: %s", strings.Join(names, ", "))}
-	case approval:
+	case approval && slices.Contains(forbidden, snapshot.Plans):
 		return []string{noPlans}
-	case len(names) == 0 && on && snapshot:
+	case len(names) == 0 && on && ofSnapshot:
 		return []string{"the snapshot has no OperationsPolicies, although the feature gate for them is on"}
 	}
 	return nil

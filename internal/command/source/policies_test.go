@@ -25,20 +25,22 @@ func TestPolicyNotes(t *testing.T) {
 		name             string
 		settings         Settings
 		objects          []client.Object
-		snapshot, unread bool
+		snapshot         bool
+		forbidden        []string
 		want             []string
 	}{
 		{name: "no policies and no gate", snapshot: true},
 		{name: "a policy without the gate", objects: policies(""), want: []string{`OperationsPolicies that are not considered, because the feature gate OperationsPolicy is off: "production"`}},
 		{name: "a policy with the gate", settings: on, objects: policies(opsv1alpha1.ApprovalNever), snapshot: true},
-		{name: "approval", settings: on, objects: policies(opsv1alpha1.ApprovalAlways), want: []string{noPlans}},
-		{name: "not listed", settings: on, unread: true, want: []string{NoPolicies + ", and those of the cluster are not considered"}},
-		{name: "not listed without the gate", unread: true, want: []string{NoPolicies + "; the feature gate OperationsPolicy is off"}},
+		{name: "approval", settings: on, objects: policies(opsv1alpha1.ApprovalAlways)},
+		{name: "approval, and plans are not listed", settings: on, objects: policies(opsv1alpha1.ApprovalAlways), forbidden: []string{"DisruptionPlan"}, want: []string{noPlans}},
+		{name: "not listed", settings: on, forbidden: []string{"OperationsPolicy"}, want: []string{NoPolicies + ", and those of the cluster are not considered"}},
+		{name: "not listed without the gate", forbidden: []string{"OperationsPolicy", "DisruptionPlan"}, want: []string{NoPolicies + "; the feature gate OperationsPolicy is off"}},
 		{name: "none in a snapshot", settings: on, snapshot: true, want: []string{"the snapshot has no OperationsPolicies, although the feature gate for them is on"}},
 		{name: "none in a live cluster", settings: on},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := test.settings.PolicyNotes(test.objects, test.snapshot, test.unread); !slices.Equal(got, test.want) {
+			if got := test.settings.PolicyNotes(test.objects, test.snapshot, test.forbidden); !slices.Equal(got, test.want) {
 				t.Errorf("notes %q, want %q", got, test.want)
 			}
 		})

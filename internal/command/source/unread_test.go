@@ -7,7 +7,7 @@ import (
 
 // TestWhatIsUnreadIsTold: a refusal of policies is not told as one of settings.
 func TestWhatIsUnreadIsTold(t *testing.T) {
-	if got, want := Unread([]string{"OperationsPolicy", "ConfigMap"}), []string{NoPolicies, NoPermission}; !slices.Equal(got, want) {
+	if got, want := Unread([]string{"OperationsPolicy", "DisruptionPlan", "ConfigMap"}), []string{NoPolicies, noPlans, NoPermission}; !slices.Equal(got, want) {
 		t.Errorf("told %q, want %q", got, want)
 	}
 	if got := Unread(nil); got != nil {

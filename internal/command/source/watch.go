@@ -77,7 +77,7 @@ func (w *Watched) State(k *kong.Context) (*State, error) {
 	}
 	if w.origin == nil || !slices.EqualFunc(w.settings, settings, func(a, b client.Object) bool { return equality.Semantic.DeepEqual(a, b) }) {
 		why := ""
-		if slices.Contains(w.Forbidden(), "ConfigMap") {
+		if slices.Contains(w.Forbidden(), snapshot.Settings) {
 			why = NoPermission
 		}
 		origin, err := w.source.Settings.Adopt(k, objects, why)
@@ -87,8 +87,8 @@ func (w *Watched) State(k *kong.Context) (*State, error) {
 		w.origin, w.settings = origin, settings
 	}
 	return &State{
-		Reader: w.reader, Objects: objects, source: w.source, tool: w.tool, origin: w.origin, missing: installed(w.Absent()),
-		policiesUnread: slices.Contains(w.Forbidden(), snapshot.Policies),
+		Reader: w.reader, Objects: objects, source: w.source, tool: w.tool, origin: w.origin,
+		gaps: gaps{installed(w.Absent()), w.Forbidden()},
 	}, nil
 }
 

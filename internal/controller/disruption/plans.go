@@ -25,8 +25,6 @@ const (
 	maxOpenPlans, maxEndedPlans = 100, 100
 	// keepEnded is how long ended plans are kept.
 	keepEnded = 7 * 24 * time.Hour
-	// rejectionPause is how long a rejected plan is not proposed again while its inputs stay the same.
-	rejectionPause = 24 * time.Hour
 	// verifyInterval is how long a verification of the admission policy is good enough for proposals. Execution verifies it afresh.
 	verifyInterval = 10 * time.Second
 )
@@ -180,8 +178,8 @@ func (ps *plans) propose(ctx context.Context, p *pass, m disrupt.Method, work di
 		switch {
 		case !plan.Status.Phase.Final():
 			open++
-		case sameProposal(&plan.Spec, &spec) && endedAt(plan).After(newest):
-			newest, before = endedAt(plan), plan.Name+"/"+string(plan.UID)
+		case sameProposal(&plan.Spec, &spec) && problem.PlanEnded(plan).After(newest):
+			newest, before = problem.PlanEnded(plan), plan.Name+"/"+string(plan.UID)
 		}
 	}
 	if open >= maxOpenPlans {

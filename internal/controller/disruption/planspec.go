@@ -1,7 +1,6 @@
 package disruption
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,7 +12,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
@@ -33,51 +31,19 @@ type impact struct {
 
 // impactOf counts the pods that have to leave the nodes by owner.
 func (g *gatherer) impactOf(ctx context.Context, v view, candidates []disrupt.Candidate) (impact, error) {
-	byOwner := map[opsv1alpha1.PlannedEviction]opsv1alpha1.PlannedEviction{}
-	out := impact{}
+	on := map[string][]*corev1.Pod{}
 	for _, candidate := range candidates {
+		node := candidate.Node.NodeName
 		var list corev1.PodList
-		if err := g.Client.List(ctx, &list, client.MatchingFields{nodelookup.PodNode: candidate.Node.NodeName}, client.UnsafeDisableDeepCopy); err != nil {
-			return impact{}, fmt.Errorf("listing the pods of node %q: %w", candidate.Node.NodeName, err)
+		if err := g.Client.List(ctx, &list, client.MatchingFields{nodelookup.PodNode: node}, client.UnsafeDisableDeepCopy); err != nil {
+			return impact{}, fmt.Errorf("listing the pods of node %q: %w", node, err)
 		}
-		on := make([]*corev1.Pod, len(list.Items))
 		for i := range list.Items {
-			on[i] = &list.Items[i]
-		}
-		for _, pod := range problem.Leaving(candidate, on) {
-			key := ownerOf(pod)
-			sum := byOwner[key]
-			sum.Pods++
-			if problem.Unprotected(pod, v.budgets, v.now) {
-				sum.Unprotected++
-				out.risk++
-			}
-			byOwner[key] = sum
+			on[node] = append(on[node], &list.Items[i])
 		}
 	}
-	for key, sum := range byOwner {
-		key.Pods, key.Unprotected = sum.Pods, sum.Unprotected
-		out.evictions = append(out.evictions, key)
-	}
-	slices.SortFunc(out.evictions, func(a, b opsv1alpha1.PlannedEviction) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
-	})
-	return out, nil
-}
-
-// ownerOf is what created a pod, as far as its owner references and labels show: the Deployment of a pod of a ReplicaSet.
-func ownerOf(pod *corev1.Pod) opsv1alpha1.PlannedEviction {
-	owner := metav1.GetControllerOf(pod)
-	if owner == nil {
-		return opsv1alpha1.PlannedEviction{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
-	}
-	out := opsv1alpha1.PlannedEviction{Kind: owner.Kind, Namespace: pod.Namespace, Name: owner.Name}
-	if hash := pod.Labels["pod-template-hash"]; owner.Kind == "ReplicaSet" && hash != "" {
-		if name, ok := strings.CutSuffix(owner.Name, "-"+hash); ok {
-			out.Kind, out.Name = "Deployment", name
-		}
-	}
-	return out
+	evictions, risk := problem.Evictions(candidates, func(node string) []*corev1.Pod { return on[node] }, v.budgets, v.now)
+	return impact{evictions, risk}, nil
 }
 
 // dollars renders a price in dollars; empty if it is not known.
@@ -109,7 +75,7 @@ func planSpec(v view, m disrupt.Method, work disrupt.Command, does impact) opsv1
 		spec.Replacements = []opsv1alpha1.PlannedReplacement{{NodePool: work.Candidates[0].Node.Pool}}
 	}
 	spec.FirstPods = slices.Sorted(maps.Keys(work.First))
-	spec.InputHash = inputsOf(v, spec.Method, spec.Nodes, does.evictions)
+	spec.InputHash = problem.PlanInputs(spec.Method, spec.Nodes, does.evictions, v.pools)
 	return spec
 }
 
@@ -131,27 +97,6 @@ func plannedReplacement(claim solve.NodeClaim) opsv1alpha1.PlannedReplacement {
 func fits(spec *opsv1alpha1.DisruptionPlanSpec) bool {
 	return len(spec.Nodes) <= opsv1alpha1.MaxPlanNodes && len(spec.Replacements) <= opsv1alpha1.MaxPlanReplacements &&
 		len(spec.Evictions) <= opsv1alpha1.MaxPlanEvictions && len(spec.FirstPods) <= opsv1alpha1.MaxPlanFirstPods
-}
-
-// inputsOf is the hash of what a plan rests on: the nodes by identity, the specs of their NodePools, and their pods by owner.
-func inputsOf(v view, method string, nodes []opsv1alpha1.PlannedNode, evictions []opsv1alpha1.PlannedEviction) string {
-	h := sha256.New()
-	write := func(parts ...string) { _, _ = fmt.Fprintf(h, "%q\n", parts) } // never fails
-	write(method)
-	pools := map[string]bool{}
-	for _, n := range nodes {
-		write(n.NodeClaim, n.NodeClaimUID)
-		pools[n.NodePool] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(pools)) {
-		if pool := v.pools[name]; pool != nil {
-			write(name, string(pool.UID), strconv.FormatInt(pool.Generation, 10))
-		}
-	}
-	for _, e := range evictions {
-		write(e.Kind, e.Namespace, e.Name, strconv.Itoa(int(e.Pods)), strconv.Itoa(int(e.Unprotected)))
-	}
-	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 
 // planName is the name of a plan. Equal proposals have equal names, so that two leaders cannot create both; before identifies the newest plan

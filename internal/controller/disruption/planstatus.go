@@ -16,6 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
 // move writes a phase to a plan, with what changes beside it, and records that. A plan that another client wrote meanwhile is a conflict.
@@ -96,14 +97,6 @@ func (ps *plans) wait(ctx context.Context, plan *opsv1alpha1.DisruptionPlan, why
 	return nil
 }
 
-// endedAt is when a plan ended.
-func endedAt(plan *opsv1alpha1.DisruptionPlan) time.Time {
-	if c := meta.FindStatusCondition(plan.Status.Conditions, string(plan.Status.Phase)); c != nil {
-		return c.LastTransitionTime.Time
-	}
-	return plan.CreationTimestamp.Time
-}
-
 // prune deletes the plans that ended long ago, and the oldest of those that are too many. Rejected ones that keep proposals back go last.
 func (ps *plans) prune(ctx context.Context, v view) {
 	var ended []*opsv1alpha1.DisruptionPlan
@@ -113,16 +106,16 @@ func (ps *plans) prune(ctx context.Context, v view) {
 		}
 	}
 	pausing := func(plan *opsv1alpha1.DisruptionPlan) int {
-		if plan.Status.Phase == opsv1alpha1.PlanRejected && v.now.Sub(endedAt(plan)) < rejectionPause {
+		if problem.PausesProposals(plan, v.now) {
 			return 1
 		}
 		return 0
 	}
 	slices.SortFunc(ended, func(a, b *opsv1alpha1.DisruptionPlan) int {
-		return cmp.Or(cmp.Compare(pausing(a), pausing(b)), endedAt(a).Compare(endedAt(b)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(pausing(a), pausing(b)), problem.PlanEnded(a).Compare(problem.PlanEnded(b)), cmp.Compare(a.Name, b.Name))
 	})
 	for i, plan := range ended {
-		if len(ended)-i <= maxEndedPlans && v.now.Sub(endedAt(plan)) < keepEnded {
+		if len(ended)-i <= maxEndedPlans && v.now.Sub(problem.PlanEnded(plan)) < keepEnded {
 			continue
 		}
 		if err := ps.Client.Delete(ctx, plan, client.Preconditions{UID: &plan.UID}); client.IgnoreNotFound(err) != nil {

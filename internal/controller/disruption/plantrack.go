@@ -15,6 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
 // track compares the plans with the cluster: it ends those that cannot be executed any more, and queues the command of one that is approved. It
@@ -49,15 +50,14 @@ func (pl *planner) track(ctx context.Context, p *pass) (acted bool) {
 
 // hold keeps the nodes of a plan that waits, or was rejected and has not changed since, from being disrupted by other commands.
 func (ps *plans) hold(ctx context.Context, p *pass, plan *opsv1alpha1.DisruptionPlan, nodes map[string]*model.Node) {
-	held := disrupt.Proposal{Plan: plan.Name, Reason: disrupt.Reason(plan.Spec.Reason)}
-	if plan.Status.Phase.Final() {
-		if plan.Status.Phase != opsv1alpha1.PlanRejected || p.now.Sub(endedAt(plan)) >= rejectionPause {
-			return
-		}
+	held, ok := problem.ProposalOf(plan, p.now)
+	if !ok {
+		return
+	}
+	if held.Rejected {
 		if changed, _ := ps.stale(ctx, p.view, plan, nodes); changed != "" {
 			return
 		}
-		held.Rejected = true
 	}
 	for _, planned := range plan.Spec.Nodes {
 		n := nodes[planned.NodeClaim]
@@ -182,7 +182,7 @@ func (ps *plans) stale(ctx context.Context, v view, plan *opsv1alpha1.Disruption
 	if err != nil {
 		return "", "" // not known; an approved plan is not executed, because its pods are inspected once more
 	}
-	if inputsOf(v, spec.Method, spec.Nodes, does.evictions) == spec.InputHash {
+	if problem.PlanInputs(spec.Method, spec.Nodes, does.evictions, v.pools) == spec.InputHash {
 		return "", ""
 	}
 	if change := changeOfEvictions(spec.Evictions, does.evictions); change != "" {
