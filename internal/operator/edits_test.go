@@ -151,8 +151,10 @@ func TestEditsThatAreNotCompared(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"no YAML":    {"{", "edit"},
 		"no objects": {"", "hold no objects"},
-		"a workload": {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: cart, namespace: shop}\nspec:\n  selector: {matchLabels: {a: b}}\n  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}\n",
-			`Deployment "cart": the controller compares edits of KWOKNodeClass, NodePool; run karpenter diff`},
+		"a workload": {
+			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: cart, namespace: shop}\nspec:\n  selector: {matchLabels: {a: b}}\n  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}\n",
+			`Deployment "cart": the controller compares edits of KWOKNodeClass, NodePool; run karpenter diff`,
+		},
 		"an invalid pool": {"apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: web}\nspec: {weight: 1000}\n", "weight"},
 	} {
 		if _, err := e.compare(t.Context(), state, []byte(c.text)); !errors.Is(err, view.ErrInvalid) || !strings.Contains(err.Error(), c.want) {

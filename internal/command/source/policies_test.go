@@ -22,12 +22,12 @@ func TestPolicyNotes(t *testing.T) {
 		return []client.Object{p}
 	}
 	for _, test := range []struct {
-		name             string
-		settings         Settings
-		objects          []client.Object
-		snapshot         bool
-		forbidden        []string
-		want             []string
+		name      string
+		settings  Settings
+		objects   []client.Object
+		snapshot  bool
+		forbidden []string
+		want      []string
 	}{
 		{name: "no policies and no gate", snapshot: true},
 		{name: "a policy without the gate", objects: policies(""), want: []string{`OperationsPolicies that are not considered, because the feature gate OperationsPolicy is off: "production"`}},
