@@ -328,6 +328,13 @@ func (cs *Classes) SameClass(a, b *model.Pod) bool {
 		(len(cs.groups.late) == 0 || slices.Equal(a.LateVolumes(), b.LateVolumes()))
 }
 
+// Interchangeable reports whether requests and labels alone decide which new nodes take the pods, unless constraints refer to the other pods on
+// a host.
+func (c *Class) Interchangeable() bool {
+	return c.destination == nil && c.Extended == nil && c.served == nil &&
+		len(c.DeviceClaims)+len(c.Shape.HostPorts)+len(c.Shape.Drivers)+len(c.late)+len(c.daemonConflicts) == 0
+}
+
 // MayGoTo reports whether the pods may go to the bin by their destination.
 func (c *Class) MayGoTo(b Bin) bool {
 	switch {

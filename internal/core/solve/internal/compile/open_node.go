@@ -213,30 +213,67 @@ func (on *OpenNode) cutOffer(o *Offer, next *State, remaining func(n int) bitset
 
 // Put adds the pods of an accepted offer to the open node.
 func (on *OpenNode) Put(c *Class, lv *Level, o *Offer, pods []*model.Pod) {
-	copy(on.Mask, o.Mask)
-	on.State, on.RelaxedMinValues = o.State, o.relaxedMinValues
-	for _, need := range c.Needs {
-		on.Total[need.Resource] += resource.MulSaturated(need.Amount, int64(len(pods)))
-	}
-	last := len(on.Batches) - 1
-	if last >= 0 && on.Batches[last].Level == lv && on.Batches[last].Form == o.form && on.Batches[last].served == servedClass(c) {
-		on.Batches[last].Pods = slices.Concat(on.Batches[last].Pods, pods)
-	} else {
-		on.Batches = append(on.Batches, Batch{lv, o.form, pods, servedClass(c)})
-	}
+	on.addBatch(Batch{lv, o.form, pods, servedClass(c)})
 	on.ports = append(on.ports, c.Shape.HostPorts...)
 	if on.Template.Attaches(c) {
 		for _, p := range pods {
 			on.volumes.Add(p.Attachments())
 		}
 	}
+	on.Reserve(c, o, len(pods))
+}
+
+// AddBatch adds pods whose requests are those of the open node already.
+func (on *OpenNode) AddBatch(lv *Level, form *Conjunction, pods []*model.Pod) {
+	on.addBatch(Batch{Level: lv, Form: form, Pods: pods})
+}
+
+func (on *OpenNode) addBatch(f Batch) {
+	last := len(on.Batches) - 1
+	if last >= 0 && on.Batches[last].Level == f.Level && on.Batches[last].Form == f.Form && on.Batches[last].served == f.served {
+		on.Batches[last].Pods = slices.Concat(on.Batches[last].Pods, f.Pods)
+		return
+	}
+	on.Batches = append(on.Batches, f)
+}
+
+// Reserve adds the requests of n pods of an accepted offer to the open node, and its requirements.
+func (on *OpenNode) Reserve(c *Class, o *Offer, n int) {
+	copy(on.Mask, o.Mask)
+	on.State, on.RelaxedMinValues = o.State, o.relaxedMinValues
+	for _, need := range c.Needs {
+		on.Total[need.Resource] += resource.MulSaturated(need.Amount, int64(n))
+	}
 	if !on.Trial {
 		on.UpdateSlack()
 		return
 	}
 	for _, need := range c.Needs {
-		on.Slack[need.Resource] -= need.Amount * int64(len(pods))
+		on.Slack[need.Resource] -= need.Amount * int64(n)
 	}
+}
+
+// Hold makes total the requests of the pods of a bin of a trial, and state its state, if some of its columns have that capacity. It reports
+// whether they have: nothing changes otherwise.
+func (on *OpenNode) Hold(state StateID, total resource.Vector) bool {
+	t, next := on.Template, on.Template.States[state]
+	candidates, capacity := t.candidates, t.CapacityIn(next)
+	candidates.Intersect(on.Mask, next.Mask)
+	for _, r := range t.Wanted {
+		if amount := total.At(r); amount > 0 && !capacity.index(r).Narrow(candidates, amount) {
+			return false
+		}
+	}
+	if candidates.Empty() {
+		return false
+	}
+	copy(on.Mask, candidates)
+	on.State = state
+	for r, amount := range total {
+		on.Slack[r] -= amount - on.Total[r]
+		on.Total[r] = amount
+	}
+	return true
 }
 
 // Repels reports whether a taint of the pool keeps the class away, or a feature that its nodes lack. It returns no taint in the second

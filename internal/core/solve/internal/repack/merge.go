@@ -70,5 +70,5 @@ func (rp *repacker) merge(a, b packedBin) (both packedBin, ok bool) {
 	on.Trial = true
 	on.Batches = append(append(on.Batches, a.Batches...), b.Batches...)
 	on.UpdateSlack()
-	return packedBin{on, append(slices.Clone(a.assignments), b.assignments...)}, true
+	return packedBin{on, slices.Concat(a.assignments, b.assignments), slices.Concat(a.deferred, b.deferred)}, true
 }

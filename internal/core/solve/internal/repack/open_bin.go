@@ -43,6 +43,8 @@ type openBin struct {
 	// stride is how many item types each of the candidates stands for.
 	stride      int
 	assignments []assignment
+	// deferred are those of the assignments whose pods are chosen after the attempt.
+	deferred []assignment
 	fillScratch
 	// last is the lead of the bin before, with what it was filled with and how many more may be like it.
 	last struct {
@@ -73,6 +75,7 @@ func (rp *repacker) open(lead *itemType) packedBin {
 	t, b := rp.t, &rp.bin
 	again := b.last.lead == lead && b.last.times > 0 && !slices.ContainsFunc(b.last.assignments, func(p assignment) bool { return p.pods < p.n })
 	b.lead, b.host, b.assignments = lead, rp.nextHost, make([]assignment, 0, typicalAssignments)
+	b.deferred = nil
 	if !again {
 		b.companions = rp.companionsOf(lead)
 	}
@@ -87,7 +90,12 @@ func (rp *repacker) open(lead *itemType) packedBin {
 	if b.node.Batches == nil {
 		b.node.Batches = make([]compile.Batch, 0, typicalAssignments)
 	}
-	if rp.put(lead, 1) == 0 {
+	if lead.interchangeable && rp.constrained == 0 {
+		rp.hold(lead, 1)
+	} else {
+		rp.put(lead, 1)
+	}
+	if len(b.assignments) == 0 {
 		return packedBin{}
 	}
 	b.state = b.node.State
@@ -103,15 +111,23 @@ func (rp *repacker) open(lead *itemType) packedBin {
 		rp.cheapen(t.Prices(st), column)
 	}
 	// Pods with constraints on others go first, while there are few.
-	for _, constrained := range []bool{true, false} {
+	for _, p := range assignments {
+		if p.hostConstrained {
+			rp.put(p.itemType, p.n)
+		}
+	}
+	if !rp.holdAll(assignments) {
 		for _, p := range assignments {
-			if p.hostConstrained == constrained {
+			switch {
+			case p.interchangeable:
+				rp.hold(p.itemType, p.n)
+			case !p.hostConstrained:
 				rp.put(p.itemType, p.n)
 			}
 		}
 	}
 	b.dropCompanions()
-	return packedBin{b.node, b.assignments}
+	return packedBin{b.node, b.assignments, b.deferred}
 }
 
 // remember keeps a filling for the next bin, unless it depends on the host.
@@ -138,12 +154,12 @@ func (rp *repacker) cheapen(prices []float64, column int) {
 
 // dropCompanions removes the labels of the companions if none of them was added.
 func (b *openBin) dropCompanions() {
-	if b.companions == b.lead.group || slices.ContainsFunc(b.node.Batches, func(f compile.Batch) bool { return f.Form == b.companions.form }) {
+	if b.companions == b.lead.group || slices.ContainsFunc(b.assignments, func(p assignment) bool { return p.group.form == b.companions.form }) {
 		return
 	}
 	state := b.node.Template.Root
-	for _, f := range b.node.Batches {
-		if state = b.node.Template.Step(state, f.Form); state == compile.NoState {
+	for _, p := range b.assignments {
+		if state = b.node.Template.Step(state, p.group.form); state == compile.NoState {
 			return
 		}
 	}
@@ -165,9 +181,10 @@ func (b *openBin) dropCompanions() {
 	}
 }
 
-// put moves up to n pods of an item type to the bin and returns how many.
-func (rp *repacker) put(p *itemType, n int) int {
+// put moves up to n pods of an item type to the bin.
+func (rp *repacker) put(p *itemType, n int) {
 	b, placed := &rp.bin, 0
+	p.ownSegments()
 	for i := range p.segments {
 		st := &p.segments[i]
 		o, on := &rp.offer, compile.Bin{Host: b.host, Open: b.node}
@@ -189,11 +206,12 @@ func (rp *repacker) put(p *itemType, n int) int {
 		}
 	}
 	if placed > 0 {
-		p.pods -= placed
+		if p.pods -= placed; p.hostConstrained {
+			rp.constrained -= placed
+		}
 		p.segments = slices.DeleteFunc(p.segments, func(st segment) bool { return len(st.pods) == 0 })
 		b.assignments = append(b.assignments, assignment{p, placed})
 	}
-	return placed
 }
 
 // findCandidates lists the item types that may join without a change of the price list.

@@ -23,10 +23,10 @@ const (
 	damping = 0.5
 )
 
-// packedBin is a filled bin with its assignments.
+// packedBin is a filled bin with its assignments. The pods of the deferred ones are not among those of the open node yet.
 type packedBin struct {
 	*compile.OpenNode
-	assignments []assignment
+	assignments, deferred []assignment
 }
 
 // pack is open nodes that hold all pods of the repacker; nil if it finds no way.
@@ -78,17 +78,18 @@ func (rp *repacker) begin() attempts {
 	p := attempts{repacker: rp, order: slices.Clone(rp.itemTypes), full: make([]remainingDemand, len(rp.itemTypes)), least: math.Inf(1)}
 	for i, itemType := range p.order {
 		p.full[i] = itemType.remainingDemand
-		itemType.segments = slices.Clone(itemType.segments)
 	}
 	return p
 }
 
 // run packs everything once and fills the itemTypes again. It returns nil if there is no way.
 func (p *attempts) run() []packedBin {
+	defer func() {
+		for i, itemType := range p.order {
+			itemType.remainingDemand, itemType.chosen = p.full[i], false
+		}
+	}()
 	bins := p.packOnce()
-	for i, itemType := range p.order {
-		itemType.segments, itemType.pods = append(itemType.segments[:0], p.full[i].segments...), p.full[i].pods
-	}
 	if bins == nil {
 		return nil
 	}
@@ -97,6 +98,7 @@ func (p *attempts) run() []packedBin {
 		open[i] = m.OpenNode
 	}
 	if b := p.objective(open); b < p.least {
+		choosePods(bins)
 		p.t.Free(p.best)
 		p.best, p.least = open, b
 	} else {
@@ -131,8 +133,11 @@ func (rp *repacker) packOnce() []packedBin {
 		return cmp.Or(cmp.Compare(a.group.choices, b.group.choices), cmp.Compare(a.group.form.Number, b.group.form.Number))
 	})
 	left := 0
+	rp.constrained = 0
 	for _, p := range rp.itemTypes {
-		left += p.pods
+		if left += p.pods; p.hostConstrained {
+			rp.constrained += p.pods
+		}
 	}
 	var out []packedBin
 	due := int(float64(left) * (1 - repriceShare))
@@ -166,7 +171,9 @@ func (rp *repacker) adjustMarkups(bins []packedBin) {
 		}
 	}
 	rp.price()
-	cost, values := map[*itemType]float64{}, map[*itemType]float64{}
+	for _, p := range rp.itemTypes {
+		p.cost, p.worth = 0, 0
+	}
 	for _, m := range bins {
 		sum := 0.0
 		for _, p := range m.assignments {
@@ -175,15 +182,16 @@ func (rp *repacker) adjustMarkups(bins []packedBin) {
 		if sum == 0 {
 			continue
 		}
+		price := m.Price()
 		for _, p := range m.assignments {
 			share := p.value / p.markup * float64(p.n)
-			cost[p.itemType] += share * m.Price() / sum
-			values[p.itemType] += share
+			p.cost += share * price / sum
+			p.worth += share
 		}
 	}
 	for _, p := range rp.itemTypes {
-		if values[p] > 0 {
-			p.markup *= 1 + damping*(cost[p]/values[p]-1)
+		if p.worth > 0 {
+			p.markup *= 1 + damping*(p.cost/p.worth-1)
 		}
 	}
 }

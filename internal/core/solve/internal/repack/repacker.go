@@ -9,6 +9,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
@@ -58,6 +59,12 @@ type repacker struct {
 	allowance, allowed int
 	allowedByClass     map[*compile.Class]int
 	bin                openBin
+	// defers is set when the pods of bins may be chosen after an attempt.
+	defers bool
+	// constrained is how many pods of item types with constraints on hosts are left.
+	constrained int
+	// total is memory for the requests of all pods of a bin.
+	total resource.Vector
 	// separate is how many bins pods that exclude each other need at least, by the groups that a bin is opened for.
 	separate map[[2]*compatibilityGroup]float64
 	// separateByGroup is memory for counting these bins, by the number of a topology group.
@@ -80,6 +87,15 @@ type itemType struct {
 	// hostConstrained is set when constraints refer to the other pods on a host, selfExclusive when a host takes only so
 	// many of a class.
 	hostConstrained, selfExclusive bool
+	// interchangeable is set when any bin takes as many pods of one class as of any other: it is not chosen before the
+	// end which of them go into a bin. class is the first one of them.
+	interchangeable bool
+	class           *compile.Class
+	// chosen is set when pods were taken from the segments, which are in own memory then.
+	chosen bool
+	own    []segment
+	// cost and worth are the price and the value of the pods in the bins of an attempt.
+	cost, worth float64
 	remainingDemand
 }
 
@@ -123,15 +139,15 @@ type decidedKey struct {
 type itemTypeKey struct {
 	group *compatibilityGroup
 	// needs is the first of what the pods need: equal requests share their needs.
-	needs                          *compile.Need
-	hostConstrained, selfExclusive bool
+	needs                                           *compile.Need
+	hostConstrained, selfExclusive, interchangeable bool
 }
 
 // newRepacker is an empty repacker whose bins are numbered from next, and which lets so many pods of a class keep their
 // preferred anti-affinity to each other.
 func newRepacker(s *place.Placer, t *compile.Template, next, allowance int) *repacker {
 	return &repacker{
-		s: s, t: t, scratch: bitset.New(t.Columns.Len()),
+		s: s, t: t, defers: s.Devices == nil && t.Reservations.Mode == compile.ReservedIgnored, scratch: bitset.New(t.Columns.Len()),
 		groupByKey: map[string]*compatibilityGroup{}, decided: map[decidedKey]*compatibilityGroup{}, known: map[batchKey]*itemType{}, same: map[itemTypeKey]*itemType{}, cheapestLevel: map[*compile.Class]*compile.Level{},
 		nextHost: next, allowance: allowance, allowedByClass: map[*compile.Class]int{}, separate: map[[2]*compatibilityGroup]float64{}, separateByGroup: make([]float64, s.Groups.Len()),
 	}
@@ -203,10 +219,11 @@ func (rp *repacker) itemTypeOf(k *compatibilityGroup, f compile.Batch) *itemType
 	if needs := f.Class().Needs; len(needs) > 0 {
 		key.needs = &needs[0]
 	}
+	key.interchangeable = !key.hostConstrained && rp.defers && f.Class().Interchangeable()
 	if p, ok := rp.same[key]; ok {
 		return p
 	}
-	p := &itemType{group: k, hostConstrained: key.hostConstrained, selfExclusive: key.selfExclusive, markup: 1, amounts: make([]float64, len(rp.t.Wanted))}
+	p := &itemType{group: k, hostConstrained: key.hostConstrained, selfExclusive: key.selfExclusive, interchangeable: key.interchangeable, class: f.Class(), markup: 1, amounts: make([]float64, len(rp.t.Wanted))}
 	for i, r := range rp.t.Wanted {
 		p.amounts[i] = float64(f.Class().Shape.Requests.At(r))
 	}
