@@ -29,6 +29,14 @@ func (rp *repacker) applyAllowance(f compile.Batch) compile.Batch {
 	return f
 }
 
+// maxAllowed is how many pods of a class are kept on separate hosts only because they prefer it, at most.
+func (rp *repacker) maxAllowed() (most int) {
+	for _, pods := range rp.allowedByClass {
+		most = max(most, pods)
+	}
+	return most
+}
+
 // mergeWithoutPreferences merges two bins into one, as often as the preferences of their pods are all that prevents it and
 // it costs no more: no node is launched for a preference alone. The cheapest bins are tried, which are those that could not
 // be filled.

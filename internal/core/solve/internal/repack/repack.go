@@ -19,6 +19,8 @@ const (
 	maxRefillTypes = 32
 	// repriceShare is the part of the pods after which capacity is priced again.
 	repriceShare = 0.1
+	// closeToBound is the part of the bound that another attempt could save at most for there to be none.
+	closeToBound = 0.001
 	// damping is how far markups follow the cost of pods in their bins.
 	damping = 0.5
 )
@@ -43,7 +45,7 @@ func (rp *repacker) pack() []*compile.OpenNode {
 	for _, s := range rp.priceLists {
 		rp.nodeOverhead = min(rp.nodeOverhead, s.nodeOverhead)
 	}
-	p := rp.begin()
+	p, bound := rp.begin(), rp.bound()
 	if rp.worthFillingToRank() {
 		rp.bin.fillsToRank = true
 		p.run()
@@ -53,13 +55,22 @@ func (rp *repacker) pack() []*compile.OpenNode {
 	filled := 0
 	for range maxAttempts {
 		bins := p.run()
-		if filled += len(bins); bins == nil || len(rp.itemTypes) == 1 || filled+len(bins) > maxFilled {
+		if filled += len(bins); bins == nil || len(rp.itemTypes) == 1 || filled+len(bins) > maxFilled || p.least <= bound*(1+closeToBound) {
 			break
 		}
 		rp.adjustMarkups(bins)
 		rp.price()
 	}
 	return p.best
+}
+
+// bound is what the capacity for all pods costs at the dual prices, if no capacity is left over. Pods on nodes of several price lists may cost
+// less.
+func (rp *repacker) bound() (sum float64) {
+	for _, s := range rp.priceLists {
+		sum += lp.Dot(s.dualPrices, s.demand)
+	}
+	return sum
 }
 
 // attempts is the result of the attempts of a repacker.
@@ -267,7 +278,10 @@ func (rp *repacker) withFewerPreferences(pieces []*compile.OpenNode, open int) [
 	if least == nil || len(least) >= len(pieces) || rp.objective(least) > rp.objective(pieces) {
 		return pieces
 	}
-	// Each node can meet the preference of one pod of a class.
+	// Each node can meet the preference of one pod of a class. Where that is all that pods prefer, it was tried.
+	if rp.maxAllowed() <= len(least) {
+		return least
+	}
 	if _, fair := again(bare.nextHost, len(least)); fair != nil && len(fair) == len(least) && rp.objective(fair) <= rp.objective(least)*(1+lp.Negligible) {
 		return fair
 	}
