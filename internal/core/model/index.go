@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"encoding/binary"
 	"iter"
 	"maps"
@@ -40,7 +39,7 @@ type pair[V any] struct {
 }
 
 // maxInList is the number of entries that a list can hold. With one more, the shard changes to a table for good.
-const maxInList = 8
+const maxInList = 24
 
 func (s *shard[V]) find(key string) int {
 	return slices.IndexFunc(s.list, func(p pair[V]) bool { return p.key == key })
@@ -142,38 +141,80 @@ func (x Index[V]) All() iter.Seq2[string, V] {
 }
 
 // Sorted returns the values in key order. Keys of one kind mostly have a common beginning, so that the next bytes decide nearly all
-// comparisons: these are compared as a number.
+// comparisons: by these, as a number, entries are sorted byte by byte, and only those with equal numbers are compared.
 func (x Index[V]) Sorted() []V {
-	type entry struct {
-		next  uint64
-		key   string
-		value V
-	}
-	list := make([]entry, 0, x.size)
+	list := make([]entry[V], 0, x.size)
 	common := -1
 	for key, value := range x.All() {
-		list = append(list, entry{key: key, value: value})
+		list = append(list, entry[V]{key: key, value: value})
 		if common < 0 {
 			common = len(key)
 		}
 		common = commonPrefix(list[0].key[:common], key)
 	}
 	for i := range list {
-		var next [8]byte
-		copy(next[:], list[i].key[common:])
-		list[i].next = binary.BigEndian.Uint64(next[:])
+		list[i].next = number(list[i].key[common:])
 	}
-	slices.SortFunc(list, func(a, b entry) int {
-		if a.next != b.next {
-			return cmp.Compare(a.next, b.next)
+	list = sortByNext(list)
+	for start := 0; start < len(list); {
+		end := start + 1
+		for end < len(list) && list[end].next == list[start].next {
+			end++
 		}
-		return strings.Compare(a.key, b.key)
-	})
+		if end > start+1 {
+			slices.SortFunc(list[start:end], func(a, b entry[V]) int { return strings.Compare(a.key, b.key) })
+		}
+		start = end
+	}
 	out := make([]V, len(list))
 	for i := range list {
 		out[i] = list[i].value
 	}
 	return out
+}
+
+// entry is an entry of an Index while it is sorted; next is what follows the common beginning of the keys.
+type entry[V any] struct {
+	next  uint64
+	key   string
+	value V
+}
+
+// number is the first eight bytes of a text as a number that orders as they do.
+func number(text string) uint64 {
+	var next [8]byte
+	copy(next[:], text)
+	return binary.BigEndian.Uint64(next[:])
+}
+
+// sortByNext is the list in the order of next: sorted by each byte that differs, the last one first, each time without changing the order of
+// equal ones.
+func sortByNext[V any](list []entry[V]) []entry[V] {
+	differ := uint64(0)
+	for i := range list {
+		differ |= list[i].next ^ list[0].next
+	}
+	spare := make([]entry[V], len(list))
+	for shift := 0; shift < 64; shift += 8 {
+		if differ>>shift&0xff == 0 {
+			continue
+		}
+		var at [256]int
+		for i := range list {
+			at[list[i].next>>shift&0xff]++
+		}
+		sum := 0
+		for b, n := range at {
+			at[b], sum = sum, sum+n
+		}
+		for i := range list {
+			b := list[i].next >> shift & 0xff
+			spare[at[b]] = list[i]
+			at[b]++
+		}
+		list, spare = spare, list
+	}
+	return list
 }
 
 // commonPrefix is the length of the beginning that two texts have in common.
