@@ -490,5 +490,10 @@ func CountedOf(c *Class) Counted {
 	return Counted{c.membership, c.Owns}
 }
 
+// Independent reports whether where the pods are matters to no other pods, and the other way round, apart from capacity.
+func (c *Class) Independent() bool {
+	return !c.Pinned && !c.counted() && len(c.Owns.list)+len(c.Avoid)+len(c.AvoidHosts) == 0
+}
+
 // counted reports whether some group counts the pods of the class.
 func (c *Class) counted() bool { return len(c.members)+len(c.guards()) > 0 }
