@@ -29,6 +29,32 @@ func (rp *repacker) applyAllowance(f compile.Batch) compile.Batch {
 	return f
 }
 
+// relax lets only so many pods of a class keep their preferred anti-affinity to each other. It is not ok if some of the others cannot be
+// repacked.
+func (rp *repacker) relax(allowance int) (ok bool) {
+	rp.allowance, rp.allowed, rp.bin.last.times = allowance, 0, 0
+	clear(rp.allowedByClass)
+	for _, k := range rp.groups {
+		k.itemTypes = k.itemTypes[:0]
+	}
+	for _, p := range rp.itemTypes {
+		p.remainingDemand, p.markup, p.listed = remainingDemand{}, 1, false
+	}
+	rp.itemTypes = rp.itemTypes[:0]
+	for _, on := range rp.collected {
+		for i, f := range on.batches {
+			p, kept := on.itemTypes[i], rp.applyAllowance(f)
+			if kept.Level != f.Level {
+				if p = rp.knownItemType(on.OpenNode, kept); p == nil {
+					return false
+				}
+			}
+			rp.enter(p, kept)
+		}
+	}
+	return true
+}
+
 // maxAllowed is how many pods of a class are kept on separate hosts only because they prefer it, at most.
 func (rp *repacker) maxAllowed() (most int) {
 	for _, pods := range rp.allowedByClass {

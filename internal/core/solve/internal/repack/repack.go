@@ -210,7 +210,7 @@ func (rp *repacker) adjustMarkups(bins []packedBin) {
 // repack packs the open nodes of a template again and takes them from the list; nil if that saves nothing. Hosts of trials
 // are numbered from first.
 func repack(s *place.Placer, t *compile.Template, first int) []*compile.OpenNode {
-	rp := newRepacker(s, t, first, math.MaxInt)
+	rp := newRepacker(s, t, first)
 	mine, others := rp.collect()
 	if len(mine) == 0 {
 		return nil
@@ -220,7 +220,7 @@ func repack(s *place.Placer, t *compile.Template, first int) []*compile.OpenNode
 	}
 	pieces := rp.pack()
 	if !s.Problem.Options.OpensForPreferences() {
-		pieces = rp.withoutNodesForPreferences(pieces, len(mine))
+		pieces = rp.withoutNodesForPreferences(pieces)
 	}
 	if pieces == nil || rp.objective(pieces) >= rp.objective(mine) || !charge(t, pieces) {
 		for _, on := range mine {
@@ -253,10 +253,10 @@ func (rp *repacker) collect() (mine, others []*compile.OpenNode) {
 	return mine, others
 }
 
-// withoutNodesForPreferences is pieces, which replace so many open nodes, without those that are there for preferences alone.
-func (rp *repacker) withoutNodesForPreferences(pieces []*compile.OpenNode, open int) []*compile.OpenNode {
+// withoutNodesForPreferences is pieces without those that are there for preferences alone.
+func (rp *repacker) withoutNodesForPreferences(pieces []*compile.OpenNode) []*compile.OpenNode {
 	if rp.allowed > 0 && pieces != nil {
-		pieces = rp.withFewerPreferences(pieces, open)
+		pieces = rp.withFewerPreferences(pieces)
 	}
 	if slices.ContainsFunc(pieces, (*compile.OpenNode).HasPreferences) {
 		pieces = rp.mergeWithoutPreferences(pieces)
@@ -264,25 +264,25 @@ func (rp *repacker) withoutNodesForPreferences(pieces []*compile.OpenNode, open 
 	return pieces
 }
 
-// withFewerPreferences is pieces, which replace so many open nodes, or what holds the same pods on fewer nodes because
-// fewer preferences for anti-affinity are met: no node is launched for a preference alone.
-func (rp *repacker) withFewerPreferences(pieces []*compile.OpenNode, open int) []*compile.OpenNode {
-	again := func(next, allowance int) (other *repacker, packed []*compile.OpenNode) {
-		other = newRepacker(rp.s, rp.t, next, allowance)
-		if mine, _ := other.collect(); len(mine) < open {
-			return other, nil // without their preferences some pods cannot be repacked
+// withFewerPreferences is pieces, or what holds the same pods on fewer nodes because fewer preferences for anti-affinity are
+// met: no node is launched for a preference alone.
+func (rp *repacker) withFewerPreferences(pieces []*compile.OpenNode) []*compile.OpenNode {
+	again := func(allowance int) []*compile.OpenNode {
+		if !rp.relax(allowance) {
+			return nil
 		}
-		return other, other.pack()
+		return rp.pack()
 	}
-	bare, least := again(rp.nextHost, 0)
+	all := rp.maxAllowed()
+	least := again(0)
 	if least == nil || len(least) >= len(pieces) || rp.objective(least) > rp.objective(pieces) {
 		return pieces
 	}
 	// Each node can meet the preference of one pod of a class. Where that is all that pods prefer, it was tried.
-	if rp.maxAllowed() <= len(least) {
+	if all <= len(least) {
 		return least
 	}
-	if _, fair := again(bare.nextHost, len(least)); fair != nil && len(fair) == len(least) && rp.objective(fair) <= rp.objective(least)*(1+lp.Negligible) {
+	if fair := again(len(least)); fair != nil && len(fair) == len(least) && rp.objective(fair) <= rp.objective(least)*(1+lp.Negligible) {
 		return fair
 	}
 	return least

@@ -4,6 +4,7 @@ package repack
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/bitset"
@@ -69,6 +70,8 @@ type repacker struct {
 	separate map[[2]*compatibilityGroup]float64
 	// separateByGroup is memory for counting these bins, by the number of a topology group.
 	separateByGroup []float64
+	// collected are the open nodes that were added, where preferences may be relaxed afterwards.
+	collected []collectedNode
 	// added are the item types and batches of the open node that is added.
 	added struct {
 		itemTypes []*itemType
@@ -91,6 +94,8 @@ type itemType struct {
 	// end which of them go into a bin. class is the first one of them.
 	interchangeable bool
 	class           *compile.Class
+	// listed is set when it is one of those of the repacker, and of its group.
+	listed bool
 	// chosen is set when pods were taken from the segments, which are in own memory then.
 	chosen bool
 	own    []segment
@@ -136,6 +141,13 @@ type decidedKey struct {
 	counted compile.Counted
 }
 
+// collectedNode is an open node with its batches, and the item type of each.
+type collectedNode struct {
+	*compile.OpenNode
+	itemTypes []*itemType
+	batches   []compile.Batch
+}
+
 type itemTypeKey struct {
 	group *compatibilityGroup
 	// needs is the first of what the pods need: equal requests share their needs.
@@ -143,13 +155,13 @@ type itemTypeKey struct {
 	hostConstrained, selfExclusive, interchangeable bool
 }
 
-// newRepacker is an empty repacker whose bins are numbered from next, and which lets so many pods of a class keep their
-// preferred anti-affinity to each other.
-func newRepacker(s *place.Placer, t *compile.Template, next, allowance int) *repacker {
+// newRepacker is an empty repacker whose bins are numbered from next, and which lets all pods keep their preferred anti-affinity to each
+// other.
+func newRepacker(s *place.Placer, t *compile.Template, next int) *repacker {
 	return &repacker{
 		s: s, t: t, defers: s.Devices == nil && t.Reservations.Mode == compile.ReservedIgnored, scratch: bitset.New(t.Columns.Len()),
 		groupByKey: map[string]*compatibilityGroup{}, decided: map[decidedKey]*compatibilityGroup{}, known: map[batchKey]*itemType{}, same: map[itemTypeKey]*itemType{}, cheapestLevel: map[*compile.Class]*compile.Level{},
-		nextHost: next, allowance: allowance, allowedByClass: map[*compile.Class]int{}, separate: map[[2]*compatibilityGroup]float64{}, separateByGroup: make([]float64, s.Groups.Len()),
+		nextHost: next, allowance: math.MaxInt, allowedByClass: map[*compile.Class]int{}, separate: map[[2]*compatibilityGroup]float64{}, separateByGroup: make([]float64, s.Groups.Len()),
 	}
 }
 
@@ -173,15 +185,26 @@ func (rp *repacker) add(on *compile.OpenNode) bool {
 	}
 	rp.added.itemTypes, rp.added.batches = itemTypes, batches
 	for i, p := range itemTypes {
-		f := batches[i]
-		p.pods += len(f.Pods)
-		if last := len(p.segments) - 1; last >= 0 && p.segments[last].Level == f.Level {
-			p.segments[last].pods = append(p.segments[last].pods, f.Pods...)
-			continue
-		}
-		p.segments = append(p.segments, segment{f.Level, slices.Clip(f.Pods)})
+		rp.enter(p, batches[i])
+	}
+	if !rp.s.Problem.Options.OpensForPreferences() {
+		rp.collected = append(rp.collected, collectedNode{on, slices.Clone(itemTypes), slices.Clone(batches)})
 	}
 	return true
+}
+
+// enter adds pods to those of an item type.
+func (rp *repacker) enter(p *itemType, f compile.Batch) {
+	if !p.listed {
+		p.listed = true
+		rp.itemTypes, p.group.itemTypes = append(rp.itemTypes, p), append(p.group.itemTypes, p)
+	}
+	p.pods += len(f.Pods)
+	if last := len(p.segments) - 1; last >= 0 && p.segments[last].Level == f.Level {
+		p.segments[last].pods = append(p.segments[last].pods, f.Pods...)
+		return
+	}
+	p.segments = append(p.segments, segment{f.Level, slices.Clip(f.Pods)})
 }
 
 // knownItemType is the item type of pods of an open node; nil if they could be launched from a reservation when they are
@@ -225,10 +248,11 @@ func (rp *repacker) itemTypeOf(k *compatibilityGroup, f compile.Batch) *itemType
 	}
 	p := &itemType{group: k, hostConstrained: key.hostConstrained, selfExclusive: key.selfExclusive, interchangeable: key.interchangeable, class: f.Class(), markup: 1, amounts: make([]float64, len(rp.t.Wanted))}
 	for i, r := range rp.t.Wanted {
-		p.amounts[i] = float64(f.Class().Shape.Requests.At(r))
+		if p.amounts[i] = float64(f.Class().Shape.Requests.At(r)); rp.scale != nil {
+			p.amounts[i] *= rp.scale[i]
+		}
 	}
 	rp.same[key] = p
-	rp.itemTypes, k.itemTypes = append(rp.itemTypes, p), append(k.itemTypes, p)
 	return p
 }
 
@@ -299,8 +323,11 @@ func (rp *repacker) newGroup(form *compile.Conjunction, counts []domainPin) *com
 	return k
 }
 
-// scaleAmounts turns amounts into parts of what all pods request.
+// scaleAmounts turns amounts into parts of what all pods request, once.
 func (rp *repacker) scaleAmounts() {
+	if rp.scale != nil {
+		return
+	}
 	t := rp.t
 	total := make([]float64, len(t.Wanted))
 	for _, p := range rp.itemTypes {

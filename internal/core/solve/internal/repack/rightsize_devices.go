@@ -2,7 +2,6 @@ package repack
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/bitset"
@@ -118,7 +117,7 @@ func (s *splitter) packWithoutDevices(on *compile.OpenNode, plain []compile.Batc
 		return nil
 	}
 	defer s.Counts.EndTrials(s.first)
-	rp := newRepacker(s.Placer, on.Template, s.first, math.MaxInt)
+	rp := newRepacker(s.Placer, on.Template, s.first)
 	if !rp.add(part.Open) {
 		return nil
 	}
