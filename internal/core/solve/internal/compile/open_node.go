@@ -257,14 +257,8 @@ func (on *OpenNode) Reserve(c *Class, o *Offer, n int) {
 // whether they have: nothing changes otherwise.
 func (on *OpenNode) Hold(state StateID, total resource.Vector) bool {
 	t, next := on.Template, on.Template.States[state]
-	candidates, capacity := t.candidates, t.CapacityIn(next)
-	candidates.Intersect(on.Mask, next.Mask)
-	for _, r := range t.Wanted {
-		if amount := total.At(r); amount > 0 && !capacity.index(r).Narrow(candidates, amount) {
-			return false
-		}
-	}
-	if candidates.Empty() {
+	candidates := t.candidates
+	if candidates.Intersect(on.Mask, next.Mask); !t.Narrow(next, candidates, total) {
 		return false
 	}
 	copy(on.Mask, candidates)
@@ -274,6 +268,17 @@ func (on *OpenNode) Hold(state StateID, total resource.Vector) bool {
 		on.Total[r] = amount
 	}
 	return true
+}
+
+// Narrow removes the columns from candidates that cannot hold an amount of each resource on nodes in a state, and reports whether any are left.
+func (t *Template) Narrow(st *State, candidates bitset.Set, total resource.Vector) bool {
+	capacity := t.CapacityIn(st)
+	for _, r := range t.Wanted {
+		if amount := total.At(r); amount > 0 && !capacity.index(r).Narrow(candidates, amount) {
+			return false
+		}
+	}
+	return !candidates.Empty()
 }
 
 // Repels reports whether a taint of the pool keeps the class away, or a feature that its nodes lack. It returns no taint in the second

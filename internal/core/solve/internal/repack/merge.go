@@ -42,6 +42,9 @@ func (rp *repacker) merge(a, b packedBin) (both packedBin, ok bool) {
 	}
 	total, most := a.Total.Add(b.Total), a.Price()+b.Price()
 	st, mask := t.States[a.State], rp.scratch
+	if copy(mask, st.Mask); !t.Narrow(st, mask, total) {
+		return packedBin{}, false
+	}
 	clear(mask)
 	within, prices, available := t.Within(st.Mask), t.Prices(st), t.CapacityIn(st).Available
 	exotic, others := st.HasLastResort(t), false // others would be launched in place of exotic types, even if they cost more
