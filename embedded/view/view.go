@@ -7,6 +7,7 @@ package view
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,13 @@ type View struct {
 type cache struct {
 	kinds map[reflect.Type]*kind.Kind
 	typed map[*kind.Kind]map[string]cached
+	lists map[*kind.Kind]list
+}
+
+// list is what List returned, and the revision of the last change of the kind before that.
+type list struct {
+	changed int64
+	objects any
 }
 
 type cached struct {
@@ -38,7 +46,7 @@ type cached struct {
 
 // New returns a view of the built-in kinds of a registry.
 func New(r *registry.Registry) *View {
-	c := &cache{kinds: map[reflect.Type]*kind.Kind{}, typed: map[*kind.Kind]map[string]cached{}}
+	c := &cache{kinds: map[reflect.Type]*kind.Kind{}, typed: map[*kind.Kind]map[string]cached{}, lists: map[*kind.Kind]list{}}
 	for _, k := range r.Kinds() {
 		if k.New != nil {
 			c.kinds[reflect.TypeOf(k.New())] = k
@@ -68,14 +76,20 @@ func List[T any, P Object[T]](v *View) ([]P, error) {
 	if k == nil {
 		return nil, fmt.Errorf("%T is no built-in kind", P(nil))
 	}
-	list, err := v.registry.List(&registry.Request{Kind: k}, registry.ListOptions{})
+	changed := v.registry.Changed(k)
+	if last, ok := v.lists[k]; ok && last.changed == changed {
+		if objects, ok := last.objects.([]P); ok {
+			return slices.Clone(objects), nil
+		}
+	}
+	items, err := v.registry.List(&registry.Request{Kind: k}, registry.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", k.Plural, err)
 	}
-	known, next := v.typed[k], make(map[string]cached, len(list.Items))
-	out := make([]P, 0, len(list.Items))
-	for i := range list.Items {
-		item := &list.Items[i]
+	known, next := v.typed[k], make(map[string]cached, len(items.Items))
+	out := make([]P, 0, len(items.Items))
+	for i := range items.Items {
+		item := &items.Items[i]
 		key, version := item.GetNamespace()+"/"+item.GetName(), item.GetResourceVersion()
 		entry, ok := known[key]
 		if !ok || entry.version != version {
@@ -90,8 +104,8 @@ func List[T any, P Object[T]](v *View) ([]P, error) {
 			out = append(out, object)
 		}
 	}
-	v.typed[k] = next
-	return out, nil
+	v.typed[k], v.lists[k] = next, list{changed, out}
+	return slices.Clone(out), nil
 }
 
 // Create creates an object.

@@ -31,7 +31,9 @@ func (r *Registry) Create(req *Request, content map[string]any) (*unstructured.U
 	}
 	req.uniqueOwners(object, "")
 	empty := &unstructured.Unstructured{Object: identified(req.Kind, map[string]any{})}
-	object = req.Kind.Track(empty, object, req.Manager, false, r.options.Now())
+	if !r.options.Untracked {
+		object = req.Kind.Track(empty, object, req.Manager, false, r.options.Now())
+	}
 	return r.create(req, object)
 }
 

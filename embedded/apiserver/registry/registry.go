@@ -35,6 +35,8 @@ type Options struct {
 	History int
 	// GenericWorkload serves PodGroups and Workloads, as the feature gate of this name does.
 	GenericWorkload bool
+	// Untracked leaves metadata.managedFields out, which is most of the work of a write. Server-side apply then finds no other owner of a field.
+	Untracked bool
 }
 
 // Registry serves the kinds of Kubernetes in its table, and those of CustomResourceDefinitions that are created.
@@ -118,6 +120,9 @@ func (r *Registry) Catalog() int64 { return r.catalog }
 
 // Revision is that of the last change, as a resource version.
 func (r *Registry) Revision() int64 { return r.store.Revision() }
+
+// Changed is the revision of the last change of objects of a kind, in any version; 0 if there was none.
+func (r *Registry) Changed(k *kind.Kind) int64 { return r.store.Changed(k.Resource()) }
 
 // Compact forgets the changes up to a revision. Watches and lists of earlier ones fail with 410 Gone from then on.
 func (r *Registry) Compact(revision int64) { r.store.Compact(revision) }

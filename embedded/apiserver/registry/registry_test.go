@@ -283,3 +283,33 @@ func TestTakenNamesAreNotGenerated(t *testing.T) {
 		t.Errorf("when all names are taken the error is %v", err)
 	}
 }
+
+// TestUntracked: without managed fields, writes have the same effect.
+func TestUntracked(t *testing.T) {
+	for _, untracked := range []bool{false, true} {
+		r, err := registry.New(registry.Options{
+			Now: time.Now, UID: func() types.UID { return "uid" }, Suffix: func() string { return "x" }, History: 10, Untracked: untracked,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &cluster{T: t, Registry: r}
+		req := c.request("configmaps", "a")
+		created, err := r.Create(req, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"k": "v"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		patched, _, err := r.Patch(req, types.MergePatchType, []byte(`{"data":{"k":"w"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []*unstructured.Unstructured{created, patched} {
+			if tracked := len(o.GetManagedFields()) > 0; tracked == untracked {
+				t.Errorf("untracked is %v, the managed fields are %v", untracked, o.GetManagedFields())
+			}
+		}
+		if value, _, _ := unstructured.NestedString(patched.Object, "data", "k"); value != "w" {
+			t.Errorf("the value is %q", value)
+		}
+	}
+}

@@ -85,7 +85,7 @@ func (r *Registry) replace(req *Request, live, object *unstructured.Unstructured
 		return nil, err
 	}
 	object.SetResourceVersion(live.GetResourceVersion())
-	if track {
+	if track && !r.options.Untracked {
 		object = k.Track(live.DeepCopy(), object, req.Manager, req.status(), r.options.Now())
 	}
 	keep(object, live)

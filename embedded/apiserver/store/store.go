@@ -64,6 +64,8 @@ type Store struct {
 type table struct {
 	paths   []string
 	objects map[string]entry
+	// changed is the revision of the last change.
+	changed int64
 }
 
 type entry struct {
@@ -78,6 +80,14 @@ func New(history int) *Store {
 
 // Revision is that of the last change.
 func (s *Store) Revision() int64 { return s.revision }
+
+// Changed is the revision of the last change of a resource; 0 if there was none.
+func (s *Store) Changed(resource schema.GroupResource) int64 {
+	if t := s.resources[resource]; t != nil {
+		return t.changed
+	}
+	return 0
+}
 
 // Oldest is the oldest revision that Events and ListAt accept.
 func (s *Store) Oldest() int64 { return s.compacted }
@@ -119,6 +129,7 @@ func (s *Store) Delete(key Key, revision string) (*unstructured.Unstructured, er
 	}
 	s.revision++
 	t, path := s.resources[key.Resource], key.path()
+	t.changed = s.revision
 	delete(t.objects, path)
 	i := sort.SearchStrings(t.paths, path)
 	t.paths = slices.Delete(t.paths, i, i+1)
@@ -161,6 +172,7 @@ func (s *Store) put(key Key, object, old *unstructured.Unstructured) {
 		t = &table{objects: map[string]entry{}}
 		s.resources[key.Resource] = t
 	}
+	t.changed = s.revision
 	path := key.path()
 	if old == nil {
 		t.paths = slices.Insert(t.paths, sort.SearchStrings(t.paths, path), path)

@@ -24,6 +24,35 @@ func key(namespace, name string) store.Key {
 	return store.Key{Resource: schema.GroupResource{Resource: "things"}, Namespace: namespace, Name: name}
 }
 
+func TestChanged(t *testing.T) {
+	s := store.New(10)
+	things, others := key("a", "x"), store.Key{Resource: schema.GroupResource{Resource: "others"}, Name: "y"}
+	expect := func(what string, want int64) {
+		t.Helper()
+		if got := s.Changed(things.Resource); got != want {
+			t.Errorf("%s: changed at %d, want %d", what, got, want)
+		}
+	}
+	expect("nothing", 0)
+	created := object("a", "x", "1")
+	if err := s.Create(things, created); err != nil {
+		t.Fatal(err)
+	}
+	expect("creation", 2)
+	if err := s.Create(others, object("", "y", "1")); err != nil {
+		t.Fatal(err)
+	}
+	expect("creation of another kind", 2)
+	if err := s.Update(things, object("a", "x", "2"), created.GetResourceVersion()); err != nil {
+		t.Fatal(err)
+	}
+	expect("update", 4)
+	if _, err := s.Delete(things, "4"); err != nil {
+		t.Fatal(err)
+	}
+	expect("deletion", 5)
+}
+
 func TestWritesCheckTheRevision(t *testing.T) {
 	s := store.New(10)
 	k := key("a", "x")
