@@ -30,6 +30,9 @@ import (
 // history is how many changes watches may lag behind.
 const history = 200_000
 
+// mostRecent is how many conversions are kept for watches that lag.
+const mostRecent = 4000
+
 // API is the API server, and the typed objects that others read from it.
 type API struct {
 	Registry *registry.Registry
@@ -45,6 +48,8 @@ type API struct {
 	followers []*informer
 	// typed shares the conversion of an object among the watches of all processes.
 	typed map[schema.GroupVersionKind]map[client.ObjectKey]client.Object
+	// recent are conversions by resource version: watches that lag read objects that have changed since.
+	recent map[string]client.Object
 	// written is called after each write that changed something.
 	written []func()
 	// called is told of each call of a process before its effect; nil for none.
@@ -58,7 +63,7 @@ func NewAPI(w *World, scheme *runtime.Scheme, faults *Faults, definitions ...*ap
 	uid, suffix := w.stream("uid"), w.stream("suffix")
 	r, err := registry.New(registry.Options{
 		Now: time.Now, History: history,
-		GenericWorkload: true,
+		GenericWorkload: true, Untracked: true,
 		UID: func() types.UID {
 			return types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012x", uid.Uint32(), uid.Uint64()>>16))
 		},
@@ -70,6 +75,7 @@ func NewAPI(w *World, scheme *runtime.Scheme, faults *Faults, definitions ...*ap
 	a := &API{
 		Registry: r, Scheme: scheme, world: w, faults: faults,
 		kinds: map[schema.GroupVersionKind]*kind.Kind{}, typed: map[schema.GroupVersionKind]map[client.ObjectKey]client.Object{},
+		recent: map[string]client.Object{},
 	}
 	a.refresh()
 	for _, d := range definitions {
@@ -168,13 +174,25 @@ func (a *API) content(o client.Object) (map[string]any, error) {
 	return content, nil
 }
 
-// into decodes an answer into the object that was sent.
-func into(o client.Object, answer *unstructured.Unstructured) error {
-	fresh, _ := reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(answer.Object, fresh); err != nil {
-		return fmt.Errorf("decoding %T: %w", o, err)
+// into decodes an answer into the object that was sent. It wants the lock.
+func (a *API) into(o client.Object, answer *unstructured.Unstructured) error {
+	if answer.GetDeletionTimestamp() != nil { // it may be gone, and is stored as it was before
+		fresh, _ := reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(answer.Object, fresh); err != nil {
+			return fmt.Errorf("decoding %T: %w", o, err)
+		}
+		reflect.ValueOf(o).Elem().Set(reflect.ValueOf(fresh).Elem())
+		return nil
 	}
-	reflect.ValueOf(o).Elem().Set(reflect.ValueOf(fresh).Elem())
+	gvk, err := a.kindOf(o)
+	if err != nil {
+		return err
+	}
+	found, err := a.shared(gvk, answer)
+	if err != nil {
+		return err
+	}
+	copyInto(o, found)
 	return nil
 }
 
@@ -191,7 +209,9 @@ func (a *API) do(f func() error) error {
 	a.mu.Unlock()
 	if changed {
 		for _, i := range followers {
-			i.changed()
+			if a.Registry.Changed(i.kind) > before {
+				i.changed()
+			}
 		}
 		for _, f := range written {
 			f()
@@ -208,9 +228,7 @@ func (a *API) record(after int64) {
 			panic(err)
 		}
 		for _, e := range events {
-			content := e.Object.DeepCopy()
-			content.SetManagedFields(nil)
-			text, err := content.MarshalJSON()
+			text, err := e.Object.MarshalJSON()
 			if err != nil {
 				panic(err)
 			}
@@ -234,7 +252,7 @@ func (a *API) Create(o client.Object) error {
 		if err != nil {
 			return err //nolint:wrapcheck // as a client gets it
 		}
-		return into(o, created)
+		return a.into(o, created)
 	})
 }
 
@@ -254,7 +272,7 @@ func (a *API) update(o client.Object, subresource string) error {
 		if err != nil {
 			return err //nolint:wrapcheck // as a client gets it
 		}
-		return into(o, updated)
+		return a.into(o, updated)
 	})
 }
 
@@ -273,7 +291,7 @@ func (a *API) patch(o client.Object, subresource string, p client.Patch) error {
 		if err != nil {
 			return err //nolint:wrapcheck // as a client gets it
 		}
-		return into(o, patched)
+		return a.into(o, patched)
 	})
 }
 
@@ -315,7 +333,7 @@ func (a *API) Get(o client.Object) error {
 		if err != nil {
 			return err //nolint:wrapcheck // as a client gets it
 		}
-		return into(o, found)
+		return a.into(o, found)
 	})
 }
 
@@ -346,6 +364,10 @@ func (a *API) list(gvk schema.GroupVersionKind) (out []client.Object, revision i
 // eventsAfter returns what a watch of a kind shows after a revision.
 func (a *API) eventsAfter(gvk schema.GroupVersionKind, after int64) (out []change, revision int64, err error) {
 	err = a.do(func() error {
+		if a.Registry.Changed(a.kinds[gvk]) <= after {
+			revision = a.Registry.Revision()
+			return nil
+		}
 		events, last, err := a.Registry.Events(&registry.Request{Kind: a.kinds[gvk]}, registry.ListOptions{}, after)
 		if err != nil {
 			return err //nolint:wrapcheck // as a client gets it
@@ -369,6 +391,10 @@ func (a *API) shared(gvk schema.GroupVersionKind, u *unstructured.Unstructured) 
 	if have := a.typed[gvk][key]; have != nil && have.GetResourceVersion() == u.GetResourceVersion() && have.GetUID() == u.GetUID() {
 		return have, nil
 	}
+	version := u.GetResourceVersion()
+	if have := a.recent[version]; have != nil && client.ObjectKeyFromObject(have) == key {
+		return have, nil
+	}
 	o, err := a.empty(gvk)
 	if err != nil {
 		return nil, err
@@ -376,11 +402,14 @@ func (a *API) shared(gvk schema.GroupVersionKind, u *unstructured.Unstructured) 
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o); err != nil {
 		return nil, fmt.Errorf("decoding %s %s: %w", gvk.Kind, key, err)
 	}
-	o.SetManagedFields(nil)
 	if a.typed[gvk] == nil {
 		a.typed[gvk] = map[client.ObjectKey]client.Object{}
 	}
 	a.typed[gvk][key] = o
+	if len(a.recent) > mostRecent {
+		clear(a.recent)
+	}
+	a.recent[version] = o
 	return o, nil
 }
 

@@ -207,8 +207,11 @@ func (c *Cluster) contested() bool {
 // settleBound is how long everything may take to come to rest after the last fault.
 const settleBound = 40 * time.Minute
 
+// restBound is how long nothing may have moved in a cluster that has come to rest.
+const restBound = 5 * time.Minute
+
 // Settle ends all faults and all actions of users, and checks that the cluster comes to rest and stays there.
-// For the time quiet nothing may move then.
+// For the time quiet nothing may move then; it counts from the last movement, and is restBound at least.
 func (c *Cluster) Settle(quiet time.Duration) error {
 	c.User.Stopped, c.Faults.Off = true, true
 	for _, p := range All[v1.NodePool](c.API) { // nodes that expire move
@@ -239,7 +242,7 @@ func (c *Cluster) Settle(quiet time.Duration) error {
 		if c.invariants.busy || c.StopEarly && len(c.Violations) > 0 {
 			return nil
 		}
-		if len(open) == 0 && time.Since(c.invariants.moved) > 5*time.Minute {
+		if len(open) == 0 && time.Since(c.invariants.moved) > restBound {
 			break
 		}
 		if time.Since(since) > settleBound {
@@ -248,7 +251,7 @@ func (c *Cluster) Settle(quiet time.Duration) error {
 		}
 	}
 	before := c.invariants.moved
-	if err := c.Run(quiet); err != nil {
+	if err := c.Run(quiet - time.Since(before)); err != nil {
 		return err
 	}
 	if c.invariants.moved.After(before) {

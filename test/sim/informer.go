@@ -18,6 +18,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/embedded/apiserver/kind"
 )
 
 // informers are the cache of a process. Each kind has its own place in the history of the API server: the cache is stale, and kinds
@@ -40,6 +42,7 @@ func newInformers(p *Process) *informers {
 type informer struct {
 	of   *informers
 	gvk  schema.GroupVersionKind
+	kind *kind.Kind
 	name string
 
 	mu       sync.Mutex
@@ -63,7 +66,7 @@ func (c *informers) of(o client.Object) (*informer, error) {
 	if i := c.kinds[gvk]; i != nil {
 		return i, nil
 	}
-	i := &informer{of: c, gvk: gvk, name: "watch " + gvk.Kind, objects: map[client.ObjectKey]client.Object{}, indexed: map[string]map[string]map[client.ObjectKey]bool{}}
+	i := &informer{of: c, gvk: gvk, kind: c.process.api.kinds[gvk], name: "watch " + gvk.Kind, objects: map[client.ObjectKey]client.Object{}, indexed: map[string]map[string]map[client.ObjectKey]bool{}}
 	for field := range c.indexes[reflect.TypeOf(o)] {
 		i.indexed[field] = map[string]map[client.ObjectKey]bool{}
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,14 @@ var (
 	first = flag.Bool("first", false, "end a seed at its first violation")
 	logs  = flag.Bool("logs", false, "print the log of the controllers")
 )
+
+// TestMain: a simulation allocates much and keeps little.
+func TestMain(m *testing.M) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(600)
+	}
+	os.Exit(m.Run())
+}
 
 // run simulates a seed.
 func run(t *testing.T, s Settings) (c *Cluster) {
