@@ -28,11 +28,19 @@ SEEDS ?= 100
 HOURS ?= 0.5
 # Faults and properties of the simulated cluster, by field of Faults and Scene in test/sim, such as "LostLaunch=0.3 Static=4".
 SET ?=
+# The simulated time without faults in which nothing may move, at the end of each seed.
+QUIET ?= 4h
+# SHRINK=1 has `make sim` reduce SEED to the choices that its first violation needs, and print them as a case. INCIDENT is the incident of
+# TestIncidents whose events happen.
+SHRINK ?=
+INCIDENT ?=
 # Mutants that `make sim-mutants` tries: a regular expression, all by default; and for how long each.
 MUTANT ?=
 MUTANTTIME ?= 10m
 # Seeds that each mutant is simulated with at most; 0 for as many as there is time for.
 MUTANTSEEDS ?= 0
+# Folder that gets a reduced case for each mutant that is killed; none by default.
+MUTANTCASES ?=
 # Fuzzers that `make fuzz` runs: a regular expression for package and name, such as azure or request:FuzzClass; and for how long each.
 FUZZ ?=
 FUZZTIME ?= 1m
@@ -121,11 +129,12 @@ attacks: build local ## Run hostile tenants beside honest pods, and check that t
 	@$(BIN)/attacks -launcher=$(BIN)/local -controller=$(BIN)/karpenter -attack='$(ATTACK)'
 
 # Each process simulates one seed at a time.
-sim: ## Simulate the controllers, an API server, a cloud and their faults in one process, and check invariants: SEED=1 SEEDS=100 HOURS=0.5 SET="Static=4"
-	@go test -c -o $(BIN)/sim.test ./test/sim && $(BIN)/sim.test -test.run='^TestInvariants$$' -test.v -test.timeout=0 -seed='$(SEED)' -seeds='$(SEEDS)' -hours='$(HOURS)' -quiet=4h -set='$(SET)'
+sim: ## Simulate the controllers, an API server, a cloud and their faults in one process, and check invariants: SEED=1 SEEDS=100 HOURS=0.5 SET="Static=4", or SHRINK=1
+	@go test -c -o $(BIN)/sim.test ./test/sim && $(BIN)/sim.test -test.run='^$(if $(SHRINK),TestShrink,TestInvariants)$$' -test.v -test.timeout=0 \
+	  $(if $(SHRINK),-shrink) -seed='$(SEED)' -seeds='$(SEEDS)' -hours='$(HOURS)' -quiet='$(QUIET)' -set='$(SET)' -incident='$(INCIDENT)'
 
-sim-mutants: ## Break the controllers, one place at a time, and report which breaks the simulation notices: MUTANT=regexp MUTANTTIME=10m MUTANTSEEDS=5
-	@go run ./test/sim/mutants -time='$(MUTANTTIME)' -seeds='$(MUTANTSEEDS)' '$(MUTANT)'
+sim-mutants: ## Break the controllers, one place at a time, and report which breaks the simulation notices: MUTANT=regexp MUTANTTIME=10m MUTANTSEEDS=5 MUTANTCASES=folder
+	@go run ./test/sim/mutants -time='$(MUTANTTIME)' -seeds='$(MUTANTSEEDS)' -shrink='$(MUTANTCASES)' '$(MUTANT)'
 
 oracle: ## Have kube-scheduler judge plans and disruption for random problems, and compare prices and consolidation with upstream's; bin/oracle-failures gets scenarios: COUNT=10000 SEED=1
 	@go build -C test/oracle -o $(BIN)/oracle . && go build -C bench -o $(BIN)/bench .

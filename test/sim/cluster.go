@@ -46,9 +46,9 @@ type Cluster struct {
 	// Process is the one that runs, or ran last. Restarts counts those before it.
 	Process  *Process
 	Restarts int
-	// Violations are the invariants that did not hold.
-	Violations []string
-	User       *User
+	// Violations are the invariants that did not hold, in words, and Broken their names.
+	Violations, Broken []string
+	User               *User
 	// NodeHours are the simulated hours of all Nodes together.
 	NodeHours float64
 	// Hours are how long the simulation was; StopEarly ends it at the first violation.
@@ -70,6 +70,8 @@ type Settings struct {
 	Faults Faults
 	// Scene is what there is beside faults; its zero value is that of everyday.
 	Scene Scene
+	// Only are the choices of the seed that happen; nil for all.
+	Only []Choice
 	// Writes and Recorded are those of the trace.
 	Writes, Recorded bool
 	// Log gets the log lines of the controllers; nil for none.
@@ -83,6 +85,9 @@ func New(s Settings) (*Cluster, error) {
 	}
 	w := NewWorld(s.Seed)
 	w.Trace.Writes, w.Trace.Recorded = s.Writes, s.Recorded
+	if s.Only != nil {
+		w.restrict(s.Only)
+	}
 	utilrand.Seed(int64(s.Seed)) //nolint:gosec // a simulation
 	parallel.Turns(func(call int64) { w.pause(fmt.Sprintf("call %d", call), "", 0, 0) })
 	uuid.SetRand(&reader{w.stream("uuid")})

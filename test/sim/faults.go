@@ -49,13 +49,15 @@ type fault struct {
 	lose, crashBefore, crashAfter, handover bool
 }
 
-// happens draws whether a fault happens. Each has a stream, so that another one does not move it.
+// happens draws whether a fault happens. Each has a stream, and each draw a number, so that another one does not move it.
 func (f *Faults) happens(w *World, name string, probability float64) bool {
 	hit := w.stream("fault "+name).Float64() < probability
-	if hit && !f.Off {
-		f.Counts[name]++
+	w.draws[name]++
+	if !hit || f.Off || !w.chosen(name, w.draws[name]) {
+		return false
 	}
-	return hit && !f.Off
+	f.Counts[name]++
+	return true
 }
 
 // draw decides about one call.

@@ -74,8 +74,7 @@ func (u *User) foreign() {
 		pick(u, others, func(n *corev1.Node) { u.remove(n) })
 		return
 	}
-	u.names++
-	name := foreignPrefix + strconv.Itoa(u.names)
+	name := foreignPrefix + strconv.Itoa(u.actions)
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("110"),
 	}

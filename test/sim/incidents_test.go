@@ -2,10 +2,7 @@ package sim
 
 import (
 	"fmt"
-	"os"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -49,54 +46,21 @@ var incidents = []incident{
 func TestIncidents(t *testing.T) {
 	for _, i := range incidents {
 		t.Run(i.name, func(t *testing.T) {
-			for _, v := range i.run(t).Violations {
+			c := mustRun(t, simulation{seed: *seed, set: i.setting(), hours: incidentHours, quiet: *quiet, incident: &i})
+			for _, v := range c.Violations {
 				t.Error(v)
+			}
+			if c.Datacenter.Launched() == 0 {
+				t.Error("nothing happened")
 			}
 		})
 	}
 }
 
-func (i incident) run(t *testing.T) (c *Cluster) {
-	t.Helper()
-	s := Settings{Seed: *seed, Faults: everything(), Scene: everyday()}
-	if *logs {
-		s.Log = os.Stderr
-	}
-	if err := Set("Types=12 MaxPods=30 "+i.set, &s.Faults, &s.Scene); err != nil {
-		t.Fatal(err)
-	}
-	synctest.Test(t, func(t *testing.T) {
-		t.Helper()
-		var err error
-		if c, err = New(s); err != nil {
-			t.Fatal(err)
-		}
-		defer c.Stop()
-		if err := c.User.Begin(); err != nil {
-			t.Fatal(err)
-		}
-		for half := range 2 {
-			if half == 1 && i.then != nil {
-				i.then(c)
-			}
-			if err := c.Run(3 * time.Minute); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if i.check != nil {
-			if wrong := i.check(c); wrong != "" {
-				t.Error(wrong)
-			}
-		}
-		if err := c.Settle(*quiet); err != nil {
-			t.Fatal(err)
-		}
-		if c.Datacenter.Launched() == 0 {
-			t.Error("nothing happened")
-		}
-	})
-	return c
-}
+// incidentHours is the simulated time with faults.
+const incidentHours = 0.1
+
+func (i *incident) setting() string { return "Types=12 MaxPods=30 " + i.set }
 
 // withoutBuffer deletes the capacity buffer: its nodes are empty from now on.
 func withoutBuffer(c *Cluster) {

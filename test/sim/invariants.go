@@ -88,6 +88,7 @@ func (i *invariants) violated(name, format string, args ...any) {
 		return
 	}
 	i.seen[text] = true
+	i.cluster.Broken = append(i.cluster.Broken, name)
 	i.cluster.Violations = append(i.cluster.Violations, fmt.Sprintf("%s step %d %s", time.Now().UTC().Format(time.DateTime), i.cluster.World.Trace.Steps, text))
 }
 

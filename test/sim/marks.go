@@ -34,7 +34,10 @@ func (i *invariants) disruptedFor(claim *v1.NodeClaim) {
 	if node.Labels[v1.NodeInitializedLabelKey] != "true" {
 		i.violated("disrupted before it was initialized", "%s", claim.Name)
 	}
-	if !disrupted(node) {
+	// A static pool that a user makes smaller deletes nodes whose marks are being removed, too.
+	pool := i.pools[claim.Labels[v1.NodePoolLabelKey]]
+	shrinks := scene.EditStatic > 0 && pool != nil && pool.Spec.Replicas != nil
+	if !disrupted(node) && !shrinks {
 		i.violated("disrupted without a mark", "%s was deleted, node %s is open", claim.Name, node.Name)
 	}
 	empty := condition.For(claim.DeepCopy(), time.Now()).Get(v1.ConditionTypeDisruptionReason).Reason == "Empty"

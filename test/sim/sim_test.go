@@ -10,18 +10,24 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
 var (
-	seed  = flag.Uint64("seed", 1, "the first seed")
-	seeds = flag.Int("seeds", 1, "how many seeds")
-	hours = flag.Float64("hours", 0.1, "simulated hours with faults, before those of rest")
-	quiet = flag.Duration("quiet", 5*time.Minute, "simulated time in which nothing may move, at the end")
-	set   = flag.String("set", "Types=24 MaxPods=60", "faults and properties of the cluster, by field: \"LostLaunch=0.3 Static=4\"")
-	first = flag.Bool("first", false, "end a seed at its first violation")
-	logs  = flag.Bool("logs", false, "print the log of the controllers")
+	seed      = flag.Uint64("seed", 1, "the first seed")
+	seeds     = flag.Int("seeds", 1, "how many seeds")
+	hours     = flag.Float64("hours", 0.1, "simulated hours with faults, before those of rest")
+	quiet     = flag.Duration("quiet", 5*time.Minute, "simulated time in which nothing may move, at the end")
+	set       = flag.String("set", "Types=24 MaxPods=60 Every=20s", "faults and properties of the cluster, by field: \"LostLaunch=0.3 Static=4\"")
+	first     = flag.Bool("first", false, "end a seed at its first violation")
+	happening = flag.String("incident", "", "the incident whose events happen, by its name")
+
+	shrink   = flag.Bool("shrink", false, "reduce the choices of the seed to those that its first violation needs, and print the case")
+	shrinkTo = flag.String("shrinkto", "", "the file that gets the case; empty for standard output")
+	most     = flag.Int("shrinkruns", 400, "how many runs a reduction may take")
+	file     = flag.String("case", "", "a file with a case that is run instead of those of testdata")
+
+	logs = flag.Bool("logs", false, "print the log of the controllers")
 )
 
 // TestMain: a simulation allocates much and keeps little.
@@ -30,41 +36,6 @@ func TestMain(m *testing.M) {
 		debug.SetGCPercent(600)
 	}
 	os.Exit(m.Run())
-}
-
-// run simulates a seed.
-func run(t *testing.T, s Settings) (c *Cluster) {
-	t.Helper()
-	if *logs {
-		s.Log = os.Stderr
-	}
-	if s.Scene == (Scene{}) {
-		s.Scene = everyday()
-	}
-	if err := Set(*set, &s.Faults, &s.Scene); err != nil {
-		t.Fatal(err)
-	}
-	synctest.Test(t, func(t *testing.T) {
-		t.Helper()
-		var err error
-		if c, err = New(s); err != nil {
-			t.Fatal(err)
-		}
-		defer c.Stop()
-		if err := c.User.Begin(); err != nil {
-			t.Fatal(err)
-		}
-		c.StopEarly = *first
-		began := time.Now()
-		defer func() { c.Hours = time.Since(began).Hours() }()
-		if err := c.Run(time.Duration(*hours * float64(time.Hour))); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Settle(*quiet); err != nil {
-			t.Fatal(err)
-		}
-	})
-	return c
 }
 
 // everything goes wrong at times.
@@ -82,7 +53,7 @@ func TestInvariants(t *testing.T) {
 	steps, restarts, launched, nodeHours, simulated, faults := 0, 0, 0, 0.0, 0.0, map[string]int{}
 	violations := 0
 	for s := *seed; s < *seed+uint64(*seeds); s++ { //nolint:gosec // a number of seeds
-		c := run(t, Settings{Seed: s, Faults: everything()})
+		c := mustRun(t, simulation{seed: s, set: *set, hours: *hours, quiet: *quiet, first: *first, incident: incidentOf(t, *happening)})
 		for _, v := range c.Violations {
 			t.Errorf("seed %d: %s\nreplay: make sim SEED=%d SEEDS=1 HOURS=%v SET='%s'", s, v, s, *hours, *set)
 		}
@@ -131,10 +102,8 @@ func TestInvariantsAreDocumented(t *testing.T) {
 
 // TestSameSeed: two runs of a seed take the same steps and make the same writes.
 func TestSameSeed(t *testing.T) {
-	small := everyday()
-	small.Types, small.MaxPods = 24, 60
-	settings := Settings{Seed: *seed, Faults: everything(), Scene: small, Writes: true, Recorded: true}
-	a, b := run(t, settings).World.Trace, run(t, settings).World.Trace
+	s := simulation{seed: *seed, set: *set, hours: *hours, quiet: *quiet, recorded: true}
+	a, b := mustRun(t, s).World.Trace, mustRun(t, s).World.Trace
 	if a.Hash() == b.Hash() {
 		return
 	}

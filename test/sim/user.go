@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -30,7 +31,9 @@ type User struct {
 	// Stopped ends its actions.
 	Stopped bool
 
-	names int
+	// actions counts the actions, whether they happen or not, and rand is what the current one draws from: leaving one out moves no other.
+	actions int
+	rand    *rand.Rand
 }
 
 // Begin creates the first objects and schedules the first action.
@@ -38,6 +41,7 @@ func (u *User) Begin() error {
 	if err := u.cluster.API.Create(&kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}); err != nil {
 		return err
 	}
+	u.rand = u.cluster.World.stream("user action")
 	expires := u.draw(2) == 0
 	for _, p := range u.pools(expires) {
 		if err := u.cluster.API.Create(p); err != nil {
@@ -59,13 +63,16 @@ func (u *User) plan() {
 		if u.Stopped {
 			return
 		}
-		u.act()
+		if u.actions++; u.cluster.World.chosen("user", u.actions) {
+			u.rand = u.cluster.World.stream(fmt.Sprintf("user action %d", u.actions))
+			u.act()
+		}
 		u.plan()
 	})
 }
 
 // draw is a number below n.
-func (u *User) draw(n int) int { return u.cluster.World.stream("user action").IntN(n) }
+func (u *User) draw(n int) int { return u.rand.IntN(n) }
 
 // act chooses an action by the weights of the scene, and does it if there is something to do it with.
 func (u *User) act() {
@@ -102,11 +109,11 @@ func (u *User) act() {
 	for _, a := range actions {
 		sum += a.weight
 	}
+	n := u.draw(max(sum, 1))
 	if len(all) == 0 || sum == 0 {
 		actions[0].do()
 		return
 	}
-	n := u.draw(sum)
 	for _, a := range actions {
 		if n -= a.weight; n < 0 {
 			a.do()
@@ -126,8 +133,7 @@ func (u *User) remove(o client.Object) { _ = u.cluster.API.Delete(o, metav1.Dele
 
 // create creates a Deployment, at times with a PodDisruptionBudget, a spread or an annotation.
 func (u *User) create() {
-	u.names++
-	d := newDeployment(fmt.Sprintf("app-%d", u.names), int32(1+u.draw(12)), []string{"100m", "500m", "1", "1500m", "3", "7"}[u.draw(6)]) //nolint:gosec // small
+	d := newDeployment(fmt.Sprintf("app-%d", u.actions), int32(1+u.draw(12)), []string{"100m", "500m", "1", "1500m", "3", "7"}[u.draw(6)]) //nolint:gosec // small
 	if u.scene.Plain {
 		_ = u.cluster.API.Create(d)
 		return

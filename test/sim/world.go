@@ -21,11 +21,15 @@ var errInjected = errors.New("injected")
 
 // World is the clock, the heap of events and the seed. Its methods are called from inside the bubble.
 type World struct {
-	// Trace is what has happened.
-	Trace *Trace
+	// Trace is what has happened, and Choices what the seed chose of it.
+	Trace   *Trace
+	Choices []Choice
 
 	seed    uint64
 	streams map[string]*rand.Rand
+	// draws counts what could have been chosen, by name; only is what may be chosen, nil for all.
+	draws map[string]int
+	only  map[Choice]bool
 
 	mu     sync.Mutex
 	events events
@@ -56,7 +60,7 @@ type event struct {
 
 // NewWorld returns a world at the start of the bubble's time.
 func NewWorld(seed uint64) *World {
-	return &World{seed: seed, streams: map[string]*rand.Rand{}, Trace: newTrace(), check: func() {}}
+	return &World{seed: seed, streams: map[string]*rand.Rand{}, draws: map[string]int{}, Trace: newTrace(), check: func() {}}
 }
 
 // stream is the generator of a name. What is drawn from one does not change what others give.

@@ -4,7 +4,9 @@
 // whether the mutant is the one that KARPENTER_MUTANT names. The program runs seed after seed until an invariant does not hold, or the
 // time is over.
 //
-// Usage, from the root of the repository: go run ./test/sim/mutants [-time 10m] [-seeds 0] [-hours 0.15] [REGEXP]
+// With -shrink, the seed that kills a mutant is reduced to the choices that its violation needs, and the case is run without the mutant, too.
+//
+// Usage, from the root of the repository: go run ./test/sim/mutants [-time 10m] [-seeds 0] [-hours 0.15] [-shrink FOLDER] [REGEXP]
 package main
 
 import (
@@ -29,14 +31,15 @@ func main() {
 	limit := flag.Duration("time", 10*time.Minute, "how long each mutant is simulated")
 	seeds := flag.Int("seeds", 0, "how many seeds each mutant is simulated with at most; 0 for as many as there is time for")
 	hours := flag.Float64("hours", 0.15, "simulated hours with faults of each seed")
+	cases := flag.String("shrink", "", "the folder that gets a case for each mutant that is killed; empty for none")
 	flag.Parse()
-	if err := run(os.Stdout, flag.Arg(0), *limit, *seeds, *hours); err != nil {
+	if err := run(os.Stdout, flag.Arg(0), *limit, &simulation{seeds: *seeds, hours: *hours, cases: *cases}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(to io.Writer, which string, limit time.Duration, seeds int, hours float64) error {
+func run(to io.Writer, which string, limit time.Duration, s *simulation) error {
 	wanted, err := regexp.Compile(which)
 	if err != nil {
 		return fmt.Errorf("which mutants: %w", err)
@@ -54,7 +57,7 @@ func run(to io.Writer, which string, limit time.Duration, seeds int, hours float
 	if err := build(".", folder, all, "test", "-c", "-ldflags=-s -w", "-o", program, "./test/sim"); err != nil {
 		return err
 	}
-	s := &simulation{program: program, hours: hours, seeds: seeds, unbroken: map[string]string{}}
+	s.program, s.unbroken = program, map[string]string{}
 	killed, count := 0, 0
 	_, _ = fmt.Fprintf(to, "%-36s %8s %10s  %s\n", "MUTANT", "SECONDS", "SIMULATED", "KILLED BY")
 	for _, m := range all {
@@ -69,6 +72,11 @@ func run(to io.Writer, which string, limit time.Duration, seeds int, hours float
 			killed++
 		}
 		_, _ = fmt.Fprintf(to, "%-36s %7.0fs %9.2fh  %s\n", m.name, r.took.Seconds(), r.simulated, r.by)
+		if r.seed > 0 && s.cases != "" {
+			if err := s.shrink(to, m, r.seed); err != nil {
+				return err
+			}
+		}
 	}
 	if count == 0 {
 		return errors.New("no mutant has such a name")
@@ -82,8 +90,9 @@ type result struct {
 	took time.Duration
 	// simulated is in hours.
 	simulated float64
-	// by is the invariant that did not hold; empty if all did.
-	by string
+	// by is the invariant that did not hold, with seed; empty if all did.
+	by   string
+	seed int
 }
 
 // simulation runs the program.
@@ -92,6 +101,8 @@ type simulation struct {
 	hours   float64
 	// seeds is the most for one mutant; 0 for no bound.
 	seeds int
+	// cases is the folder for reduced seeds; empty for none.
+	cases string
 	// unbroken are the invariants that do not hold without a mutant, by settings and seed: they are no proof.
 	unbroken map[string]string
 }
@@ -109,7 +120,7 @@ func (s *simulation) kill(m mutant, limit time.Duration) (r result) {
 			return r
 		}
 		if by != "" && s.holds(m.set, seed) {
-			r.by = fmt.Sprintf("seed %d: %s", seed, by)
+			r.by, r.seed = fmt.Sprintf("seed %d: %s", seed, by), seed
 			return r
 		}
 	}
@@ -132,14 +143,39 @@ func (s *simulation) holds(set string, seed int) bool {
 
 // seed runs a seed. It returns the invariant that did not hold, or else how many hours it simulated.
 func (s *simulation) seed(ctx context.Context, mutant, set string, seed int) (by string, hours float64) {
-	c := exec.CommandContext(ctx, s.program, "-test.run=^TestInvariants$", "-test.v", fmt.Sprintf("-seed=%d", seed), "-seeds=1", //nolint:gosec // arguments of this command
-		fmt.Sprintf("-hours=%v", s.hours), "-quiet=10m", "-first", "-set="+small+set)
-	c.Env = append(os.Environ(), variable+"="+mutant, "GOGC=600")
-	out, err := c.CombinedOutput()
+	out, err := s.test(ctx, mutant, "TestInvariants", fmt.Sprintf("-seed=%d", seed), "-seeds=1", fmt.Sprintf("-hours=%v", s.hours), "-quiet=10m", "-first", "-set="+small+set)
 	if err != nil {
 		by = reason(out)
 	}
 	return by, simulated(out)
+}
+
+// test runs a test of the program, with a mutant or, if it is empty, without.
+func (s *simulation) test(ctx context.Context, mutant, name string, args ...string) ([]byte, error) {
+	c := exec.CommandContext(ctx, s.program, append([]string{"-test.run=^" + name + "$", "-test.v"}, args...)...) //nolint:gosec // arguments of this command
+	c.Env = append(os.Environ(), variable+"="+mutant, "GOGC=600")
+	return c.CombinedOutput() //nolint:wrapcheck // the callers look at the output
+}
+
+// shrink reduces a seed that kills a mutant. The case must break the invariant with the mutant, and none without it.
+func (s *simulation) shrink(to io.Writer, m mutant, seed int) error {
+	path, err := filepath.Abs(filepath.Join(s.cases, m.name+".txt"))
+	if err != nil {
+		return fmt.Errorf("naming the case: %w", err)
+	}
+	ctx := context.Background()
+	out, err := s.test(ctx, m.name, "TestShrink", "-shrink", "-shrinkto="+path, fmt.Sprintf("-seed=%d", seed), fmt.Sprintf("-hours=%v", s.hours), "-quiet=10m", "-set="+small+m.set)
+	if err != nil {
+		return fmt.Errorf("reducing seed %d of %s: %w\n%s", seed, m.name, err, out)
+	}
+	_, _ = fmt.Fprintf(to, "  reduced: %s\n", regexp.MustCompile(`\d+ of \d+ choices are left after \d+ runs`).Find(out))
+	if out, err := s.test(ctx, m.name, "TestCases", "-case="+path); err == nil {
+		return fmt.Errorf("%s does not kill the mutant\n%s", path, out)
+	}
+	if out, err := s.test(ctx, "", "TestCases", "-case="+path); err != nil {
+		return fmt.Errorf("%s breaks an invariant without the mutant: %w\n%s", path, err, out)
+	}
+	return nil
 }
 
 // simulated is how many hours a run says that it simulated.
