@@ -44,6 +44,9 @@ func (c *processClient) call(ctx context.Context, verb string, o client.Object, 
 		return err //nolint:wrapcheck // as a client returns it
 	}
 	fault := faults.draw(p.world, verb, gvk.Kind)
+	if fault.jump {
+		p.jump()
+	}
 	if fault.handover {
 		p.depose()
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"time"
+	"unsafe"
 
 	"k8s.io/utils/clock"
 )
@@ -10,15 +11,17 @@ import (
 type Clock struct {
 	world *World
 	alive func() bool
+	// skew is how far the wall clock is ahead.
+	skew func() time.Duration
 }
 
 var _ clock.WithTicker = (*Clock)(nil)
 
 // Now implements clock.PassiveClock.
-func (c *Clock) Now() time.Time { return time.Now() }
+func (c *Clock) Now() time.Time { return reading(time.Now(), c.skew()) }
 
 // Since implements clock.PassiveClock.
-func (c *Clock) Since(t time.Time) time.Duration { return time.Since(t) }
+func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 // After implements clock.Clock.
 func (c *Clock) After(d time.Duration) <-chan time.Time { return c.NewTimer(d).C() }
@@ -68,7 +71,7 @@ func (t *timer) fire() {
 	}
 	t.clock.world.act(t.actor)
 	select {
-	case t.c <- time.Now():
+	case t.c <- t.clock.Now():
 	default:
 	}
 	if t.every > 0 {
@@ -98,3 +101,19 @@ func (t *timer) Reset(d time.Duration) bool {
 
 // Stop implements clock.Ticker.
 func (t *ticker) Stop() { t.timer.Stop() }
+
+// reading is a time as a process reads it on a host whose wall clock is wrong: the wall clock is ahead by skew, and the monotonic clock is right,
+// so that the time between two readings is. In a bubble, times have no monotonic clock, and the package time has no way to set one.
+func reading(now time.Time, skew time.Duration) time.Time {
+	out := now.Add(skew)
+	layout := (*struct { // that of time.Time, as documented there
+		wall uint64
+		ext  int64
+	})(unsafe.Pointer(&out)) //nolint:gosec // see above
+	layout.wall = 1<<63 | uint64(out.Unix()-wallEpoch)<<30 | uint64(out.Nanosecond()) //nolint:gosec // between 1885 and 2157
+	layout.ext = now.UnixNano()
+	return out
+}
+
+// wallEpoch is the year from which time.Time counts when it has a monotonic clock.
+var wallEpoch = time.Date(1885, 1, 1, 0, 0, 0, 0, time.UTC).Unix()

@@ -206,7 +206,7 @@ func (c *Cluster) Run(d time.Duration) error {
 
 // contested reports whether a deposed process may still act, or what it did may not be known to the next one yet.
 func (c *Cluster) contested() bool {
-	return !c.handover.IsZero() && time.Since(c.handover) < c.Faults.MaxOverlap+c.Faults.MaxLag+time.Second
+	return !c.handover.IsZero() && time.Since(c.handover) < c.Faults.MaxOverlap+c.Faults.MaxLag+c.Faults.MaxStall+time.Second
 }
 
 // settleBound is how long everything may take to come to rest after the last fault.
@@ -219,6 +219,7 @@ const restBound = 5 * time.Minute
 // For the time quiet nothing may move then; it counts from the last movement, and is restBound at least.
 func (c *Cluster) Settle(quiet time.Duration) error {
 	c.User.Stopped, c.Faults.Off = true, true
+	c.Process.setClock(0)
 	for _, p := range All[v1.NodePool](c.API) { // nodes that expire move
 		p = p.DeepCopy()
 		p.Spec.Template.Spec.ExpireAfter = v1.NillableDuration{}

@@ -37,7 +37,7 @@ func (i *invariants) overdue() {
 			continue
 		}
 		instance := i.cluster.Datacenter.instance(claim.Status.ProviderID)
-		if instance != nil && !instance.Ending && time.Since(claim.DeletionTimestamp.Time) > claim.Spec.TerminationGracePeriod.Duration+drainBound {
+		if instance != nil && !instance.Ending && time.Since(claim.DeletionTimestamp.Time) > claim.Spec.TerminationGracePeriod.Duration+drainBound+i.cluster.Faults.MaxJump {
 			i.violated("node outlives its termination grace period", "%s", claim.Name)
 		}
 	}
@@ -48,7 +48,7 @@ func (i *invariants) awaited(pod *corev1.Pod) bool {
 	if pod.Status.Phase != corev1.PodRunning {
 		return false
 	}
-	if limit := i.drainLimit(pod); limit != nil && pod.DeletionTimestamp != nil && !time.Now().Before(limit.Add(-podGrace)) {
+	if limit := i.drainLimit(pod); limit != nil && pod.DeletionTimestamp != nil && !time.Now().Before(limit.Add(-podGrace-i.cluster.Faults.MaxJump)) {
 		return false
 	}
 	return pod.DeletionTimestamp == nil || time.Now().Before(pod.DeletionTimestamp.Time)

@@ -24,6 +24,14 @@ type Faults struct {
 	MaxOverlap time.Duration
 	// Relist makes a watch end, with the history before it compacted: its informer lists, and finds out what has changed.
 	Relist float64
+	// Stall makes a watch stand still for up to MaxStall while the others go on: what happened to objects of several kinds is seen in another
+	// order. Duplicate makes a watch show each of its events twice.
+	Stall, Duplicate float64
+	MaxStall         time.Duration
+	// ClockJump sets the wall clock of a process at one of its writes: it is up to MaxJump ahead or behind from then on. Timers, and the time
+	// between two readings in one process, do not change.
+	ClockJump float64
+	MaxJump   time.Duration
 	// MaxListLag bounds how long instances take to appear in, and to disappear from, what the cloud lists.
 	MaxListLag time.Duration
 	// NoCapacity makes an offering run out for some minutes at a launch; CloudError fails a call of the cloud; LostLaunch loses the answer of a launch.
@@ -45,8 +53,8 @@ type Faults struct {
 
 // fault is what goes wrong with one call.
 type fault struct {
-	refuse                                  func(schema.GroupVersionKind, client.Object) error
-	lose, crashBefore, crashAfter, handover bool
+	refuse                                        func(schema.GroupVersionKind, client.Object) error
+	lose, crashBefore, crashAfter, handover, jump bool
 }
 
 // happens draws whether a fault happens. Each has a stream, and each draw a number, so that another one does not move it.
@@ -76,6 +84,7 @@ func (f *Faults) draw(w *World, verb string, kind string) (out fault) {
 	throttle := f.happens(w, "throttle", f.Throttle)
 	refuse := f.happens(w, "error", f.Refuse)
 	out.lose = f.happens(w, "lost answer", f.Lose)
+	out.jump = f.happens(w, "clock jump", f.ClockJump)
 	out.handover = f.happens(w, "handover", f.Handover)
 	out.crashBefore = f.happens(w, "crash before a write", f.Crash/2)
 	out.crashAfter = f.happens(w, "crash after a write", f.Crash/2)

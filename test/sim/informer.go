@@ -126,6 +126,11 @@ func (i *informer) changed() {
 
 // deliver applies what has happened since the last delivery, and tells the handlers.
 func (i *informer) deliver() {
+	f, w := i.of.process.api.faults, i.of.process.world
+	if i.of.process.alive() && f.happens(w, "stalled watch", f.Stall) {
+		w.soon(i.name, "stall", 0, f.MaxStall, func() { go i.deliver() })
+		return
+	}
 	i.mu.Lock()
 	i.due = false
 	after := i.revision
@@ -133,8 +138,7 @@ func (i *informer) deliver() {
 	if !i.of.process.alive() {
 		return
 	}
-	f := i.of.process.api.faults
-	if f.happens(i.of.process.world, "relist", f.Relist) {
+	if f.happens(w, "relist", f.Relist) {
 		i.relist()
 		return
 	}
@@ -142,8 +146,12 @@ func (i *informer) deliver() {
 	if err != nil {
 		panic(fmt.Sprintf("%s: %v", i.name, err)) // the history is longer than any lag
 	}
+	twice := f.happens(w, "duplicate", f.Duplicate)
 	for _, e := range events {
 		i.apply(e)
+		if twice && e.kind != watch.Deleted { // an informer knows what it has deleted
+			i.apply(e)
+		}
 	}
 	i.mu.Lock()
 	i.revision = revision

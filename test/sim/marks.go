@@ -62,7 +62,7 @@ func (i *invariants) calm() bool {
 // replaced: where one node is replaced at a time, and nothing else changes, none is deleted while its replacement starts.
 func (i *invariants) replaced(claim *v1.NodeClaim) {
 	scene := &i.cluster.User.scene
-	if scene.Budget > 1 || scene.Create+scene.Scale+scene.Remove+scene.DeleteNode+scene.DeleteClaim+scene.Die > 0 {
+	if i.cluster.Faults.ClockJump > 0 || scene.Budget > 1 || scene.Create+scene.Scale+scene.Remove+scene.DeleteNode+scene.DeleteClaim+scene.Die > 0 {
 		return
 	}
 	marked := condition.For(claim.DeepCopy(), time.Now()).Get(v1.ConditionTypeDisruptionReason).LastTransitionTime.Time

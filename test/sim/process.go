@@ -43,6 +43,8 @@ type Process struct {
 	runnables []manager.Runnable
 	running   sync.WaitGroup
 	failed    error
+	// skew is how far the wall clock is ahead.
+	skew time.Duration
 }
 
 // NewProcess returns a process without controllers.
@@ -55,7 +57,26 @@ func NewProcess(w *World, api *API, log logr.Logger) *Process {
 }
 
 // Clock is that of the process.
-func (p *Process) Clock() *Clock { return &Clock{world: p.world, alive: p.alive} }
+func (p *Process) Clock() *Clock { return &Clock{world: p.world, alive: p.alive, skew: p.ahead} }
+
+// ahead is how far the wall clock of the process is ahead.
+func (p *Process) ahead() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.skew
+}
+
+// jump sets the wall clock wrong.
+func (p *Process) jump() {
+	d := p.api.faults.MaxJump
+	p.setClock(p.world.between("clock jump", -d, d))
+}
+
+func (p *Process) setClock(skew time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.skew = skew
+}
 
 func (p *Process) alive() bool {
 	p.mu.Lock()

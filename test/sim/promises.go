@@ -62,7 +62,7 @@ func (i *invariants) drainLimit(pod *corev1.Pod) *time.Time {
 
 // podForced: pods are evicted. Only a termination grace period that ends has them deleted.
 func (i *invariants) podForced(pod *corev1.Pod) {
-	if limit := i.drainLimit(pod); limit == nil || time.Now().Before(limit.Add(-podGrace-time.Second)) {
+	if limit := i.drainLimit(pod); limit == nil || time.Now().Before(limit.Add(-podGrace-time.Second-i.cluster.Faults.MaxJump)) {
 		i.violated("pod deleted instead of evicted", "%s", pod.Name)
 	}
 }
@@ -75,7 +75,7 @@ func (i *invariants) deletedFor(claim *v1.NodeClaim) {
 	case condition.Status(claim, v1.ConditionTypeInitialized) != metav1.ConditionTrue, node == nil, node.DeletionTimestamp != nil:
 	case condition.Status(claim, v1.ConditionTypeDisruptionReason) == metav1.ConditionTrue:
 	case i.cluster.Datacenter.Instances()[claim.Status.ProviderID] == nil:
-	case age != nil && time.Since(claim.CreationTimestamp.Time) >= *age-2*time.Second:
+	case age != nil && time.Since(claim.CreationTimestamp.Time) >= *age-2*time.Second-i.cluster.Faults.MaxJump:
 	case pool == nil, pool.Spec.Replicas != nil:
 	case i.cluster.contested(): // the next process removes the marks of a deposed one that still deletes
 	default:
@@ -219,7 +219,7 @@ func (i *invariants) endedFor(owner types.UID, id string) {
 // expired: NodeClaims do not outlive their age.
 func (i *invariants) expired() {
 	for _, claim := range i.claims {
-		if age := claim.Spec.ExpireAfter.Duration; age != nil && claim.DeletionTimestamp == nil && time.Since(claim.CreationTimestamp.Time) > *age+expiryBound {
+		if age := claim.Spec.ExpireAfter.Duration; age != nil && claim.DeletionTimestamp == nil && time.Since(claim.CreationTimestamp.Time) > *age+expiryBound+i.cluster.Faults.MaxJump {
 			i.violated("expired NodeClaim stays", "%s", claim.Name)
 		}
 	}

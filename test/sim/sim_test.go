@@ -43,7 +43,7 @@ func everything() Faults {
 	return Faults{
 		MinCall: time.Millisecond, MaxCall: 20 * time.Millisecond, MinLag: time.Millisecond, MaxLag: 100 * time.Millisecond,
 		Conflict: 0.02, Throttle: 0.01, Refuse: 0.01, Lose: 0.01, Crash: 0.002,
-		Handover: 0.001, MaxOverlap: 2 * time.Second, Relist: 0.01, MaxListLag: 20 * time.Second,
+		Handover: 0.001, MaxOverlap: 2 * time.Second, Relist: 0.01, Stall: 0.005, MaxStall: 5 * time.Second, Duplicate: 0.02, ClockJump: 0.001, MaxJump: 20 * time.Second, MaxListLag: 20 * time.Second,
 		NoCapacity: 0.1, CloudError: 0.05, LostLaunch: 0.02,
 	}
 }

@@ -76,7 +76,7 @@ func (i *invariants) emptied() {
 			delete(i.empty, claim.Name)
 		} else if since, known := i.empty[claim.Name]; !known {
 			i.empty[claim.Name] = time.Now()
-		} else if time.Since(since) > s.ConsolidateAfter+emptyNodeBound {
+		} else if time.Since(since) > s.ConsolidateAfter+emptyNodeBound+f.MaxJump {
 			i.violated("empty node stays", "%s", claim.Name)
 		}
 	}
