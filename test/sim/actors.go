@@ -65,8 +65,9 @@ func (a *actor) run() {
 }
 
 // addActors adds what a cluster has beside the controllers of this project. Each acts some time after something has changed.
-func addActors(w *World, api *API) {
+func addActors(w *World, api *API, zones []string) {
 	kubelets, placer, f := &kubelet.Kubelets{}, &scheduler.Scheduler{}, api.faults
+	disks := &volumes{world: w, faults: f, zones: zones, due: map[string]time.Time{}}
 	never := func(f func() error) func() (time.Time, error) {
 		return func() (time.Time, error) { return time.Time{}, f() }
 	}
@@ -74,6 +75,7 @@ func addActors(w *World, api *API) {
 		{name: "kubelets", least: 50 * time.Millisecond, most: max(2*time.Second, f.MaxKubelet), step: func() (time.Time, error) { return kubelets.Step(api.View) }},
 		{name: "kube-scheduler", least: 5 * time.Millisecond, most: max(100*time.Millisecond, f.MaxBind), step: never(func() error { return placer.Step(context.Background(), api.View) })},
 		{name: "workloads", least: 5 * time.Millisecond, most: 100 * time.Millisecond, step: never(func() error { return workloads.Step(api.View) })},
+		{name: "volumes", least: 5 * time.Millisecond, most: 100 * time.Millisecond, step: func() (time.Time, error) { return disks.step(api.View) }},
 		{name: "garbage collector", least: 50 * time.Millisecond, most: time.Second, step: func() (time.Time, error) {
 			wrote, err := api.Registry.Collect()
 			if wrote {

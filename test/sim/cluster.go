@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -90,7 +89,7 @@ func New(s Settings) (*Cluster, error) {
 	}
 	utilrand.Seed(int64(s.Seed)) //nolint:gosec // a simulation
 	parallel.Turns(func(call int64) { w.pause(fmt.Sprintf("call %d", call), "", 0, 0) })
-	uuid.SetRand(&reader{w.stream("uuid")})
+	uuid.SetRand(&idents{world: w, drawn: map[uint64]uint64{}})
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, opsv1alpha1.AddToScheme, kwokv1alpha1.AddToScheme, addDefinitions,
@@ -139,7 +138,7 @@ func New(s Settings) (*Cluster, error) {
 	c.options.FeatureGates.StaticCapacity, c.options.FeatureGates.CapacityBuffer, c.options.FeatureGates.OperationsPolicy = true, true, true
 	c.Datacenter.forgetful, c.Datacenter.unattended, c.Datacenter.lateLabels = s.Scene.Forgetful, s.Scene.NoNodeController, s.Scene.LateLabels
 	c.invariants = watchInvariants(c)
-	addActors(w, api)
+	addActors(w, api, c.Datacenter.zones())
 	return c, c.start()
 }
 
@@ -283,16 +282,6 @@ func (l lines) Write(p []byte) (int, error) {
 	l.world.mu.Lock()
 	defer l.world.mu.Unlock()
 	l.world.Trace.add(time.Now(), "  "+strings.TrimSpace(string(p)))
-	return len(p), nil
-}
-
-// reader reads random bytes.
-type reader struct{ *rand.Rand }
-
-func (r *reader) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = byte(r.Uint32())
-	}
 	return len(p), nil
 }
 

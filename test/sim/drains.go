@@ -4,6 +4,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
@@ -39,6 +41,39 @@ func (i *invariants) overdue() {
 		instance := i.cluster.Datacenter.instance(claim.Status.ProviderID)
 		if instance != nil && !instance.Ending && time.Since(claim.DeletionTimestamp.Time) > claim.Spec.TerminationGracePeriod.Duration+drainBound+i.cluster.Faults.MaxJump {
 			i.violated("node outlives its termination grace period", "%s", claim.Name)
+		}
+	}
+}
+
+// attachment follows VolumeAttachments.
+func (i *invariants) attachment(e change) {
+	a, _ := e.object.(*storagev1.VolumeAttachment)
+	if i.attachments[a.Name] = a; e.kind == watch.Deleted {
+		delete(i.attachments, a.Name)
+	}
+}
+
+// detached: an instance is ended once its volumes are detached, or its termination grace period is over. What is on a node that is not drained
+// does not count.
+func (i *invariants) detached(id, name string) {
+	claim := i.claims[i.cluster.Datacenter.instances[id].Owner]
+	if claim == nil || i.nodes[name] == nil {
+		return
+	}
+	grace := claim.Spec.TerminationGracePeriod
+	late := grace != nil && claim.DeletionTimestamp != nil && time.Since(claim.DeletionTimestamp.Time) > grace.Duration-i.cluster.Faults.MaxJump
+	kept := map[string]bool{}
+	for _, pod := range i.pods {
+		for _, volume := range volumesOf(pod) {
+			kept[volume] = kept[volume] || pod.Spec.NodeName == name
+		}
+	}
+	for _, a := range i.attachments {
+		if a.Spec.NodeName != name || kept[*a.Spec.Source.PersistentVolumeName] {
+			continue
+		}
+		if i.forced++; !late {
+			i.violated("instance ended before its volumes were detached", "%s with %s", id, a.Name)
 		}
 	}
 }

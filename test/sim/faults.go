@@ -42,6 +42,9 @@ type Faults struct {
 	Boot time.Duration
 	// NoBoot makes an instance run whose Node never joins.
 	NoBoot float64
+	// MaxDetach bounds how long a volume takes to be detached after its pod; zero for 20 seconds. NoDetach makes it take until faults end.
+	MaxDetach time.Duration
+	NoDetach  float64
 	// MaxBind and MaxKubelet bound how long kube-scheduler and kubelets take to act; zero for what is usual.
 	MaxBind, MaxKubelet time.Duration
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,17 @@ func (d *Datacenter) instance(id string) *Instance {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.instances[id]
+}
+
+// zones are those of the offerings.
+func (d *Datacenter) zones() []string {
+	out := map[string]bool{}
+	for _, t := range d.types {
+		for i := range t.Offerings {
+			out[t.Offerings[i].Zone()] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(out))
 }
 
 // silence makes the kubelet of a Node stop reporting: Ready becomes Unknown. One that recovers reports again after some minutes.

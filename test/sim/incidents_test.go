@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
@@ -38,6 +39,15 @@ var incidents = []incident{
 	},
 	{name: "labels arrive after the node", set: "LateLabels=true Every=20s"},
 	{name: "nodes are deleted by hand while they drain", set: "Guarded=1 DeleteNode=60 EditPool=30 Every=15s MaxKubelet=10s"},
+	{
+		name: "volumes that are never detached hold nodes", set: "Stateful=60 NoDetach=1 Grace=1m Every=15s",
+		then: func(c *Cluster) {
+			for _, n := range All[corev1.Node](c.API) {
+				c.User.remove(n)
+			}
+		},
+		check: heldByVolumes,
+	},
 	{name: "the cloud does not list instances whose kubelets report", set: "MaxListLag=4m Every=30s"},
 	{name: "kubelets stop reporting, and instances die without a controller that deletes their nodes", set: "Silent=30 Die=30 NoNodeController=true Every=20s MaxListLag=0s"},
 }
@@ -84,6 +94,17 @@ func replacedElsewhere(c *Cluster) string {
 	}
 	if old > 0 && current == 0 {
 		return fmt.Sprintf("all %d nodes of the default pool have an old image", old)
+	}
+	return ""
+}
+
+// heldByVolumes says whether no volume was stuck, or no instance ended with one.
+func heldByVolumes(c *Cluster) string {
+	if n := c.Faults.Counts["stuck volume"]; n == 0 {
+		return "no volume was stuck"
+	}
+	if c.invariants.forced == 0 {
+		return "no instance ended with a volume at its deadline"
 	}
 	return ""
 }

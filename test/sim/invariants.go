@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,6 +38,12 @@ type invariants struct {
 	nodes    map[string]*corev1.Node
 	pods     map[types.UID]*corev1.Pod
 	pools    map[string]*v1.NodePool
+	// attachments are the VolumeAttachments, by name.
+	attachments map[string]*storagev1.VolumeAttachment
+	// unmarked are the NodeClaims whose mark of disruption went while two processes acted: a deposed one takes those of the next for leftovers.
+	unmarked map[types.UID]bool
+	// forced counts the volumes that were attached to an instance that was ended at its deadline.
+	forced int
 	// used are the names of nodes that have had a pod.
 	used map[string]bool
 	// marked is since when a NodeClaim has a mark of disruption, by name; bound is when a pod was bound.
@@ -71,7 +78,7 @@ type size struct {
 func watchInvariants(c *Cluster) *invariants {
 	i := &invariants{
 		cluster: c, began: c.API.Registry.Revision(), revision: map[schema.GroupVersionKind]int64{}, claims: map[types.UID]*v1.NodeClaim{}, nodes: map[string]*corev1.Node{},
-		pods: map[types.UID]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, used: map[string]bool{}, marked: map[string]time.Time{}, bound: map[types.UID]time.Time{}, sizes: map[string][]size{},
+		pods: map[types.UID]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, attachments: map[string]*storagev1.VolumeAttachment{}, unmarked: map[types.UID]bool{}, used: map[string]bool{}, marked: map[string]time.Time{}, bound: map[types.UID]time.Time{}, sizes: map[string][]size{},
 		unready: map[string]time.Time{}, lacking: map[string]time.Time{}, empty: map[string]time.Time{}, full: map[string]bool{}, orphans: map[string]time.Time{}, last: time.Now(), seen: map[string]bool{},
 	}
 	c.API.onWrite(i.written)
@@ -109,6 +116,7 @@ func (i *invariants) written() {
 	i.news(v1.SchemeGroupVersion.WithKind("NodeClaim"), i.claim)
 	i.news(corev1.SchemeGroupVersion.WithKind("Node"), i.node)
 	i.news(corev1.SchemeGroupVersion.WithKind("Pod"), i.pod)
+	i.news(storagev1.SchemeGroupVersion.WithKind("VolumeAttachment"), i.attachment)
 }
 
 func (i *invariants) pool(e change) {
@@ -142,6 +150,7 @@ func (i *invariants) claim(e change) {
 	switch {
 	case e.kind == watch.Deleted:
 		delete(i.claims, claim.UID)
+		delete(i.unmarked, claim.UID)
 		i.moved = time.Now()
 		i.claimGone(claim)
 		return
@@ -151,6 +160,10 @@ func (i *invariants) claim(e change) {
 	case old.DeletionTimestamp == nil && claim.DeletionTimestamp != nil:
 		i.claimDeleted(claim)
 	}
+	marked := func(c *v1.NodeClaim) bool {
+		return c != nil && condition.Status(c, v1.ConditionTypeDisruptionReason) == metav1.ConditionTrue
+	}
+	i.unmarked[claim.UID] = !marked(claim) && (i.unmarked[claim.UID] || marked(old) && i.cluster.contested())
 	i.claims[claim.UID] = claim
 	i.launchedWell(claim)
 	i.labeled(claim)
@@ -179,6 +192,7 @@ func (i *invariants) ending(id string) {
 			i.violated("instance ended before its pods", "%s with pod %s", id, pod.Name)
 		}
 	}
+	i.detached(id, name)
 }
 
 // claimDeleted: what Karpenter deletes by choice has no pod that must not be disrupted.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -65,7 +66,7 @@ func (u *User) pools(expires bool) []*v1.NodePool {
 // extras are the further objects of the scene.
 func (u *User) extras() []client.Object {
 	s := &u.scene
-	var out []client.Object
+	out := []client.Object{&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: storageClass}, Provisioner: volumeDriver}}
 	if s.Buffer > 0 {
 		name := "spare"
 		out = append(out, &corev1.PodTemplate{

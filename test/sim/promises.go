@@ -77,6 +77,7 @@ func (i *invariants) deletedFor(claim *v1.NodeClaim) {
 	case i.cluster.Datacenter.Instances()[claim.Status.ProviderID] == nil:
 	case age != nil && time.Since(claim.CreationTimestamp.Time) >= *age-2*time.Second-i.cluster.Faults.MaxJump:
 	case pool == nil, pool.Spec.Replicas != nil:
+	case i.unmarked[claim.UID]:
 	case i.cluster.contested(): // the next process removes the marks of a deposed one that still deletes
 	default:
 		i.violated("NodeClaim deleted without a reason", "%s", claim.Name)

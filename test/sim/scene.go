@@ -19,6 +19,8 @@ type Scene struct {
 	// Silent is how often a kubelet stops reporting for some minutes, Outdate how often a new image makes all instances drift, and Outage how
 	// often all offerings of a zone run out.
 	Silent, Outdate, Outage int
+	// Stateful is how often a StatefulSet of one pod with a volume is created, or deleted.
+	Stateful int
 	// Foreign is how often a Node that is not Karpenter's joins, or leaves.
 	Foreign int
 	// Generations is how many templates EditPool chooses from; zero for four. With two a template is often changed back.
@@ -57,7 +59,7 @@ type Scene struct {
 // everyday is a cluster in which a bit of everything happens.
 func everyday() Scene {
 	return Scene{
-		Every: time.Minute, MaxPods: 200, Create: 35, Scale: 30, Remove: 15, EditPool: 8, DeleteNode: 5, DeleteClaim: 3, Die: 4,
+		Every: time.Minute, MaxPods: 200, Create: 35, Scale: 30, Remove: 15, EditPool: 8, DeleteNode: 5, DeleteClaim: 3, Die: 4, Stateful: 8,
 		Budget: budgetPercent, Protected: 6, Guarded: 3, ConsolidateAfter: 30 * time.Second,
 	}
 }

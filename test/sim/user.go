@@ -98,6 +98,7 @@ func (u *User) act() {
 		{s.Outdate, u.cluster.Datacenter.outdate},
 		{s.Outage, u.cluster.Datacenter.outage},
 		{s.Foreign, u.foreign},
+		{s.Stateful, u.createStateful},
 	}
 	pods, sum := 0, 0
 	for _, d := range all {
