@@ -106,14 +106,12 @@ func (t *ticker) Stop() { t.timer.Stop() }
 // so that the time between two readings is. In a bubble, times have no monotonic clock, and the package time has no way to set one.
 func reading(now time.Time, skew time.Duration) time.Time {
 	out := now.Add(skew)
-	layout := (*struct { // that of time.Time, as documented there
+	epoch := time.Date(1885, 1, 1, 0, 0, 0, 0, time.UTC).Unix() // from which time.Time counts when it has a monotonic clock
+	layout := (*struct {                                        // that of time.Time, as documented there
 		wall uint64
 		ext  int64
 	})(unsafe.Pointer(&out)) //nolint:gosec // see above
-	layout.wall = 1<<63 | uint64(out.Unix()-wallEpoch)<<30 | uint64(out.Nanosecond()) //nolint:gosec // between 1885 and 2157
+	layout.wall = 1<<63 | uint64(out.Unix()-epoch)<<30 | uint64(out.Nanosecond()) //nolint:gosec // between 1885 and 2157
 	layout.ext = now.UnixNano()
 	return out
 }
-
-// wallEpoch is the year from which time.Time counts when it has a monotonic clock.
-var wallEpoch = time.Date(1885, 1, 1, 0, 0, 0, 0, time.UTC).Unix()

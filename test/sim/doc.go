@@ -14,10 +14,10 @@
 // # Files
 //
 // world.go has the events and the seed, clock.go the clock, process.go a process with controllers, as controller-runtime's manager,
-// queue.go its work queues, informer.go its cache, client.go its calls, cloud.go the cloud, hardware.go what its nodes do, volumes.go what their
-// volumes do, idents.go the UUIDs of controllers, actors.go the rest of
-// a cluster, faults.go what goes wrong, choices.go which of it happens and how a seed is reduced, scene.go and objects.go what the cluster has and how its users behave. What must hold all the same is in
-// invariants.go, promises.go, marks.go, launches.go, drains.go and sizes.go.
+// queue.go its work queues, informer.go its cache, client.go its calls, idents.go its UUIDs, cloud.go the cloud, hardware.go what its nodes do,
+// volumes.go what their volumes do, actors.go the rest of a cluster, faults.go what goes wrong, choices.go which of it happens and how a seed is
+// reduced, scene.go and objects.go what the cluster has and how its users behave. What must hold all the same is in invariants.go, promises.go,
+// marks.go, launches.go, drains.go and sizes.go.
 //
 // It panics where the simulation itself fails, such as when its API server cannot list what it stores: no seed means anything then.
 //
