@@ -163,7 +163,7 @@ func (l *Launcher) choose(ctx context.Context, claim *v1.NodeClaim, class *awsv1
 			return launch.Order{}, err
 		}
 	}
-	offerings := l.offeringLists.Of(pool+"/"+class.Name, types, awsv1.LabelRules())
+	offerings := l.offeringLists.Of(pool+"/"+class.Name, types, awsv1.LabelRules(), l.Clock.Now())
 	return launch.Choose(slices.Collect(offerings.Candidates(claim)), claim, l.StrictMinValues && !request.Relaxed(claim))
 }
 

@@ -88,7 +88,7 @@ func (l *Launcher) Launch(ctx context.Context, claim *v1.NodeClaim) (Launched, e
 		return Launched{}, cloud.NewCreateError(err, "InstanceTypeResolutionFailed", "Error resolving instance types")
 	}
 	chosen, err := choice.Choose(choice.Input{
-		Claim: claim, Offerings: l.offerings.Of(claim.Labels[v1.NodePoolLabelKey]+"/"+class.Name, types, label.Rules()), SKU: l.Catalog.SKU, Unavailable: l.Catalog.UnavailableOfferings, Random: l.Random,
+		Claim: claim, Offerings: l.offerings.Of(claim.Labels[v1.NodePoolLabelKey]+"/"+class.Name, types, label.Rules(), l.Clock.Now()), SKU: l.Catalog.SKU, Unavailable: l.Catalog.UnavailableOfferings, Random: l.Random,
 	})
 	if err != nil {
 		return Launched{}, err
