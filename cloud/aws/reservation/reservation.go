@@ -5,15 +5,21 @@
 package reservation
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
 
-// Ledger counts the remaining instances of each reservation. The zero value is empty and ready to use; it is safe for concurrent
+// forgetAfter is after how long without a description a reservation is forgotten: those of node classes are described every few minutes.
+const forgetAfter = 24 * time.Hour
+
+// Ledger counts the remaining instances of each reservation. It is bounded by the reservations that were described within two days. The zero value is empty and ready to use; it is safe for concurrent
 // use.
 type Ledger struct {
 	mu    sync.Mutex
 	pages map[string]entry
+	// swept is when reservations were forgotten the last time.
+	swept time.Time
 }
 
 type entry struct {
@@ -27,6 +33,10 @@ func (l *Ledger) Observed(id string, left int, now time.Time) {
 	defer l.mu.Unlock()
 	if l.pages == nil {
 		l.pages = map[string]entry{}
+	}
+	if now.Sub(l.swept) >= forgetAfter {
+		maps.DeleteFunc(l.pages, func(_ string, e entry) bool { return now.Sub(e.heard) >= forgetAfter })
+		l.swept = now
 	}
 	l.pages[id] = entry{left, now}
 }

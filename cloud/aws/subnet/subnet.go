@@ -6,16 +6,22 @@ package subnet
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 )
 
-// Ledger counts free addresses. The zero value is empty and ready to use; it is safe for concurrent use.
+// rememberedReports is after how many reports about other subnets a subnet is forgotten: one that is in use is reported with them.
+const rememberedReports = 10_000
+
+// Ledger counts free addresses, of at most 20 000 subnets. The zero value is empty and ready to use; it is safe for concurrent use.
 type Ledger struct {
 	mu    sync.Mutex
 	pages map[string]entry
+	// reports counts the reports about all subnets.
+	reports uint64
 }
 
 // entry is the recorded state of one subnet.
@@ -24,6 +30,8 @@ type entry struct {
 	free int64
 	// heard counts the reports of EC2. Addresses taken before the latest report are included in it.
 	heard uint64
+	// last is which report of the ledger was the latest about this subnet.
+	last uint64
 }
 
 // Observed stores the free addresses of a subnet as EC2 describes them. Launches in progress are in it, or will be the next time.
@@ -33,7 +41,11 @@ func (l *Ledger) Observed(id string, free int64) {
 	if l.pages == nil {
 		l.pages = map[string]entry{}
 	}
-	l.pages[id] = entry{free: free, heard: l.pages[id].heard + 1}
+	l.reports++
+	if l.reports%rememberedReports == 0 {
+		maps.DeleteFunc(l.pages, func(_ string, e entry) bool { return l.reports-e.last >= rememberedReports })
+	}
+	l.pages[id] = entry{free: free, heard: l.pages[id].heard + 1, last: l.reports}
 }
 
 // Full records that a launch found no free address in a subnet.
