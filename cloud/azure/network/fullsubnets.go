@@ -1,6 +1,7 @@
 package network
 
 import (
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -68,6 +69,7 @@ func (f *FullSubnets) Failed(class *v1beta1.AKSNodeClass) {
 	s := f.full[key]
 	switch {
 	case s == nil || now.Sub(s.until) > maxFull:
+		maps.DeleteFunc(f.full, func(_ string, old *fullSubnet) bool { return now.Sub(old.until) > maxFull }) // their classes may be gone
 		s = &fullSubnet{waits: minFull}
 		f.full[key] = s
 	case now.Before(s.until):
