@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -45,8 +46,10 @@ type Follower struct {
 	// wake is sent to when there is something in queue.
 	wake chan struct{}
 	mu   sync.Mutex
-	// queue has the events of the watch, whose handlers should not wait for prices.
-	queue []event
+	// queue has the events of the watch, whose handlers should not wait for prices; at most the newest version of each NodeClaim, and that it
+	// is gone. newest is where that version is, by UID.
+	queue  []event
+	newest map[types.UID]int
 
 	// Only Start accesses the following fields. known is what was recorded of each NodeClaim, by name. synced is set once NodeClaims that
 	// appear are new.
@@ -162,10 +165,20 @@ func (f *Follower) list() {
 	}
 }
 
-// put queues an event.
+// put queues an event. A version of a NodeClaim replaces one that waits: follow records the steps between versions that it sees.
 func (f *Follower) put(e event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if at, waits := f.newest[e.claim.UID]; waits && !e.gone {
+		f.queue[at] = e
+		return
+	}
+	if !e.gone {
+		if f.newest == nil {
+			f.newest = map[types.UID]int{}
+		}
+		f.newest[e.claim.UID] = len(f.queue)
+	}
 	f.queue = append(f.queue, e)
 	select {
 	case f.wake <- struct{}{}:
@@ -177,7 +190,7 @@ func (f *Follower) put(e event) {
 func (f *Follower) drain(ctx context.Context) {
 	f.mu.Lock()
 	queue := f.queue
-	f.queue = nil
+	f.queue, f.newest = nil, nil
 	f.mu.Unlock()
 	for _, e := range queue {
 		if e.gone {

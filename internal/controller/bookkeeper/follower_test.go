@@ -280,3 +280,23 @@ func TestNoBooksRecordNothing(*testing.T) {
 	b.Created(claim("a", ""), "provisioned", "", ledger.Names{}, ledger.Names{})
 	b.Disrupted(claim("a", ""), "expired", "")
 }
+
+// TestQueuedVersionsAreReplaced checks that the queue is bounded by the NodeClaims while prices are slow, and that no step of a life is lost.
+func TestQueuedVersionsAreReplaced(t *testing.T) {
+	w := newBench(t)
+	w.f.list()
+	_, last := w.told(0)
+	w.f.put(event{claim: claim("a", "")})
+	launched := claim("a", "small", v1.ConditionTypeLaunched)
+	for range 100_000 {
+		w.f.put(event{claim: launched})
+	}
+	w.f.put(event{claim: claim("a", "small", v1.ConditionTypeLaunched, v1.ConditionTypeRegistered)})
+	w.f.put(event{claim: claim("a", "small"), gone: true})
+	if n := len(w.f.queue); n != 2 {
+		t.Errorf("%d events wait, want 2", n)
+	}
+	w.f.drain(t.Context())
+	got, _ := w.told(last)
+	w.want(got, "a launched, small on-demand zone-1 $1.0000/h", "a registered, small on-demand zone-1 $1.0000/h", "a deleted, small on-demand zone-1 $1.0000/h")
+}
