@@ -138,6 +138,7 @@ type statuses struct {
 
 	mu      sync.Mutex
 	objects map[types.NamespacedName]client.Object
+	pairs   labelPairs
 }
 
 // newStatuses exposes the conditions of a kind.
@@ -244,20 +245,21 @@ func (s *statuses) compare(before, now client.Object) {
 	}
 	for _, c := range s.conditions(now) {
 		was := named(had, c.Type)
-		switch {
-		case was == nil && c.Status == metav1.ConditionUnknown, was != nil && was.Status == c.Status:
+		if was == nil && c.Status == metav1.ConditionUnknown || was != nil && was.Status == c.Status {
 			continue
-		case was != nil:
+		}
+		counted := s.pairs.of(c)
+		if was != nil {
 			lasted := since(was.LastTransitionTime.Time, c.LastTransitionTime.Time)
-			s.metrics.Transition.WithLabelValues(s.own(now, c.Type, string(was.Status), string(c.Status))...).Observe(lasted)
+			s.metrics.Transition.WithLabelValues(s.own(now, counted.Type, string(was.Status), string(c.Status))...).Observe(lasted)
 			if s.deprecated != nil {
-				s.Metrics.Status.Deprecated.Transition.WithLabelValues(s.ofDeprecated(c.Type, string(was.Status), string(c.Status))...).Observe(lasted)
+				s.Metrics.Status.Deprecated.Transition.WithLabelValues(s.ofDeprecated(counted.Type, string(was.Status), string(c.Status))...).Observe(lasted)
 			}
 			s.Recorder.Publish(observe.ConditionChanged(now, was.Status, c))
 		}
-		s.metrics.Transitions.WithLabelValues(s.own(now, c.Type, string(c.Status), c.Reason)...).Inc()
+		s.metrics.Transitions.WithLabelValues(s.own(now, counted.Type, string(c.Status), counted.Reason)...).Inc()
 		if s.deprecated != nil {
-			s.Metrics.Status.Deprecated.Transitions.WithLabelValues(s.ofDeprecated(c.Type, string(c.Status), c.Reason)...).Inc()
+			s.Metrics.Status.Deprecated.Transitions.WithLabelValues(s.ofDeprecated(counted.Type, string(c.Status), counted.Reason)...).Inc()
 		}
 	}
 	if before == nil || now.GetDeletionTimestamp() == nil {

@@ -1,12 +1,14 @@
 package metering
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -229,5 +231,27 @@ func TestAnotherObjectOfTheNameBeginsAnew(t *testing.T) {
 	s.drop(claim) // late
 	if !slices.ContainsFunc(s.all(), func(o client.Object) bool { return o.GetUID() == "another" }) {
 		t.Error("the new one was forgotten")
+	}
+}
+
+// TestReasonsOfKubeletsAreBounded checks that a kubelet that makes up reasons does not add series for ever.
+func TestReasonsOfKubeletsAreBounded(t *testing.T) {
+	w := newHarness(t)
+	s := newStatuses(w.deps, ofNodes(w.deps))
+	node := w.RegisteredNode("a")
+	s.put(node, true)
+	changes := 3 * maxLabelPairs
+	for i := range changes {
+		node = node.DeepCopy()
+		status := []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse}[i%2]
+		node.Status.Conditions = []corev1.NodeCondition{{Type: "MadeUp", Status: status, Reason: fmt.Sprint("Reason", i)}}
+		s.put(node, false)
+		w.Time.Step(time.Second)
+	}
+	if n := testutil.CollectAndCount(w.Metrics.Status.Nodes.Transitions); n > maxLabelPairs+2 {
+		t.Errorf("there are %d series, want at most %d", n, maxLabelPairs+2)
+	}
+	if n := w.Count("operator_node_status_condition_transitions_total"); int(n) != changes {
+		t.Errorf("%v changes are counted, want %d", n, changes)
 	}
 }
