@@ -18,13 +18,29 @@ type amounts struct {
 	podLevelResize bool
 }
 
-// vector returns what list offers in table order: the table learns its names. CPU is rounded up to thousandths, all other resources up to
-// whole units.
+// maxNames is up to how many names of resources the table learns more. Kubelets choose the names of their nodes' resources, and indexes are
+// never reused.
+const maxNames = 10_000
+
+// offered returns the index of a resource that something offers; false beyond maxNames.
+func (a amounts) offered(name string) (int, bool) {
+	if i, known := a.resources.Lookup(name); known {
+		return i, true
+	}
+	if a.resources.Len() >= maxNames {
+		return 0, false
+	}
+	return a.resources.Index(name), true
+}
+
+// vector returns what list offers in table order: the table learns its names, and resources beyond maxNames do not count. CPU is rounded up to
+// thousandths, all other resources up to whole units.
 func (a amounts) vector(list corev1.ResourceList) resource.Vector {
 	v := vectorOf(len(list))
 	for name, q := range list {
-		i := a.resources.Index(string(name))
-		v = v.Set(i, amount(i, &q))
+		if i, ok := a.offered(string(name)); ok {
+			v = v.Set(i, amount(i, &q))
+		}
 	}
 	return v
 }
