@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -97,6 +98,15 @@ func (ps *plans) forget(plan string) {
 	delete(ps.outcomes, plan)
 }
 
+// forgetOthers drops what is remembered of plans that no longer exist, such as those that a person deleted.
+func (ps *plans) forgetOthers(names map[string]bool) {
+	gone := func(name string) bool { return !names[name] }
+	maps.DeleteFunc(ps.postponed, func(name string, _ time.Time) bool { return gone(name) })
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	maps.DeleteFunc(ps.outcomes, func(name string, _ planOutcome) bool { return gone(name) })
+}
+
 // read adds the DisruptionPlans to a view, each as this process wrote it last.
 func (ps *plans) read(ctx context.Context, v *view) error {
 	var list opsv1alpha1.DisruptionPlanList
@@ -113,6 +123,7 @@ func (ps *plans) read(ctx context.Context, v *view) error {
 			delete(ps.created, name)
 		}
 	}
+	ps.forgetOthers(names)
 	for name := range names {
 		plan := &opsv1alpha1.DisruptionPlan{}
 		switch err := ps.Client.Get(ctx, client.ObjectKey{Name: name}, plan); {
