@@ -91,6 +91,9 @@ func cached(t *testing.T) (*liveState, *edits, func() []client.Object) {
 
 	for _, o := range []client.Object{pool, class, claim, node, pod} {
 		o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // as in caches
+		o.SetResourceVersion("7")
+		o.SetGeneration(2)
+		o.SetFinalizers([]string{"karpenter.sh/termination"})
 		all.of(o).add(t, o)
 	}
 	return l, e, func() (out []client.Object) {

@@ -139,6 +139,12 @@ func stored(o, before client.Object) client.Object {
 	out.SetUID(before.GetUID())
 	out.SetGeneration(before.GetGeneration())
 	out.SetCreationTimestamp(before.GetCreationTimestamp())
+	out.SetResourceVersion(before.GetResourceVersion())
+	out.SetManagedFields(before.GetManagedFields())
+	out.SetFinalizers(before.GetFinalizers())
+	out.SetOwnerReferences(before.GetOwnerReferences())
+	out.SetDeletionTimestamp(before.GetDeletionTimestamp())
+	out.SetDeletionGracePeriodSeconds(before.GetDeletionGracePeriodSeconds())
 	annotations := maps.Clone(before.GetAnnotations())
 	if annotations == nil {
 		annotations = map[string]string{}
