@@ -6,6 +6,13 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/karpenter-anew/karpenter/embedded/kubelet"
 	"github.com/karpenter-anew/karpenter/embedded/scheduler"
 	"github.com/karpenter-anew/karpenter/embedded/workloads"
@@ -19,6 +26,8 @@ type actor struct {
 	// step does what is due and returns when something will be, or the zero time.
 	step        func() (time.Time, error)
 	least, most time.Duration
+	// reads are the kinds whose changes concern it; empty for all.
+	reads []client.Object
 
 	mu  sync.Mutex
 	due bool
@@ -71,11 +80,30 @@ func addActors(w *World, api *API, zones []string) {
 	never := func(f func() error) func() (time.Time, error) {
 		return func() (time.Time, error) { return time.Time{}, f() }
 	}
+	pod, node, claim, volume := &corev1.Pod{}, &corev1.Node{}, &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}
 	for _, a := range []*actor{
-		{name: "kubelets", least: 50 * time.Millisecond, most: max(2*time.Second, f.MaxKubelet), step: func() (time.Time, error) { return kubelets.Step(api.View) }},
-		{name: "kube-scheduler", least: 5 * time.Millisecond, most: max(100*time.Millisecond, f.MaxBind), step: never(func() error { return placer.Step(context.Background(), api.View) })},
-		{name: "workloads", least: 5 * time.Millisecond, most: 100 * time.Millisecond, step: never(func() error { return workloads.Step(api.View) })},
-		{name: "volumes", least: 5 * time.Millisecond, most: 100 * time.Millisecond, step: func() (time.Time, error) { return disks.step(api.View) }},
+		{
+			name: "kubelets", least: 50 * time.Millisecond, most: max(2*time.Second, f.MaxKubelet), reads: []client.Object{pod, node},
+			step: func() (time.Time, error) { return kubelets.Step(api.View) },
+		},
+		{
+			name: "kube-scheduler", least: 5 * time.Millisecond, most: max(100*time.Millisecond, f.MaxBind),
+			reads: []client.Object{pod, node, claim, volume, &corev1.Namespace{}, &storagev1.StorageClass{}, &appsv1.ReplicaSet{}, &appsv1.StatefulSet{}},
+			step:  never(func() error { return placer.Step(context.Background(), api.View) }),
+		},
+		{
+			name: "workloads", least: 5 * time.Millisecond, most: 100 * time.Millisecond,
+			reads: []client.Object{
+				pod, node, &appsv1.Deployment{}, &appsv1.ReplicaSet{}, &appsv1.StatefulSet{}, &appsv1.DaemonSet{}, &appsv1.ControllerRevision{},
+				&batchv1.Job{}, &policyv1.PodDisruptionBudget{},
+			},
+			step: never(func() error { return workloads.Step(api.View) }),
+		},
+		{
+			name: "volumes", least: 5 * time.Millisecond, most: 100 * time.Millisecond,
+			reads: []client.Object{pod, node, claim, volume, &storagev1.VolumeAttachment{}},
+			step:  func() (time.Time, error) { return disks.step(api.View) },
+		},
 		{name: "garbage collector", least: 50 * time.Millisecond, most: time.Second, step: func() (time.Time, error) {
 			wrote, err := api.Registry.Collect()
 			if wrote {
@@ -85,6 +113,6 @@ func addActors(w *World, api *API, zones []string) {
 		}},
 	} {
 		a.world, a.api = w, api
-		api.onWrite(a.wake)
+		api.onWrite(a.wake, a.reads...)
 	}
 }

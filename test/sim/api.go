@@ -50,8 +50,8 @@ type API struct {
 	typed map[schema.GroupVersionKind]map[client.ObjectKey]client.Object
 	// recent are conversions by resource version: watches that lag read objects that have changed since.
 	recent map[string]client.Object
-	// written is called after each write that changed something.
-	written []func()
+	// written are called after each write that changed something.
+	written []writeHandler
 	// called is told of each call of a process before its effect; nil for none.
 	called func(verb string, o client.Object)
 	// sent is told of each patch of a process before its effect; nil for none.
@@ -213,8 +213,10 @@ func (a *API) do(f func() error) error {
 				i.changed()
 			}
 		}
-		for _, f := range written {
-			f()
+		for _, h := range written {
+			if len(h.kinds) == 0 || slices.ContainsFunc(h.kinds, func(k *kind.Kind) bool { return a.Registry.Changed(k) > before }) {
+				h.call()
+			}
 		}
 	}
 	return err
@@ -420,11 +422,25 @@ func (a *API) follow(i *informer) {
 	a.followers = append(slices.DeleteFunc(a.followers, func(f *informer) bool { return !f.of.process.alive() }), i)
 }
 
-// onWrite calls f after each change.
-func (a *API) onWrite(f func()) {
+// writeHandler is called after changes of some kinds, or of all if there are none.
+type writeHandler struct {
+	call  func()
+	kinds []*kind.Kind
+}
+
+// onWrite calls f after each change of objects like these, or of any.
+func (a *API) onWrite(f func(), objects ...client.Object) {
+	h := writeHandler{call: f}
+	for _, o := range objects {
+		gvk, err := a.kindOf(o)
+		if err != nil || a.kinds[gvk] == nil {
+			panic(fmt.Sprintf("%T is not served: %v", o, err))
+		}
+		h.kinds = append(h.kinds, a.kinds[gvk])
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.written = append(a.written, f)
+	a.written = append(a.written, h)
 }
 
 // All returns the objects of a type, by namespace and name. They are shared and must not be changed.
