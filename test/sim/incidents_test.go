@@ -68,9 +68,9 @@ func TestIncidents(t *testing.T) {
 }
 
 // incidentHours is the simulated time with faults.
-const incidentHours = 0.1
+const incidentHours = 0.08
 
-func (i *incident) setting() string { return "Types=12 MaxPods=30 " + i.set }
+func (i *incident) setting() string { return "Types=12 MaxPods=30 Stateful=0 " + i.set }
 
 // withoutBuffer deletes the capacity buffer: its nodes are empty from now on.
 func withoutBuffer(c *Cluster) {
