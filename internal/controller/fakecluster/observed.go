@@ -87,3 +87,17 @@ func (w *Cluster) Sum(metric string) float64 {
 	}
 	return sum
 }
+
+// Series is the number of series of each metric that has any.
+func (w *Cluster) Series() map[string]int {
+	w.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.Fatal(err)
+	}
+	out := map[string]int{}
+	for _, family := range families {
+		out[family.GetName()] = len(family.GetMetric())
+	}
+	return out
+}
