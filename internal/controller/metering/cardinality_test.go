@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
-// TestSeriesGoWithTheirObjects fills a cluster with pools, nodes, NodeClaims and pods and deletes all of them, again and again with other names: the
+// TestSeriesGoWithTheirObjects fills a cluster with pools, nodes, NodeClaims and pods and deletes all of them, twice and with different names: the
 // second time must leave no more series than the first.
 func TestSeriesGoWithTheirObjects(t *testing.T) {
 	const pools, nodesPerPool, podsPerNode = 20, 5, 10
