@@ -30,7 +30,7 @@ type ZoneCount struct {
 // metric.
 func (s *Placer) Zones() []ZoneCount {
 	var out []ZoneCount
-	numbers := map[string]int32{}
+	numbers, known := map[string]int32{}, map[*compile.Conjunction]string{}
 	classes := s.PodClasses()
 	for i, p := range s.Problem.Pods {
 		if p.Node != "" || p.Virtual {
@@ -38,7 +38,12 @@ func (s *Placer) Zones() []ZoneCount {
 		}
 		c := classes[i]
 		if c.Zone == 0 {
-			name := s.zoneOf(c)
+			name, ok := known[c.Alternatives[0]]
+			if demands := zoneDependsOnDemands(c); !ok || !demands {
+				if name = s.zoneOf(c); demands {
+					known[c.Alternatives[0]] = name
+				}
+			}
 			if numbers[name] == 0 {
 				out = append(out, ZoneCount{Zone: name})
 				numbers[name] = int32(len(out)) //nolint:gosec // there are not so many zones
@@ -49,6 +54,11 @@ func (s *Placer) Zones() []ZoneCount {
 	}
 	slices.SortFunc(out, func(a, b ZoneCount) int { return strings.Compare(a.Zone, b.Zone) })
 	return out
+}
+
+// zoneDependsOnDemands reports whether the zones of the class follow from what it demands of nodes alone.
+func zoneDependsOnDemands(c *compile.Class) bool {
+	return len(c.Shape.VolumeTopology)+len(c.Owns.Part(compile.PartRequired))+len(c.Avoid) == 0
 }
 
 func (s *Placer) zoneOf(c *compile.Class) string {
