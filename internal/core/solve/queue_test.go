@@ -1,12 +1,16 @@
 package solve
 
 import (
+	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
 func TestQueueOrder(t *testing.T) {
@@ -45,6 +49,45 @@ func TestQueueOrder(t *testing.T) {
 				}
 				i++
 			}
+		}
+	}
+}
+
+// TestIndependentPodsOfAClassFollowEachOther: the order of pods with equal requests and age is arbitrary, unless where one of them is decides
+// where others may be.
+func TestIndependentPodsOfAClassFollowEachOther(t *testing.T) {
+	plain, picky, apart := shape(1000, gi), shape(1000, gi), shape(1000, gi)
+	picky.Selector = requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-a"))
+	apart.Affinities = []topology.Affinity{far(hostnameKey, "web")}
+	for _, c := range []struct {
+		name   string
+		shapes []*model.Shape
+		young  int
+		want   [][]string
+	}{
+		{"two classes", []*model.Shape{plain, picky, plain, picky}, 4, [][]string{{"p-0", "p-2"}, {"p-1", "p-3"}}},
+		{"younger pods come later", []*model.Shape{plain, picky, plain, picky}, 2, [][]string{{"p-0"}, {"p-1"}, {"p-2"}, {"p-3"}}},
+		{"anti-affinity to each other", []*model.Shape{plain, apart, plain, apart}, 4, [][]string{{"p-0"}, {"p-1"}, {"p-2"}, {"p-3"}}},
+	} {
+		var list []*model.Pod
+		for i, s := range c.shapes {
+			p := &model.Pod{UID: fmt.Sprintf("p-%d", i), Namespace: "default", Shape: s}
+			if i >= c.young {
+				p.Created = 1
+			}
+			list = append(list, p)
+		}
+		in := problem(labelled(list, "web"), pool("default", instanceType("m", 16, 64, 1)))
+		var got [][]string
+		for _, r := range place.NewPlacer(compile.NewRun(in), place.Strategy{}).Queue() {
+			var names []string
+			for _, p := range r.Pods {
+				names = append(names, p.UID)
+			}
+			got = append(got, names)
+		}
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: the runs are %v, want %v", c.name, got, c.want)
 		}
 	}
 }
