@@ -9,7 +9,7 @@ import (
 
 // holdAll adds the interchangeable item types of a list to the bin, all at once, and reports whether it took all of its pods: nothing is added
 // otherwise. Item types with constraints on hosts are not considered.
-func (rp *repacker) holdAll(list []assignment) bool {
+func holdAll(rp *repacker, list []assignment) bool {
 	b := &rp.bin
 	total, state := append(rp.total[:0], b.node.Total...), b.node.State
 	rp.total = total
@@ -43,7 +43,7 @@ func (rp *repacker) holdAll(list []assignment) bool {
 }
 
 // hold adds up to n pods of an interchangeable item type to the bin.
-func (rp *repacker) hold(p *itemType, n int) {
+func hold(rp *repacker, p *itemType, n int) {
 	b, o := &rp.bin, &rp.offer
 	b.node.Consider(o, p.class, p.group.form, min(n, p.pods))
 	if o.Pods > 0 && rp.keepsPins(o.State, p.group) {

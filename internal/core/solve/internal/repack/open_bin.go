@@ -91,7 +91,7 @@ func (rp *repacker) open(lead *itemType) packedBin {
 		b.node.Batches = make([]compile.Batch, 0, typicalAssignments)
 	}
 	if lead.interchangeable && rp.constrained == 0 {
-		rp.hold(lead, 1)
+		hold(rp, lead, 1)
 	} else {
 		rp.put(lead, 1)
 	}
@@ -116,11 +116,11 @@ func (rp *repacker) open(lead *itemType) packedBin {
 			rp.put(p.itemType, p.n)
 		}
 	}
-	if !rp.holdAll(assignments) {
+	if !holdAll(rp, assignments) {
 		for _, p := range assignments {
 			switch {
 			case p.interchangeable:
-				rp.hold(p.itemType, p.n)
+				hold(rp, p.itemType, p.n)
 			case !p.hostConstrained:
 				rp.put(p.itemType, p.n)
 			}

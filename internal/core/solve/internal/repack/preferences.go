@@ -31,7 +31,7 @@ func (rp *repacker) applyAllowance(f compile.Batch) compile.Batch {
 
 // relax lets only so many pods of a class keep their preferred anti-affinity to each other. It is not ok if some of the others cannot be
 // repacked.
-func (rp *repacker) relax(allowance int) (ok bool) {
+func relax(rp *repacker, allowance int) (ok bool) {
 	rp.allowance, rp.allowed, rp.bin.last.times = allowance, 0, 0
 	clear(rp.allowedByClass)
 	for _, k := range rp.groups {
@@ -56,7 +56,7 @@ func (rp *repacker) relax(allowance int) (ok bool) {
 }
 
 // maxAllowed is how many pods of a class are kept on separate hosts only because they prefer it, at most.
-func (rp *repacker) maxAllowed() (most int) {
+func maxAllowed(rp *repacker) (most int) {
 	for _, pods := range rp.allowedByClass {
 		most = max(most, pods)
 	}

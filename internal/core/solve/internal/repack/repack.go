@@ -45,7 +45,7 @@ func (rp *repacker) pack() []*compile.OpenNode {
 	for _, s := range rp.priceLists {
 		rp.nodeOverhead = min(rp.nodeOverhead, s.nodeOverhead)
 	}
-	p, bound := rp.begin(), rp.bound()
+	p, bound := rp.begin(), boundOf(rp)
 	if rp.worthFillingToRank() {
 		rp.bin.fillsToRank = true
 		p.run()
@@ -64,9 +64,9 @@ func (rp *repacker) pack() []*compile.OpenNode {
 	return p.best
 }
 
-// bound is what the capacity for all pods costs at the dual prices, if no capacity is left over. Pods on nodes of several price lists may cost
+// boundOf is what the capacity for all pods costs at the dual prices, if no capacity is left over. Pods on nodes of several price lists may cost
 // less.
-func (rp *repacker) bound() (sum float64) {
+func boundOf(rp *repacker) (sum float64) {
 	for _, s := range rp.priceLists {
 		sum += lp.Dot(s.dualPrices, s.demand)
 	}
@@ -268,12 +268,12 @@ func (rp *repacker) withoutNodesForPreferences(pieces []*compile.OpenNode) []*co
 // met: no node is launched for a preference alone.
 func (rp *repacker) withFewerPreferences(pieces []*compile.OpenNode) []*compile.OpenNode {
 	again := func(allowance int) []*compile.OpenNode {
-		if !rp.relax(allowance) {
+		if !relax(rp, allowance) {
 			return nil
 		}
 		return rp.pack()
 	}
-	all := rp.maxAllowed()
+	all := maxAllowed(rp)
 	least := again(0)
 	if least == nil || len(least) >= len(pieces) || rp.objective(least) > rp.objective(pieces) {
 		return pieces
