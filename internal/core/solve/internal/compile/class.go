@@ -330,7 +330,7 @@ func (cs *Classes) SameClass(a, b *model.Pod) bool {
 
 // Interchangeable reports whether requests and labels alone decide which new nodes take the pods, unless constraints refer to the other pods on
 // a host.
-func (c *Class) Interchangeable() bool {
+func Interchangeable(c *Class) bool {
 	return c.destination == nil && c.Extended == nil && c.served == nil &&
 		len(c.DeviceClaims)+len(c.Shape.HostPorts)+len(c.Shape.Drivers)+len(c.late)+len(c.daemonConflicts) == 0
 }
@@ -491,7 +491,7 @@ func CountedOf(c *Class) Counted {
 }
 
 // Independent reports whether where the pods are matters to no other pods, and the other way round, apart from capacity.
-func (c *Class) Independent() bool {
+func Independent(c *Class) bool {
 	return !c.Pinned && !c.counted() && len(c.Owns.list)+len(c.Avoid)+len(c.AvoidHosts) == 0
 }
 

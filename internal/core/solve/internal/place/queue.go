@@ -28,7 +28,7 @@ func (s *Placer) runs() (runs []PodRun) {
 func (s *Placer) interchangeable(a, b int) bool {
 	p, classes := &s.Problem, s.PodClasses()
 	x, y := p.Pods[a], p.Pods[b]
-	return classes[a].Independent() && classes[b].Independent() && x.Created == y.Created && x.Virtual == y.Virtual && x.Shape.Priority == y.Shape.Priority &&
+	return compile.Independent(classes[a]) && compile.Independent(classes[b]) && x.Created == y.Created && x.Virtual == y.Virtual && x.Shape.Priority == y.Shape.Priority &&
 		slices.Equal(classes[a].Needs, classes[b].Needs) && p.First[x.UID] == p.First[y.UID] && p.GroupOf(x)+p.GroupOf(y) == ""
 }
 

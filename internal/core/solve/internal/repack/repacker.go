@@ -242,7 +242,7 @@ func (rp *repacker) itemTypeOf(k *compatibilityGroup, f compile.Batch) *itemType
 	if needs := f.Class().Needs; len(needs) > 0 {
 		key.needs = &needs[0]
 	}
-	key.interchangeable = !key.hostConstrained && rp.defers && f.Class().Interchangeable()
+	key.interchangeable = !key.hostConstrained && rp.defers && compile.Interchangeable(f.Class())
 	if p, ok := rp.same[key]; ok {
 		return p
 	}
