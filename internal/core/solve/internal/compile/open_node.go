@@ -258,7 +258,7 @@ func (on *OpenNode) Reserve(c *Class, o *Offer, n int) {
 func (on *OpenNode) Hold(state StateID, total resource.Vector) bool {
 	t, next := on.Template, on.Template.States[state]
 	candidates := t.candidates
-	if candidates.Intersect(on.Mask, next.Mask); !t.Narrow(next, candidates, total) {
+	if candidates.Intersect(on.Mask, next.Mask); !Narrow(t, next, candidates, total) {
 		return false
 	}
 	copy(on.Mask, candidates)
@@ -271,7 +271,7 @@ func (on *OpenNode) Hold(state StateID, total resource.Vector) bool {
 }
 
 // Narrow removes the columns from candidates that cannot hold an amount of each resource on nodes in a state, and reports whether any are left.
-func (t *Template) Narrow(st *State, candidates bitset.Set, total resource.Vector) bool {
+func Narrow(t *Template, st *State, candidates bitset.Set, total resource.Vector) bool {
 	capacity := t.CapacityIn(st)
 	for _, r := range t.Wanted {
 		if amount := total.At(r); amount > 0 && !capacity.index(r).Narrow(candidates, amount) {

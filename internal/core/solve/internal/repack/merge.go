@@ -42,7 +42,7 @@ func (rp *repacker) merge(a, b packedBin) (both packedBin, ok bool) {
 	}
 	total, most := a.Total.Add(b.Total), a.Price()+b.Price()
 	st, mask := t.States[a.State], rp.scratch
-	if copy(mask, st.Mask); !t.Narrow(st, mask, total) {
+	if copy(mask, st.Mask); !compile.Narrow(t, st, mask, total) {
 		return packedBin{}, false
 	}
 	clear(mask)
