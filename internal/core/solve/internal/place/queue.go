@@ -15,7 +15,7 @@ func (s *Placer) Queue() []PodRun { return permute(s, cheapFirst(s.runs())) }
 func (s *Placer) runs() (runs []PodRun) {
 	pods, classes := s.Problem.Pods, s.PodClasses()
 	for start, end := 0, 0; start < len(pods); start = end {
-		for end++; end < len(pods) && (classes[end] == classes[end-1] || s.interchangeable(end-1, end)); {
+		for end++; end < len(pods) && (classes[end] == classes[end-1] || arbitraryOrder(s, end-1, end)); {
 			end++
 		}
 		runs = gather(runs, pods[start:end:end], classes[start:end])
@@ -23,9 +23,9 @@ func (s *Placer) runs() (runs []PodRun) {
 	return runs
 }
 
-// interchangeable reports whether it is arbitrary which of two pods, which follow each other, comes first: they request the same, are equally
+// arbitraryOrder reports whether it is arbitrary which of two pods, which follow each other, comes first: they request the same, are equally
 // old, and no constraint refers to them and others.
-func (s *Placer) interchangeable(a, b int) bool {
+func arbitraryOrder(s *Placer, a, b int) bool {
 	p, classes := &s.Problem, s.PodClasses()
 	x, y := p.Pods[a], p.Pods[b]
 	return compile.Independent(classes[a]) && compile.Independent(classes[b]) && x.Created == y.Created && x.Virtual == y.Virtual && x.Shape.Priority == y.Shape.Priority &&
