@@ -115,7 +115,7 @@ func longLived(in, name string, of *ast.StructType) []string {
 		text := types.ExprString(f.Type)
 		holds := strings.HasPrefix(text, "map[") || strings.HasPrefix(text, "[]") || strings.HasPrefix(text, "chan ") || strings.Contains(text, "sweptMap")
 		shared := locked || in == "internal/cluster" && strings.HasPrefix(text, "map[")
-		if !(holds && shared) && !strings.HasPrefix(text, "*ttlcache.Cache[") {
+		if (!holds || !shared) && !strings.HasPrefix(text, "*ttlcache.Cache[") {
 			continue
 		}
 		for _, field := range f.Names {

@@ -148,8 +148,12 @@ func (w *harness) runScenario(reader *manifest.Reader, s scenariofile.Scenario) 
 		i, _ := slices.BinarySearchFunc(objects, phase, func(o client.Object, phase int) int { return cmp.Compare(plan.phase(o), phase) })
 		return i
 	}
-	daemons, first := from(phaseDaemonSets), from(phasePods)
-	for _, o := range objects[:daemons] {
+	bound, daemons, first := from(phaseBound), from(phaseDaemonSets), from(phasePods)
+	for _, o := range objects[:bound] {
+		w.createForScenario(o)
+	}
+	w.awaitNodesTakePods(objects[:bound])
+	for _, o := range objects[bound:daemons] {
 		w.createForScenario(o)
 	}
 	w.awaitBound(plan)
@@ -244,6 +248,28 @@ func (w *harness) createForScenario(o client.Object) {
 	}
 }
 
+// awaitNodesTakePods waits until the nodes among objects take pods. The simulated kubelet may miss a pod that is bound to its node before it has seen the
+// node.
+func (w *harness) awaitNodesTakePods(objects []client.Object) {
+	w.t.Helper()
+	for _, o := range objects {
+		node, ok := o.(*corev1.Node)
+		if !ok {
+			continue
+		}
+		live := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name}}
+		w.await(fmt.Sprintf("node %q takes pods", node.Name), patience, func() string {
+			w.get(live)
+			for _, taint := range live.Spec.Taints {
+				if taint.Key == corev1.TaintNodeNotReady {
+					return "it has the taint " + taint.Key
+				}
+			}
+			return ""
+		})
+	}
+}
+
 // awaitBound waits until the pods run that the scenario binds.
 func (w *harness) awaitBound(plan plan) {
 	w.t.Helper()
@@ -272,7 +298,7 @@ func (w *harness) awaitOverlays(objects []client.Object, plan plan) {
 	}
 }
 
-// awaitPrerequisites waits until pools are ready or refused as planned, claims are bound and nodes are ready.
+// awaitPrerequisites waits until pools are ready or refused as planned, and claims are bound.
 func (w *harness) awaitPrerequisites(objects []client.Object, plan plan) {
 	w.t.Helper()
 	bound := boundClaims(objects)
@@ -300,17 +326,6 @@ func (w *harness) awaitPrerequisites(objects []client.Object, plan plan) {
 			w.await(fmt.Sprintf("claim %q is bound", o.Name), patience, func() string {
 				if w.get(live); live.Status.Phase != corev1.ClaimBound {
 					return fmt.Sprintf("phase %q", live.Status.Phase)
-				}
-				return ""
-			})
-		case *corev1.Node:
-			live := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: o.Name}}
-			w.await(fmt.Sprintf("node %q takes pods", o.Name), patience, func() string {
-				w.get(live)
-				for _, taint := range live.Spec.Taints {
-					if taint.Key == corev1.TaintNodeNotReady {
-						return "it has the taint " + taint.Key
-					}
 				}
 				return ""
 			})
