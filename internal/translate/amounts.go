@@ -18,29 +18,33 @@ type amounts struct {
 	podLevelResize bool
 }
 
-// maxNames is up to how many names of resources the table learns more. Kubelets choose the names of their nodes' resources, and indexes are
-// never reused.
+// maxNames is up to how many names of resources the table learns from Nodes. Kubelets choose the names of their resources, and indexes are never
+// reused.
 const maxNames = 10_000
 
-// offered returns the index of a resource that something offers; false beyond maxNames.
-func (a amounts) offered(name string) (int, bool) {
-	if i, known := a.resources.Lookup(name); known {
-		return i, true
-	}
-	if a.resources.Len() >= maxNames {
-		return 0, false
-	}
-	return a.resources.Index(name), true
-}
-
-// vector returns what list offers in table order: the table learns its names, and resources beyond maxNames do not count. CPU is rounded up to
-// thousandths, all other resources up to whole units.
+// vector returns what an instance type or a NodeClaim offers in table order: the table learns its names. CPU is rounded up to thousandths, all
+// other resources up to whole units.
 func (a amounts) vector(list corev1.ResourceList) resource.Vector {
 	v := vectorOf(len(list))
 	for name, q := range list {
-		if i, ok := a.offered(string(name)); ok {
-			v = v.Set(i, amount(i, &q))
+		i := a.resources.Index(string(name))
+		v = v.Set(i, amount(i, &q))
+	}
+	return v
+}
+
+// reported is the vector of what a Node reports. Once the table has maxNames, names that it does not have do not count.
+func (a amounts) reported(list corev1.ResourceList) resource.Vector {
+	v := vectorOf(len(list))
+	for name, q := range list {
+		i, known := a.resources.Lookup(string(name))
+		if !known {
+			if a.resources.Len() >= maxNames {
+				continue
+			}
+			i = a.resources.Index(string(name))
 		}
+		v = v.Set(i, amount(i, &q))
 	}
 	return v
 }
@@ -115,7 +119,7 @@ func quantity(i int, amount int64) apiresource.Quantity {
 }
 
 func (a amounts) estimate(reported, expected corev1.ResourceList) resource.Vector {
-	v, e := a.vector(reported), a.vector(expected)
+	v, e := a.reported(reported), a.vector(expected)
 	for i := range e {
 		if v.At(i) == 0 {
 			v = v.Set(i, e[i])

@@ -88,7 +88,7 @@ func (t *Translator) setResources(n *model.Node, node *corev1.Node, claim *v1.No
 	case node == nil:
 		n.Capacity, n.Allocatable = t.Vector(claim.Status.Capacity), t.Vector(claim.Status.Allocatable)
 	case claim == nil || n.Initialized:
-		n.Capacity, n.Allocatable = t.Vector(node.Status.Capacity), t.Vector(node.Status.Allocatable)
+		n.Capacity, n.Allocatable = t.amounts.reported(node.Status.Capacity), t.amounts.reported(node.Status.Allocatable)
 	default:
 		n.Capacity = t.amounts.estimate(node.Status.Capacity, claim.Status.Capacity)
 		n.Allocatable = t.amounts.estimate(node.Status.Allocatable, claim.Status.Allocatable)
