@@ -89,7 +89,7 @@ func New(s Settings) (*Cluster, error) {
 	}
 	utilrand.Seed(int64(s.Seed)) //nolint:gosec // a simulation
 	parallel.Turns(func(call int64) { w.pause(fmt.Sprintf("call %d", call), "", 0, 0) })
-	uuid.SetRand(&idents{world: w, drawn: map[uint64]uint64{}})
+	uuid.SetRand(&uuidBytes{world: w, drawn: map[uint64]uint64{}})
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, opsv1alpha1.AddToScheme, kwokv1alpha1.AddToScheme, addDefinitions,

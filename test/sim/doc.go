@@ -14,7 +14,7 @@
 // # Files
 //
 // world.go has the events and the seed, clock.go the clock, process.go a process with controllers, as controller-runtime's manager,
-// queue.go its work queues, informer.go its cache, client.go its calls, idents.go its UUIDs, cloud.go the cloud, hardware.go what its nodes do,
+// queue.go its work queues, informer.go its cache, client.go its calls, uuids.go its UUIDs, cloud.go the cloud, hardware.go what its nodes do,
 // volumes.go what their volumes do, actors.go the rest of a cluster, faults.go what goes wrong, choices.go which of it happens and how a seed is
 // reduced, scene.go and objects.go what the cluster has and how its users behave. What must hold all the same is in invariants.go, promises.go,
 // marks.go, launches.go, drains.go and sizes.go.

@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// idents has the random bytes of the UUIDs that controllers draw. One step may wake several goroutines, which draw in any order: each has bytes
+// uuidBytes has the random bytes of the UUIDs that controllers draw. One step may wake several goroutines, which draw in any order: each has bytes
 // that depend on where in the program it is, and on how often it was drawn there during the same action.
-type idents struct {
+type uuidBytes struct {
 	world *World
 
 	mu    sync.Mutex
@@ -18,7 +18,7 @@ type idents struct {
 }
 
 // Read implements io.Reader.
-func (d *idents) Read(p []byte) (int, error) {
+func (d *uuidBytes) Read(p []byte) (int, error) {
 	var callers [24]uintptr
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(d.world.acting()))

@@ -6,12 +6,12 @@ import (
 )
 
 //go:noinline
-func drawHere(d *idents) []byte { return draw16(d) }
+func drawHere(d *uuidBytes) []byte { return draw16(d) }
 
 //go:noinline
-func drawThere(d *idents) []byte { return draw16(d) }
+func drawThere(d *uuidBytes) []byte { return draw16(d) }
 
-func draw16(d *idents) []byte {
+func draw16(d *uuidBytes) []byte {
 	out := make([]byte, 16)
 	_, _ = d.Read(out)
 	return out
@@ -20,7 +20,7 @@ func draw16(d *idents) []byte {
 // TestIdents: what is drawn in one place does not depend on whether another place draws before, and nothing is drawn twice.
 func TestIdents(t *testing.T) {
 	draws := func(order string) (out map[string][][]byte) {
-		d := &idents{world: NewWorld(7), drawn: map[uint64]uint64{}}
+		d := &uuidBytes{world: NewWorld(7), drawn: map[uint64]uint64{}}
 		out = map[string][][]byte{}
 		for _, place := range order {
 			if place == 'h' {
