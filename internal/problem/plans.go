@@ -19,6 +19,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
 // rejectionPause is how long a rejected plan is not proposed again while its inputs stay the same.
@@ -107,4 +108,100 @@ func PlanEnded(plan *opsv1alpha1.DisruptionPlan) time.Time {
 		return c.LastTransitionTime.Time
 	}
 	return plan.CreationTimestamp.Time
+}
+
+// PlanBasis is what DisruptionPlans are compared with.
+type PlanBasis struct {
+	// Claims are the NodeClaims and Pools the NodePools, by name, and Nodes the nodes by the name of their NodeClaim.
+	Claims     map[string]*v1.NodeClaim
+	Pools      map[string]*v1.NodePool
+	Nodes      map[string]*model.Node
+	Operations Operations
+	// Evictions are the pods that have to leave candidates, as the function of that name counts them. An error is that they are not known.
+	Evictions func([]disrupt.Candidate) ([]opsv1alpha1.PlannedEviction, error)
+}
+
+// Hold records what a plan means for its nodes, by their ID, if it waits, or was rejected and has not changed since. A plan that waits comes before
+// one that was rejected.
+func (b PlanBasis) Hold(into map[string]disrupt.Proposal, plan *opsv1alpha1.DisruptionPlan, now time.Time) {
+	held, ok := ProposalOf(plan, now)
+	if !ok {
+		return
+	}
+	if held.Rejected {
+		if changed, _ := b.Stale(plan); changed != "" {
+			return
+		}
+	}
+	for _, planned := range plan.Spec.Nodes {
+		n, claim := b.Nodes[planned.NodeClaim], b.Claims[planned.NodeClaim]
+		if n == nil || claim == nil || string(claim.UID) != planned.NodeClaimUID {
+			continue
+		}
+		if before, ok := into[n.ID]; !ok || before.Rejected {
+			into[n.ID] = held
+		}
+	}
+}
+
+// Stale is why a plan does not fit the cluster any more: a word and a sentence; empty if it does, or if that is not known yet.
+func (b PlanBasis) Stale(plan *opsv1alpha1.DisruptionPlan) (reason, message string) {
+	spec := &plan.Spec
+	var candidates []disrupt.Candidate
+	var pools []string
+	for _, planned := range spec.Nodes {
+		claim, n := b.Claims[planned.NodeClaim], b.Nodes[planned.NodeClaim]
+		switch {
+		case claim == nil || string(claim.UID) != planned.NodeClaimUID:
+			return "NodeGone", fmt.Sprintf("node %s does not exist any more", planned.Name)
+		case !claim.DeletionTimestamp.IsZero():
+			return "NodeDeleting", fmt.Sprintf("node %s is being deleted", planned.Name)
+		case n == nil:
+			return "", "" // the cluster state does not show it yet
+		case b.Pools[planned.NodePool] == nil:
+			return "NodePoolGone", fmt.Sprintf("NodePool %s does not exist any more", planned.NodePool)
+		}
+		candidates = append(candidates, disrupt.Candidate{
+			Node: n, PodsToMove: slices.DeleteFunc(slices.Clone(n.Pods), func(p *model.Pod) bool { return !p.Reschedulable }),
+		})
+		pools = append(pools, planned.NodePool)
+	}
+	if !b.Operations.AsksForApproval(pools, disrupt.Reason(spec.Reason)) {
+		return "ApprovalNotRequired", "no OperationsPolicy asks for approval any more"
+	}
+	evictions, err := b.Evictions(candidates)
+	if err != nil {
+		return "", "" // an approved plan is not executed, because its pods are inspected once more
+	}
+	if PlanInputs(spec.Method, spec.Nodes, evictions, b.Pools) == spec.InputHash {
+		return "", ""
+	}
+	if change := changeOfEvictions(spec.Evictions, evictions); change != "" {
+		return "PodsChanged", change
+	}
+	return "NodePoolChanged", "the spec of a NodePool has changed"
+}
+
+// changeOfEvictions describes the first difference between what was proposed and what would be evicted now; empty if there is none.
+func changeOfEvictions(before, now []opsv1alpha1.PlannedEviction) string {
+	name := func(e opsv1alpha1.PlannedEviction) string { return e.Kind + " " + e.Namespace + "/" + e.Name }
+	count := map[string][2]opsv1alpha1.PlannedEviction{}
+	for i, list := range [][]opsv1alpha1.PlannedEviction{before, now} {
+		for _, e := range list {
+			both := count[name(e)]
+			both[i] = e
+			count[name(e)] = both
+		}
+	}
+	var changes []string
+	for owner, both := range count {
+		switch {
+		case both[0].Pods != both[1].Pods:
+			changes = append(changes, fmt.Sprintf("%d pods of %s run on the nodes, %d were proposed", both[1].Pods, owner, both[0].Pods))
+		case both[0].Unprotected != both[1].Unprotected:
+			changes = append(changes, fmt.Sprintf("%d pods of %s would be evicted without protection, %d were proposed", both[1].Unprotected, owner, both[0].Unprotected))
+		}
+	}
+	slices.Sort(changes)
+	return strings.Join(changes[:min(len(changes), 3)], "; ")
 }

@@ -50,7 +50,7 @@ func (v DisruptionView) Assess(ctx context.Context, now time.Time, in InProgress
 	}
 	a.Operations.Apply(a.Qualification.Pools)
 	a.Qualification.InCommand, a.Qualification.Backoff, a.Qualification.GroupBackoff = in.InCommand, in.Backoff, in.GroupBackoff
-	a.Qualification.Proposals = v.proposals(now, in.Proposals)
+	a.Qualification.Proposals = v.proposals(now, a.Operations, in.Proposals)
 	a.Candidates, a.Excluded = disrupt.Qualify(a.Qualification)
 	unevictable := map[string]bool{}
 	for i := range a.Candidates {

@@ -27,6 +27,7 @@ type Cluster struct {
 	provider cloud.Provider
 	builder  problem.Builder
 	caps     *costCaps // nil for none
+	plans    disruptionPlans
 	result   Result
 	prices   map[string]problem.PoolPrices
 	pools    map[string]*v1.NodePool
@@ -43,7 +44,7 @@ func NewCluster(ctx context.Context, objects []client.Object, c cloud.Cloud, opt
 	provider, _ := w.provider(ctx, opts)
 	caps := w.capsOn(ctx, provider, opts)
 	out := &Cluster{
-		w: w, opts: opts, provider: provider, builder: w.builder(provider, opts, caps), caps: caps, result: result,
+		w: w, opts: opts, provider: provider, builder: w.builder(provider, opts, caps), caps: caps, plans: w.plansOf(opts), result: result,
 		prices: map[string]problem.PoolPrices{}, pools: map[string]*v1.NodePool{}, pods: map[string]*corev1.Pod{},
 	}
 	for name, pool := range w.pools {
@@ -149,7 +150,7 @@ func (c *Cluster) View() DisruptionView {
 	f := DisruptionView{
 		Snapshot: c.Snapshot(), Builder: c.builder, Result: c.result, Pools: c.pools, Prices: c.prices, Surplus: map[string]bool{},
 		Pods: c.w.podsOn, PDBLimits: problem.NewPDBLimits(c.w.budgets), terminateFirstDrift: c.opts.TerminateFirstDrift, policies: c.w.considered(c.opts),
-		plans: c.w.plansOf(c.opts),
+		plans: c.plans,
 	}
 	f.PDBs, _ = podrules.NewBudgets(c.w.budgets) // the result warns of the others
 	for name, pool := range c.pools {

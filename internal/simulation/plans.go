@@ -35,50 +35,27 @@ func (w *clusterObjects) plansOf(opts Options) disruptionPlans {
 	return out
 }
 
-// proposals are the plans that nodes are part of at a time, by node ID: those of the cluster and others. As in the controller, a plan that waits
-// comes before one that was rejected.
-func (v DisruptionView) proposals(now time.Time, others map[string]disrupt.Proposal) map[string]disrupt.Proposal {
+// proposals are the plans that nodes are part of at a time, by node ID: those of the cluster and others.
+func (v DisruptionView) proposals(now time.Time, operations problem.Operations, others map[string]disrupt.Proposal) map[string]disrupt.Proposal {
 	if len(v.plans.all) == 0 {
 		return others
 	}
-	nodes := map[string]*model.Node{}
+	basis := problem.PlanBasis{
+		Claims: v.plans.claims, Pools: v.Pools, Nodes: map[string]*model.Node{}, Operations: operations,
+		Evictions: func(candidates []disrupt.Candidate) ([]opsv1alpha1.PlannedEviction, error) {
+			list, _ := problem.Evictions(candidates, func(node string) []*corev1.Pod { return v.Pods[node] }, v.PDBs, now)
+			return list, nil
+		},
+	}
 	for _, n := range v.Snapshot.Nodes.All() {
 		if n.ClaimName != "" {
-			nodes[n.ClaimName] = n
+			basis.Nodes[n.ClaimName] = n
 		}
 	}
 	out := map[string]disrupt.Proposal{}
 	for _, plan := range v.plans.all {
-		held, ok := problem.ProposalOf(plan, now)
-		if !ok || held.Rejected && v.plans.changed(plan, v, nodes, now) {
-			continue
-		}
-		for _, planned := range plan.Spec.Nodes {
-			n, claim := nodes[planned.NodeClaim], v.plans.claims[planned.NodeClaim]
-			if n == nil || claim == nil || string(claim.UID) != planned.NodeClaimUID {
-				continue
-			}
-			if before, ok := out[n.ID]; !ok || before.Rejected {
-				out[n.ID] = held
-			}
-		}
+		basis.Hold(out, plan, now)
 	}
 	maps.Copy(out, others)
 	return out
-}
-
-// changed reports whether what a plan rests on is not what it was.
-func (p disruptionPlans) changed(plan *opsv1alpha1.DisruptionPlan, v DisruptionView, nodes map[string]*model.Node, now time.Time) bool {
-	var candidates []disrupt.Candidate
-	for _, planned := range plan.Spec.Nodes {
-		claim, n := p.claims[planned.NodeClaim], nodes[planned.NodeClaim]
-		if claim == nil || string(claim.UID) != planned.NodeClaimUID || n == nil {
-			return true
-		}
-		candidates = append(candidates, disrupt.Candidate{
-			Node: n, PodsToMove: slices.DeleteFunc(slices.Clone(n.Pods), func(p *model.Pod) bool { return !p.Reschedulable }),
-		})
-	}
-	evictions, _ := problem.Evictions(candidates, func(node string) []*corev1.Pod { return v.Pods[node] }, v.PDBs, now)
-	return problem.PlanInputs(plan.Spec.Method, plan.Spec.Nodes, evictions, v.Pools) != plan.Spec.InputHash
 }

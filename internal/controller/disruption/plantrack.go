@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -42,32 +41,10 @@ func (pl *planner) track(ctx context.Context, p *pass) (acted bool) {
 				report("cannot proceed with a disruption plan, retrying with the next pass", logfield.DisruptionPlan(plan.Name), logfield.Error(err))
 			}
 		}
-		ps.hold(ctx, p, plan, nodes)
+		ps.basis(ctx, p.view, nodes).Hold(p.proposals, plan, p.now)
 	}
 	ps.prune(ctx, p.view)
 	return acted
-}
-
-// hold keeps the nodes of a plan that waits, or was rejected and has not changed since, from being disrupted by other commands.
-func (ps *plans) hold(ctx context.Context, p *pass, plan *opsv1alpha1.DisruptionPlan, nodes map[string]*model.Node) {
-	held, ok := problem.ProposalOf(plan, p.now)
-	if !ok {
-		return
-	}
-	if held.Rejected {
-		if changed, _ := ps.stale(ctx, p.view, plan, nodes); changed != "" {
-			return
-		}
-	}
-	for _, planned := range plan.Spec.Nodes {
-		n := nodes[planned.NodeClaim]
-		if n == nil || p.claimUID(planned.NodeClaim) != planned.NodeClaimUID {
-			continue
-		}
-		if before, ok := p.proposals[n.ID]; !ok || before.Rejected {
-			p.proposals[n.ID] = held
-		}
-	}
 }
 
 // step does what is next for a plan, and reports whether its command was queued. Only one command is queued in a pass: others have to be
@@ -94,7 +71,7 @@ func (pl *planner) step(ctx context.Context, p *pass, plan *opsv1alpha1.Disrupti
 	if !p.now.Before(plan.Spec.ExpiresAt.Time) {
 		return false, ps.move(ctx, p.now, plan, opsv1alpha1.PlanExpired, "Expired", "the plan was valid until "+plan.Spec.ExpiresAt.UTC().Format("2006-01-02T15:04:05Z07:00"))
 	}
-	if reason, message := ps.stale(ctx, p.view, plan, nodes); reason != "" {
+	if reason, message := ps.basis(ctx, p.view, nodes).Stale(plan); reason != "" {
 		return false, ps.move(ctx, p.now, plan, opsv1alpha1.PlanVoided, reason, message)
 	}
 	if i := slices.IndexFunc(rejected.obstacles, func(o disrupt.Obstacle) bool { return !o.Temporary() }); i >= 0 {
@@ -153,66 +130,15 @@ func (ps *plans) finish(ctx context.Context, p *pass, plan *opsv1alpha1.Disrupti
 	return err
 }
 
-// stale is why a plan does not fit the cluster any more: a word and a sentence; empty if it does.
-func (ps *plans) stale(ctx context.Context, v view, plan *opsv1alpha1.DisruptionPlan, nodes map[string]*model.Node) (reason, message string) {
-	spec := &plan.Spec
-	var candidates []disrupt.Candidate
-	var pools []string
-	for _, planned := range spec.Nodes {
-		claim, n := v.claims[planned.NodeClaim], nodes[planned.NodeClaim]
-		switch {
-		case claim == nil || string(claim.UID) != planned.NodeClaimUID:
-			return "NodeGone", fmt.Sprintf("node %s does not exist any more", planned.Name)
-		case !claim.DeletionTimestamp.IsZero():
-			return "NodeDeleting", fmt.Sprintf("node %s is being deleted", planned.Name)
-		case n == nil:
-			return "", "" // the cluster state does not show it yet
-		case v.pools[planned.NodePool] == nil:
-			return "NodePoolGone", fmt.Sprintf("NodePool %s does not exist any more", planned.NodePool)
-		}
-		candidates = append(candidates, disrupt.Candidate{
-			Node: n, PodsToMove: slices.DeleteFunc(slices.Clone(n.Pods), func(p *model.Pod) bool { return !p.Reschedulable }),
-		})
-		pools = append(pools, planned.NodePool)
+// basis is what plans are compared with. nodes are those of the cluster state by the name of their NodeClaim.
+func (ps *plans) basis(ctx context.Context, v view, nodes map[string]*model.Node) problem.PlanBasis {
+	return problem.PlanBasis{
+		Claims: v.claims, Pools: v.pools, Nodes: nodes, Operations: v.operations,
+		Evictions: func(candidates []disrupt.Candidate) ([]opsv1alpha1.PlannedEviction, error) {
+			does, err := ps.reads.impactOf(ctx, v, candidates)
+			return does.evictions, err
+		},
 	}
-	if !v.operations.AsksForApproval(pools, disrupt.Reason(spec.Reason)) {
-		return "ApprovalNotRequired", "no OperationsPolicy asks for approval any more"
-	}
-	does, err := ps.reads.impactOf(ctx, v, candidates)
-	if err != nil {
-		return "", "" // not known; an approved plan is not executed, because its pods are inspected once more
-	}
-	if problem.PlanInputs(spec.Method, spec.Nodes, does.evictions, v.pools) == spec.InputHash {
-		return "", ""
-	}
-	if change := changeOfEvictions(spec.Evictions, does.evictions); change != "" {
-		return "PodsChanged", change
-	}
-	return "NodePoolChanged", "the spec of a NodePool has changed"
-}
-
-// changeOfEvictions describes the first difference between what was proposed and what would be evicted now; empty if there is none.
-func changeOfEvictions(before, now []opsv1alpha1.PlannedEviction) string {
-	name := func(e opsv1alpha1.PlannedEviction) string { return e.Kind + " " + e.Namespace + "/" + e.Name }
-	count := map[string][2]opsv1alpha1.PlannedEviction{}
-	for i, list := range [][]opsv1alpha1.PlannedEviction{before, now} {
-		for _, e := range list {
-			both := count[name(e)]
-			both[i] = e
-			count[name(e)] = both
-		}
-	}
-	var changes []string
-	for owner, both := range count {
-		switch {
-		case both[0].Pods != both[1].Pods:
-			changes = append(changes, fmt.Sprintf("%d pods of %s run on the nodes, %d were proposed", both[1].Pods, owner, both[0].Pods))
-		case both[0].Unprotected != both[1].Unprotected:
-			changes = append(changes, fmt.Sprintf("%d pods of %s would be evicted without protection, %d were proposed", both[1].Unprotected, owner, both[0].Unprotected))
-		}
-	}
-	slices.Sort(changes)
-	return strings.Join(changes[:min(len(changes), 3)], "; ")
 }
 
 // proceed queues the command of an approved plan if it is still possible, and voids the plan if it is not. A plan that is not decided is voided
