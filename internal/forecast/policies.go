@@ -13,11 +13,20 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
-// wait records the nodes that OperationsPolicies do not let a method take now, and when they do.
+// wait records the nodes that OperationsPolicies do not let a method take now, and when they do, and those of DisruptionPlans of the cluster.
 func wait(r *run, a simulation.Assessment, m disrupt.Method, refused []disrupt.Obstacle) {
 	var closed []disrupt.Obstacle
 	for _, o := range refused {
-		if o.Node == nil || !o.Code.OfClosure() {
+		switch {
+		case o.Node == nil:
+			continue
+		case o.Code.OfPlan():
+			// The nodes of commands that have to be approved are listed with these.
+			if plan := a.Qualification.Proposals[o.Node.ID]; plan.Reason == m.Reason && plan != r.proposals[o.Node.ID] {
+				closed = append(closed, o)
+			}
+			continue
+		case !o.Code.OfClosure():
 			continue
 		}
 		closed = append(closed, o)

@@ -139,3 +139,6 @@ func (o Obstacle) Temporary() bool {
 	}
 	return false
 }
+
+// OfPlan reports whether a node is left alone because of a DisruptionPlan.
+func (c Code) OfPlan() bool { return c == awaitingApproval || c == planRejected }
