@@ -147,14 +147,18 @@ func (ct *Counts) EndTrials(first int) {
 func (ct *Counts) possible(b Bin, key int) (domains []int, decided bool) {
 	if b.Target == nil {
 		on := b.Open
-		if st := on.Template.States[on.State]; on.Template.decided(st, key) {
+		st := on.Template.States[on.State]
+		switch {
+		case on.Template.lacks(st, key):
+			return nil, false
+		case on.Template.decided(st, key):
 			domains = ct.Domains.Possible(key, st.Get(key))
 			return domains, len(domains) == 1
 		}
 		return ct.OpenDomains(on, key), false
 	}
 	have := b.Target.get(key)
-	if have == index.Undefined && b.Target.Node.Launched {
+	if have == index.Undefined && b.Target.Node.Launched || ct.u.Keys[key].Lacked(have) {
 		return nil, false // the labels of an existing node are fixed
 	}
 	domains = ct.Domains.Possible(key, have)
@@ -227,11 +231,7 @@ func (b Bin) Taints() []model.Taint {
 // lacks reports whether a node of the template in the state certainly has no such label: nodes have the well-known ones, and those that the pool
 // defines.
 func (t *Template) lacks(st *State, key int) bool {
-	k, have := t.Universe.Keys[key], st.Get(key)
-	if have == index.Undefined {
-		return !k.WellKnown
-	}
-	return k.Sets[have].AllowsAbsence() && (!k.WellKnown || k.Sets[have].Operator() == requirement.DoesNotExist)
+	return t.Universe.Keys[key].Lacked(st.Get(key)) && !t.Columns.Defines(key)
 }
 
 // taints are those of the bin that spreads honor.

@@ -88,7 +88,10 @@ func (t *Target) get(key int) index.SetID {
 // nodeLacks reports whether a node has no label of that key. One that is not launched gets the well-known ones.
 func nodeLacks(n *model.Node, k *index.KeySpace) bool {
 	i, ok := n.Requirements.Find(k.Name)
-	return !ok && (n.Launched || !k.WellKnown) || ok && n.Requirements[i].AllowsAbsence()
+	if !ok {
+		return n.Launched || !k.WellKnown
+	}
+	return k.Lacks(n.Requirements[i])
 }
 
 func (t *Target) put(have index.Term) {

@@ -108,6 +108,20 @@ func (k *KeySpace) Intern(r requirement.Requirement) SetID {
 // Single reports whether a requirement lists exactly one value.
 func (k *KeySpace) Single(set SetID) bool { return k.single[set] }
 
+// Lacked reports whether nodes under a requirement of the key have no such label: they have the well-known ones, and those that a requirement
+// without absence defines.
+func (k *KeySpace) Lacked(set SetID) bool {
+	if set == Undefined {
+		return !k.WellKnown
+	}
+	return k.Lacks(k.Sets[set])
+}
+
+// Lacks is Lacked for a requirement that may have no number.
+func (k *KeySpace) Lacks(r requirement.Requirement) bool {
+	return r.AllowsAbsence() && (!k.WellKnown || r.Operator() == requirement.DoesNotExist)
+}
+
 // Identity is a string that equal requirements share and different ones do not.
 func Identity(r requirement.Requirement) string { return string(r.AppendIdentity(nil)) }
 
