@@ -270,6 +270,7 @@ test/docs <
 test/generate <
 test/crdtest <
 test/referencepage <
+test/refusingapi < embedded/controlplane
 test/poll <
 test/process <
 test/commandtest < cloud/aws, cloud/azure, cloud/kwok, internal/command

@@ -29,11 +29,14 @@ type Command struct {
 	View     string         `name:"view" enum:"nodes,pending,moves,cost,pools," default:"" placeholder:"VIEW" help:"First view: nodes, pending, moves, cost or pools."`
 	Filter   string         `name:"filter" placeholder:"TEXT" help:"Show only rows with all words of this text, and with none that begins with !."`
 	Sort     string         `name:"sort" placeholder:"COLUMN" help:"Order by the column whose title begins so; -COLUMN for the reverse order."`
-	Interval time.Duration  `name:"interval" default:"5s" placeholder:"DURATION" help:"Least time between two reads of the cluster (${default}); at least 1s."`
+	Interval time.Duration  `name:"interval" default:"2s" placeholder:"DURATION" help:"Least time between two updates of the screen (${default}); at least 1s. A live cluster is watched; kinds that you may list and not watch are listed every 10s, or at each update if these are rarer."`
 
 	Ledger  views.Ledger   `embed:""`
 	Cluster source.Cluster `embed:""`
 }
+
+// refresh is how old reasons, proposals and the bound may become while a live cluster changes, and kinds that may be listed and not watched.
+const refresh = 10 * time.Second
 
 // New returns the command with the flags of all providers.
 func New(b command.Binary) Command { return Command{Cluster: source.NewCluster(b)} }
@@ -58,18 +61,21 @@ func (c *Command) Run(k *kong.Context, s command.Streams, env options.LookupEnv)
 	}
 	ctx, stop := command.UntilSignal(context.Background())
 	defer stop()
-	cluster, err := views.Capture(ctx, k, s, views.From{Name: name, Cluster: &c.Cluster, Refresh: c.Interval, Clock: clock.RealClock{}})
+	shown := screen.Options{
+		In: s.In, Out: s.Out, Env: env, Clock: time.Now, Interval: c.Interval, MaxAge: max(views.MaxAge, c.Interval),
+		View: c.View, Filter: c.Filter, Sort: c.Sort,
+	}
+	from := views.From{Name: name, Cluster: &c.Cluster, Refresh: max(c.Interval, refresh), Clock: clock.RealClock{}}
+	from.Watch = !c.Once && shown.Interactive()
+	cluster, err := views.Capture(ctx, k, s, from)
 	if err != nil {
 		return err
 	}
-	shown := screen.Options{
-		Source: view.New(cluster, c.Ledger.Records(), clock.RealClock{}), In: s.In, Out: s.Out, Env: env, Clock: time.Now, Interval: c.Interval,
-		View: c.View, Filter: c.Filter, Sort: c.Sort,
-	}
+	shown.Source = view.New(cluster, c.Ledger.Records(), clock.RealClock{})
 	switch {
 	case c.Once && c.Output != command.OutputText:
 		return screen.PrintDocuments(ctx, shown, c.Output.Document())
-	case c.Once || !shown.Interactive():
+	case !from.Watch:
 		return screen.Print(ctx, shown)
 	}
 	return screen.Run(ctx, shown)

@@ -120,8 +120,8 @@ func (c *Captured) capture(ctx context.Context) (captured, error) {
 	return captured{held, opened}, err
 }
 
-// maxAge is how long a state is the same while its objects are: the answers of the engine depend on the time, too.
-const maxAge = time.Minute
+// MaxAge is how long a state is the same while its objects are: the answers of the engine depend on the time, too.
+const MaxAge = time.Minute
 
 // replace makes a capture the present state. The lock is held.
 func (c *Captured) replace(taken captured, err error) error {
@@ -129,7 +129,7 @@ func (c *Captured) replace(taken captured, err error) error {
 		return err
 	}
 	options := taken.held.Policies()
-	same := c.held != nil && options.Now.Sub(c.state.Options.Now) < maxAge && equality.Semantic.DeepEqual(c.held.Objects, taken.held.Objects)
+	same := c.held != nil && options.Now.Sub(c.state.Options.Now) < MaxAge && equality.Semantic.DeepEqual(c.held.Objects, taken.held.Objects)
 	c.held, c.opened = taken.held, taken.opened
 	if same {
 		c.state.Options.Now = options.Now

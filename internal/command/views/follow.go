@@ -38,7 +38,7 @@ func (c *Captured) follow(ctx context.Context) (simulation.ClusterState, error) 
 	switch {
 	case c.held == nil, changed && age >= interval:
 		c.following.settled = false
-	case !changed && (age >= maxAge || !c.following.settled && age >= c.state.Rest):
+	case !changed && (age >= MaxAge || !c.following.settled && age >= c.state.Rest):
 		// What rested is asked again.
 		c.following.settled = true
 	default:

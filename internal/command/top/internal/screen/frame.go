@@ -86,7 +86,7 @@ func (m Model) title() line {
 		right = append(right, "reading for "+age(busy))
 	}
 	right = append(right, clockTime(head.At, m.now, m.zone))
-	if old := m.now.Sub(head.At); old >= 2*m.interval && old >= 10*time.Second {
+	if old := m.now.Sub(head.At); old >= 2*m.maxAge && old >= 10*time.Second {
 		right = append(right, age(old)+" old")
 	}
 	return split(left, line{{strings.Join(right, "  "), strong}}, m.width)

@@ -43,6 +43,7 @@ type settings struct {
 	changes  <-chan uint64
 	clock    func() time.Time
 	interval time.Duration
+	maxAge   time.Duration
 	zone     *time.Location
 }
 

@@ -21,9 +21,11 @@ type Options struct {
 	In  io.Reader
 	Out io.Writer
 	Env func(string) (string, bool)
-	// Clock is the present, Interval the least time between two reads of the cluster.
+	// Clock is the present, Interval the least time between two updates of the screen.
 	Clock    func() time.Time
 	Interval time.Duration
+	// MaxAge is how old the documents of a cluster without changes are at most. The screen says so when they are twice as old.
+	MaxAge time.Duration
 	// View is the first view on the screen, one of Views. Filter and Sort apply to it; Sort is the beginning of the title of a
 	// column, with "-" before it for the reverse order.
 	View, Filter, Sort string
@@ -54,7 +56,7 @@ func (o Options) model(ctx context.Context) (Model, error) {
 		}
 	}
 	m := Model{
-		settings: settings{ctx: ctx, source: o.Source, clock: o.Clock, interval: o.Interval, zone: o.Clock().Location()},
+		settings: settings{ctx: ctx, source: o.Source, clock: o.Clock, interval: o.Interval, maxAge: o.MaxAge, zone: o.Clock().Location()},
 		tab:      t, now: o.Clock(),
 	}
 	name, reversed := strings.CutPrefix(strings.ToUpper(o.Sort), "-")
