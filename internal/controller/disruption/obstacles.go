@@ -81,16 +81,29 @@ func (r *Obstacles) log(ctx context.Context, to *slog.Logger, nodes model.Index[
 	}
 	before := r.logged
 	r.logged = make(map[string]string, nodes.Len())
+	var codes []byte
 	for _, n := range nodes.Sorted() {
-		var codes, texts []string
-		for _, why := range r.Of(n.ID) {
-			codes = append(codes, why.Method+" "+string(why.Obstacle.Code))
-			texts = append(texts, strings.TrimPrefix(why.Method+": "+why.Obstacle.String(), ": "))
+		why := r.Of(n.ID)
+		codes = codes[:0]
+		for _, w := range why {
+			codes = append(append(append(append(codes, w.Method...), ' '), w.Obstacle.Code...), ',')
 		}
-		if r.logged[n.ID] = strings.Join(codes, ", "); len(codes) > 0 && r.logged[n.ID] != before[n.ID] {
-			to.Debug("node is left alone", logfield.Node(n.NodeName), logfield.NodeClaim(n.ClaimName), logfield.Reasons(strings.Join(texts, "; ")))
+		if string(codes) == before[n.ID] {
+			r.logged[n.ID] = before[n.ID]
+			continue
+		}
+		if r.logged[n.ID] = string(codes); len(why) > 0 {
+			to.Debug("node is left alone", logfield.Node(n.NodeName), logfield.NodeClaim(n.ClaimName), logfield.Reasons(reasons(why)))
 		}
 	}
+}
+
+func reasons(why []MethodObstacle) string {
+	var texts []string
+	for _, w := range why {
+		texts = append(texts, strings.TrimPrefix(w.Method+": "+w.Obstacle.String(), ": "))
+	}
+	return strings.Join(texts, "; ")
 }
 
 // Of returns why the node with this ID is not disrupted, sorted by method.
