@@ -54,6 +54,7 @@ commands:
       --feature-gates GATES   feature gates of all components, such as GenericWorkload=true
       --runtime-config APIS   APIs that the API server serves beside the usual ones, such as scheduling.k8s.io/v1beta1=true
       --admission NAMES       admission plugins beside the usual ones, such as OwnerReferencesPermissionEnforcement
+      --controllers NAMES     controllers of kube-controller-manager (default: *), such as *,-taint-eviction-controller
   restart-apiserver   take the API server of a running cluster down and up again
       --workdir DIR           which cluster (default: the only one that runs)
       --down DURATION         how long it stays down (default 0s)
@@ -173,6 +174,7 @@ func up(ctx context.Context, cache binaries.Cache, flags *flag.FlagSet, args []s
 	flags.StringVar(&options.Kubeconfig, "kubeconfig-out", "", "")
 	flags.StringVar(&options.ServiceRange, "service-range", "", "")
 	flags.StringVar(&options.Admission, "admission", "", "")
+	flags.StringVar(&options.Controllers, "controllers", "", "")
 	flags.StringVar(&options.FeatureGates, "feature-gates", "", "")
 	flags.StringVar(&options.RuntimeConfig, "runtime-config", "", "")
 	untilClosed := flags.Bool("until-stdin-closes", false, "")

@@ -132,14 +132,18 @@ func patches(o Options) []componentPatch {
 	if o.Admission != "" {
 		serving = append(serving, extraArg{Key: "enable-admission-plugins", Value: o.Admission})
 	}
+	// A lost lease would end kube-controller-manager and kube-scheduler when the API server is away for some seconds, and there is only one of each.
+	controlling := []extraArg{{Key: "leader-elect", Value: "false"}}
+	if o.Controllers != "" {
+		controlling = append(controlling, extraArg{Key: "controllers", Value: o.Controllers})
+	}
 	return []componentPatch{
 		{Name: etcd, ExtraArgs: []extraArg{
 			// The data is temporary: waiting for a slow disk would only distort measurements.
 			{Key: "unsafe-no-fsync", Value: "true"},
 		}},
 		{Name: apiServer, ExtraArgs: serving},
-		// A lost lease would end these two when the API server is away for some seconds, and there is only one of each.
-		{Name: controllerManager, ExtraArgs: []extraArg{{Key: "leader-elect", Value: "false"}}},
+		{Name: controllerManager, ExtraArgs: controlling},
 		{Name: scheduler, ExtraArgs: []extraArg{{Key: "leader-elect", Value: "false"}}},
 		{Name: nodeSimulator, ExtraArgs: []extraArg{
 			{Key: "manage-all-nodes", Value: "false", Override: true},

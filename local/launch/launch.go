@@ -30,6 +30,8 @@ type Options struct {
 	ServiceRange string
 	// Admission names admission plugins of the API server beside the usual ones, with commas between them; "" for none.
 	Admission string
+	// Controllers names the controllers of kube-controller-manager, with commas between them, as its flag has it; "" for the usual ones.
+	Controllers string
 	// FeatureGates are those of Kubernetes that all components get, RuntimeConfig the APIs that are served beside the usual ones, each as
 	// name=true with commas between them; "" for none.
 	FeatureGates, RuntimeConfig string

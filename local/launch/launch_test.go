@@ -126,7 +126,7 @@ func TestFreePortsDiffer(t *testing.T) {
 // TestConfiguration: kwokctl fetches whatever program it is not given, so every one must be named.
 func TestConfiguration(t *testing.T) {
 	cache := binaries.Cache{Root: "/cache", Versions: binaries.Versions{Kubernetes: "v1.2.3", Etcd: "v3", Kwok: "v0"}}
-	text, err := configuration(Options{Cache: cache, ServiceRange: "fd00:10::/108", Admission: "A,B"}, []int{1, 2, 3, 4, 5, 6})
+	text, err := configuration(Options{Cache: cache, ServiceRange: "fd00:10::/108", Admission: "A,B", Controllers: "*,-c"}, []int{1, 2, 3, 4, 5, 6})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,8 +148,11 @@ func TestConfiguration(t *testing.T) {
 			}
 		}
 	}
+	if !strings.Contains(first, `"value": "*,-c"`) {
+		t.Errorf("kube-controller-manager is not told its controllers:\n%s", first)
+	}
 	usual, err := configuration(Options{Cache: cache}, []int{1, 2, 3, 4, 5, 6})
-	if err != nil || strings.Contains(string(usual), "service-cluster-ip-range") || strings.Contains(string(usual), "admission-plugins") {
+	if err != nil || strings.Contains(string(usual), "service-cluster-ip-range") || strings.Contains(string(usual), "admission-plugins") || strings.Contains(string(usual), `"controllers"`) {
 		t.Errorf("what was not asked for is there, or an error: %v", err)
 	}
 	behaviour, err := stages.YAML()
