@@ -65,6 +65,16 @@ func (r Reason) Detail() string {
 	if r.Topology.Unmatched {
 		parts = append(parts, "no pod matches the affinity, neither on a node nor pending")
 	}
+	if r.Topology.MinDomains > 0 {
+		parts = append(parts, fmt.Sprintf("minDomains is %d, and there are %d domains", r.Topology.MinDomains, len(r.Topology.Counts)))
+	}
+	for i, d := range r.Topology.Unreachable {
+		if i == maxListed {
+			parts = append(parts, fmt.Sprintf("and %d more such domains", len(r.Topology.Unreachable)-i))
+			break
+		}
+		parts = append(parts, d.String())
+	}
 	for _, u := range r.UnknownValues {
 		parts = append(parts, u.String())
 	}
@@ -91,6 +101,10 @@ func (r Reason) Remedy() string {
 	switch {
 	case r.Topology.Unmatched:
 		return "Create the pods that the affinity names, or correct its label selector and namespaces."
+	case r.Topology.MinDomains > 0:
+		return "Lower minDomains of the constraint, or let NodePools launch nodes in more domains."
+	case len(r.Topology.Unreachable) > 0:
+		return r.Topology.remedy()
 	case len(r.UnknownValues) > 0:
 		u := r.UnknownValues[0]
 		return fmt.Sprintf("Use a value of %s that exists, such as %s.", u.Key, u.Known[0])

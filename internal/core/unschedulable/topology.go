@@ -20,6 +20,31 @@ type Topology struct {
 	PodDomains, NodeDomains requirement.Requirement
 	// Unmatched is set for an affinity to pods that do not exist, neither on a node nor pending.
 	Unmatched bool
+	// MinDomains is minDomains of a spread that has fewer domains; 0 otherwise.
+	MinDomains int
+	// Unreachable are the domains with the fewest pods of a spread in which no NodePool launches nodes for the pod: they keep the others from
+	// taking more.
+	Unreachable []UnreachableDomain
+}
+
+// UnreachableDomain is a domain in which no NodePool launches nodes for the pod.
+type UnreachableDomain struct {
+	Domain string
+	// Nodes is set when existing nodes are in the domain.
+	Nodes bool
+	// Pools are NodePools that launch nodes there whose taints the pod does not tolerate, where there is no node: only for them it is a domain.
+	Pools []string
+}
+
+func (d UnreachableDomain) String() string {
+	text := "no nodepool launches nodes for the pod in " + d.Domain
+	switch {
+	case d.Nodes:
+		return text + ", where existing nodes count"
+	case len(d.Pools) > 0:
+		return text + ", where others with taints do: " + list(d.Pools, ", ")
+	}
+	return text
 }
 
 // Count is the number of matching pods in a domain.
@@ -39,4 +64,15 @@ func (t Topology) String() string {
 	}
 	return fmt.Sprintf("%s, key=%s (counts = %s, podDomains = %s, nodeDomains = %s",
 		t.Kind, t.Key, strings.Join(counts, ", "), t.PodDomains, t.NodeDomains)
+}
+
+// remedy is what helps against domains that no pool reaches.
+func (t Topology) remedy() string {
+	where := "Let a NodePool whose taints the pod tolerates launch nodes in " + t.Unreachable[0].Domain
+	for _, d := range t.Unreachable {
+		if len(d.Pools) == 0 {
+			return where + ", or select other domains by a node selector or required node affinity of the pod."
+		}
+	}
+	return where + ", or set nodeTaintsPolicy: Honor, so that domains of nodes that the pod does not tolerate do not count."
 }

@@ -31,7 +31,7 @@ func DiagnoseAll(s *place.Placer) []UnschedulablePods {
 			admitted[i] = t.Within(bitset.Full(t.Columns.Len()))
 		}
 	}
-	d := diagnosis{s, map[string][]string{}}
+	d := diagnosis{s, map[string][]string{}, map[int]map[string]bool{}}
 	out := make([]UnschedulablePods, 0, len(s.Unschedulable))
 	for i, r := range s.Unschedulable {
 		out = append(out, UnschedulablePods{Pods: r.Pods, Reasons: d.why(r.Class, i, r.Pods[0], admitted)})
@@ -44,6 +44,8 @@ type diagnosis struct {
 	*place.Placer
 	// known are the values that labels have, by key.
 	known map[string][]string
+	// populations are the values that labels have on existing nodes, by number of the key.
+	populations map[int]map[string]bool
 }
 
 // why is the reason of every pool, the nearest first, against a pod of the class in its most relaxed form; admitted are the columns

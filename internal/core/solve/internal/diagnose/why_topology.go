@@ -72,6 +72,8 @@ func (s diagnosis) unsatisfiable(t *compile.Template, st *compile.Level, g *comp
 		Counts:      counts,
 		PodDomains:  st.Strict.Set.Get(k.Name),
 		NodeDomains: node,
+		MinDomains:  missingDomains(g, len(counts)),
+		Unreachable: s.unreachable(st, g),
 		Unmatched:   g.IsAffinity() && !s.Classes.Counts(g) && !slices.ContainsFunc(counts, func(c unschedulable.Count) bool { return c.Pods > 0 }),
 	}}
 }
