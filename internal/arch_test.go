@@ -21,6 +21,7 @@ const module = "github.com/karpenter-anew/karpenter/"
 // for what an earlier line defined.
 const allowedImports = `
 # layer 0: wire types, importable by anyone
+api/quantity <
 api/v1 <
 api/podrules < api/v1
 api/condition <
@@ -36,7 +37,7 @@ api/ops/v1alpha1 < api/condition
 api/legacy/v1alpha5, api/legacy/v1alpha1 < api/v1, api/condition
 api <
 api/crds <
-api/crds/generator <
+api/crds/generator < api/quantity
 api/crds/gen < api/crds/generator
 api/aws/crds, api/azure/crds, api/kwok/crds < api/crds
 api/aws/crds/gen < api/aws/v1, api/crds, api/crds/generator
@@ -74,7 +75,7 @@ cloud/kwok < API, cloud, cloud/plugin, internal/core/requirement, internal/obser
 cloud/aws/family < API
 cloud/aws/devices < API, cloud
 cloud/aws/kubelet < API, cloud/aws/family
-cloud/aws/kubeletcel < cloud/aws/kubelet
+cloud/aws/kubeletcel < API, cloud/aws/kubelet
 cloud/aws/instancetype < API, cloud, cloud/aws/family, cloud/aws/kubelet, cloud/aws/kubeletcel, cloud/aws/devices
 cloud/aws/userdata < API, cloud/aws/family, cloud/aws/kubelet
 cloud/aws/image < API, cloud, cloud/aws/family, internal/core/requirement
@@ -115,7 +116,8 @@ cloud/aws/periodic < API, cloud, cloud/aws/catalog, cloud/aws/discovery, cloud/a
 cloud/aws < API, cloud, cloud/aws/catalog, cloud/aws/controlplane, cloud/aws/health, cloud/aws/instancelookup, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/nodeclass, cloud/aws/offline, cloud/aws/periodic, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/settings, cloud/aws/snapshot, cloud/aws/tagging, cloud/aws/telemetry, cloud/aws/zonalshift, cloud/periodictask, cloud/plugin, internal/observe, internal/options
 cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session
 cloud/aws/awstest/ebs < API, cloud/aws/awstest
-cloud/cloudtest/kubelet, cloud/cloudtest/nodejoin <
+cloud/cloudtest/kubelet < api/quantity
+cloud/cloudtest/nodejoin <
 cloud/aws/awstest/firstboot < cloud/cloudtest/kubelet
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot, cloud/cloudtest/kubelet, cloud/cloudtest/nodejoin
 cloud/azure/azuretest <
@@ -164,12 +166,12 @@ embedded/apiserver/front < embedded/apiserver/registry, embedded/apiserver/kind
 embedded/apiserver/conformance <
 embedded/view < embedded/apiserver/kind, embedded/apiserver/registry
 embedded/kubelet, embedded/workloads < embedded/view
-internal/options <
+internal/options < api/quantity
 internal/observe < API, internal/ttlcache
 internal/observe/logfield <
 internal/podlatency <
 internal/cost < API, cloud
-internal/prediction <
+internal/prediction < api/quantity
 internal/completion <
 internal/document <
 internal/restconfig <
@@ -247,7 +249,7 @@ internal/command/explain < internal/command, internal/command/source, internal/c
 internal/command/simulate < cloud, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation, internal/simulation/report, internal/forecast/edit, internal/snapshot
 internal/command/diff < cloud, cloud/plugin, internal/command, internal/command/source, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation, internal/forecast/edit
 internal/command/shadow < API, cloud, cloud/plugin, embedded/controlplane, internal/command, internal/command/source, internal/demo, internal/document, internal/shadow
-internal/command/top/internal/screen < internal/document, internal/explain, internal/ledger, internal/view
+internal/command/top/internal/screen < api/quantity, internal/document, internal/explain, internal/ledger, internal/view
 internal/command/views < cloud/plugin, internal/command, internal/command/source, internal/ledger, internal/ledger/reader, internal/simulation
 internal/command/console < internal/command, internal/command/source, internal/command/views, internal/console, internal/forecast, internal/forecast/edit, internal/forecast/report, internal/manifest, internal/view, web
 internal/command/top < internal/command, internal/command/source, internal/command/views, internal/manifest, internal/options, internal/command/top/internal/screen, internal/view

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,12 +13,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/karpenter-anew/karpenter/api/quantity"
 )
 
 // decode adds the object of a document, or the items of a list.
@@ -102,6 +104,11 @@ type finding struct{ field, message string }
 func (r *Reader) fill(o client.Object, gvk runtimeschema.GroupVersionKind, content map[string]any) []finding {
 	s, ours := r.schemas[gvk.String()]
 	findings := quantities(content, "", false, ours)
+	for _, path := range quantity.Unreadable(content, reflect.TypeOf(o)) {
+		if !slices.ContainsFunc(findings, func(f finding) bool { return f.field == path }) {
+			findings = append(findings, finding{path, "not a quantity such as 500m or 2Gi, with an exponent of two digits at most"})
+		}
+	}
 	if ours {
 		findings = append(findings, s.unknown(content)...)
 		s.complete(content)
@@ -191,7 +198,7 @@ func quantities(value any, path string, inside, signed bool) []finding {
 			out = append(out, quantities(v[i], fmt.Sprintf("%s[%d]", path, i), false, signed)...)
 		}
 	case string:
-		q, err := apiresource.ParseQuantity(v)
+		q, err := quantity.Parse(v)
 		if inside && err != nil {
 			out = append(out, finding{path, fmt.Sprintf("%q is not a quantity such as 500m or 2Gi", v)})
 		}

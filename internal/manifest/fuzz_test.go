@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -63,6 +64,41 @@ var kinds = sync.OnceValue(func() (out struct {
 	}
 	return out
 })
+
+// TestNoDefinitionAdmitsAQuantityThatCannotBeRead checks the patterns of all quantities. One object with such a quantity would stop the watch of
+// its kind.
+func TestNoDefinitionAdmitsAQuantityThatCannotBeRead(t *testing.T) {
+	found := 0
+	var walk func(at string, s *apiextensionsv1.JSONSchemaProps)
+	walk = func(at string, s *apiextensionsv1.JSONSchemaProps) {
+		if s.XIntOrString && s.Pattern != "" {
+			found++
+			admitted := regexp.MustCompile(s.Pattern)
+			for _, text := range []string{"1e1.5", "1e999999999", "1e-999999999", "1e130"} {
+				if admitted.MatchString(text) {
+					t.Errorf("%s admits %s", at, text)
+				}
+			}
+		}
+		for name, property := range s.Properties {
+			walk(at+"."+name, &property)
+		}
+		if s.Items != nil {
+			walk(at+"[]", s.Items.Schema)
+		}
+		if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+			walk(at+".*", s.AdditionalProperties.Schema)
+		}
+	}
+	for _, crd := range kinds().definitions {
+		for _, version := range crd.Spec.Versions {
+			walk(crd.Spec.Names.Kind, version.Schema.OpenAPIV3Schema)
+		}
+	}
+	if found < 6 {
+		t.Errorf("%d quantities are found", found)
+	}
+}
 
 // FuzzKinds checks that objects that the definitions admit can be decoded and encoded, and are admitted again. A single object that cannot be
 // decoded stops the watch of its kind.

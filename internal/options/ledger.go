@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/karpenter-anew/karpenter/api/quantity"
 )
 
 // Ledger is where decisions are recorded, and how many of them are kept.
@@ -43,14 +45,14 @@ type Bytes int64
 func (b Bytes) String() string { return resource.NewQuantity(int64(b), resource.BinarySI).String() }
 
 func parseBytes(text string) (Bytes, error) {
-	quantity, err := resource.ParseQuantity(text)
+	amount, err := quantity.Parse(text)
 	if err != nil {
 		return 0, err
 	}
-	if quantity.Sign() < 0 || quantity.CmpInt64(quantity.Value()) != 0 {
+	if amount.Sign() < 0 || amount.CmpInt64(amount.Value()) != 0 {
 		return 0, errors.New("not a whole number of bytes")
 	}
-	return Bytes(quantity.Value()), nil
+	return Bytes(amount.Value()), nil
 }
 
 // validAddress reports whether text is HOST:PORT, where HOST may be empty.

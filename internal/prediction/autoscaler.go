@@ -7,12 +7,15 @@ package prediction
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/karpenter-anew/karpenter/api/quantity"
 )
 
 // Kind returns the kind of VerticalPodAutoscalers.
@@ -89,6 +92,9 @@ type recommendation struct {
 
 // Parse reads a VerticalPodAutoscaler.
 func Parse(u *unstructured.Unstructured) (Autoscaler, error) {
+	if unreadable := quantity.Unreadable(u.Object, reflect.TypeFor[Autoscaler]()); len(unreadable) > 0 {
+		return Autoscaler{}, fmt.Errorf("reading VerticalPodAutoscaler %s/%s: %s is not a quantity, or its exponent is too large", u.GetNamespace(), u.GetName(), unreadable[0])
+	}
 	text, err := json.Marshal(u.Object)
 	if err != nil {
 		return Autoscaler{}, fmt.Errorf("writing VerticalPodAutoscaler %s/%s: %w", u.GetNamespace(), u.GetName(), err)

@@ -147,6 +147,19 @@ func TestStore(t *testing.T) {
 	work.Wait()
 }
 
+// TestExponentsOfAnAutoscalerAreBounded: users of a namespace may create VerticalPodAutoscalers, whose definition admits any exponent. To read
+// these quantities takes hours.
+func TestExponentsOfAnAutoscalerAreBounded(t *testing.T) {
+	for _, amount := range []string{"1e-999999999", "1e999999999"} {
+		u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a", "namespace": "b"}, "spec": map[string]any{
+			"resourcePolicy": map[string]any{"containerPolicies": []any{map[string]any{"containerName": "*", "minAllowed": map[string]any{"cpu": amount}}}},
+		}}}
+		if _, err := Parse(u); err == nil || !strings.Contains(err.Error(), "b/a: spec.resourcePolicy.containerPolicies[0].minAllowed.cpu") {
+			t.Errorf("%s: error %v", amount, err)
+		}
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "spec": "nothing"}}
 	if _, err := Parse(u); err == nil || !strings.Contains(err.Error(), "a") {

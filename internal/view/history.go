@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/karpenter-anew/karpenter/api/quantity"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
 )
 
@@ -203,7 +204,7 @@ func phaseState(p ledger.Phase) State {
 // amountsOfText reads quantities by resource.
 func amountsOfText(list map[string]string) Amounts {
 	read := func(name string) resource.Quantity {
-		q, _ := resource.ParseQuantity(cmp.Or(list[name], "0")) // the ledger wrote it
+		q, _ := quantity.Parse(cmp.Or(list[name], "0")) // the ledger wrote it
 		return q
 	}
 	cpu, memory, pods := read("cpu"), read("memory"), read("pods")

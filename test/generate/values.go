@@ -20,7 +20,7 @@ func texts() []string {
 
 // quantities are values of quantity fields.
 func quantities() []string {
-	return []string{"1", "100m", "1Gi", "0", "-1", "1e3", "16", "250Mi", "9223372036854775807", "1E", "0.0000001", "8Ei", "10Ti", "x"}
+	return []string{"1", "100m", "1Gi", "0", "-1", "1e3", "16", "250Mi", "9223372036854775807", "1E", "0.0000001", "8Ei", "10Ti", "x", "1000e99", "1e1.5", "1e999999999"}
 }
 
 // blocks are values of fields without a schema, in JSON.

@@ -62,6 +62,7 @@ func (g *Generator) Load(packages ...string) ([]*apiextensionsv1.CustomResourceD
 			return nil, fmt.Errorf("reading the output of controller-gen: %w", err)
 		}
 		if crd.Name != "" {
+			boundExponents(crd)
 			crds = append(crds, crd)
 		}
 	}

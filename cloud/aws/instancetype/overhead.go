@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/karpenter-anew/karpenter/api/quantity"
 )
 
 const (
@@ -29,9 +31,9 @@ func (in *Input) overhead(capacity corev1.ResourceList) corev1.ResourceList {
 	for _, part := range []corev1.ResourceList{
 		in.kubeReserved(capacity), overrides(nil, in.Class.Kubelet.SystemReserved), in.eviction(capacity),
 	} {
-		for name, quantity := range part {
+		for name, amount := range part {
 			sum := out[name]
-			sum.Add(quantity)
+			sum.Add(amount)
 			out[name] = sum
 		}
 	}
@@ -72,8 +74,8 @@ func overrides(base corev1.ResourceList, written map[string]string) corev1.Resou
 		out = corev1.ResourceList{}
 	}
 	for _, name := range slices.Sorted(maps.Keys(written)) {
-		if quantity, err := resource.ParseQuantity(written[name]); err == nil {
-			out[corev1.ResourceName(name)] = quantity
+		if amount, err := quantity.Parse(written[name]); err == nil {
+			out[corev1.ResourceName(name)] = amount
 		}
 	}
 	return out
@@ -96,8 +98,8 @@ func (in *Input) eviction(capacity corev1.ResourceList) corev1.ResourceList {
 		{signalStorage, corev1.ResourceEphemeralStorage, storage},
 	} {
 		if value, ok := hard[threshold.signal]; ok {
-			if quantity, ok := evictionQuantity(value, threshold.whole); ok {
-				out[threshold.resource] = quantity
+			if amount, ok := evictionQuantity(value, threshold.whole); ok {
+				out[threshold.resource] = amount
 			}
 		}
 	}
@@ -109,8 +111,8 @@ func (in *Input) eviction(capacity corev1.ResourceList) corev1.ResourceList {
 func evictionQuantity(value string, whole int64) (resource.Quantity, bool) {
 	number, percentage := strings.CutSuffix(value, "%")
 	if !percentage {
-		quantity, err := resource.ParseQuantity(value)
-		return quantity, err == nil
+		amount, err := quantity.Parse(value)
+		return amount, err == nil
 	}
 	percent, err := strconv.ParseFloat(number, 64)
 	if err != nil {

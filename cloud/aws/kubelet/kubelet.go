@@ -11,9 +11,10 @@ import (
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/karpenter-anew/karpenter/api/quantity"
 )
 
 // Config are the fields that Karpenter reads.
@@ -129,7 +130,7 @@ func (c Config) StaticMaxPods() (int64, bool) {
 func quantities(reserved map[string]string) map[string]string {
 	out := maps.Clone(reserved)
 	maps.DeleteFunc(out, func(_, value string) bool {
-		_, err := resource.ParseQuantity(value)
+		_, err := quantity.Parse(value)
 		return err != nil
 	})
 	return out

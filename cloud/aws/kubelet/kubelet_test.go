@@ -134,10 +134,22 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestExponentsAreBounded: to read these quantities takes hours.
+func TestExponentsAreBounded(t *testing.T) {
+	for _, text := range []string{
+		`{reservedMemory: [{numaNode: 0, limits: {memory: "1e-999999999"}}]}`, `{reservedMemory: [{numaNode: 0, limits: {memory: "1e999999999"}}]}`,
+		`{evictionHard: {memory.available: "1e-999999999"}}`,
+	} {
+		if err := kubelet.Validate(block(t, text)); err == nil || !strings.Contains(err.Error(), "resource quantity") {
+			t.Errorf("%s: error %v", text, err)
+		}
+	}
+}
+
 // FuzzValidateImpliesParse checks that what is valid can always be read.
 func FuzzValidateImpliesParse(f *testing.F) {
 	f.Attr("covers", "A068")
-	for _, seed := range []string{everything, `{"maxPods":"x","evictionSoft":null}`, `{"maxPods":null,"clusterDNS":[null]}`, `{"kubeReserved":{"cpu":null}}`} {
+	for _, seed := range []string{everything, `{"maxPods":"x","evictionSoft":null}`, `{"maxPods":null,"clusterDNS":[null]}`, `{"kubeReserved":{"cpu":null}}`, `{"reservedMemory":[{"numaNode":0,"limits":{"memory":"1e-999999999"}}]}`, `{"evictionHard":{"memory.available":"1e-999999999"}}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

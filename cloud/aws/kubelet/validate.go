@@ -5,17 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 	kjson "sigs.k8s.io/json"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/api/quantity"
 	"github.com/karpenter-anew/karpenter/cloud/aws/family"
 )
 
@@ -84,7 +85,14 @@ func strict(block map[string]apiextensionsv1.JSON) (*kubeletv1beta1.KubeletConfi
 	if err != nil {
 		return nil, fmt.Errorf("spec.kubelet: %w", err)
 	}
+	var content any
+	if err := json.Unmarshal(text, &content); err != nil {
+		return nil, fmt.Errorf("spec.kubelet: %w", err)
+	}
 	config := &kubeletv1beta1.KubeletConfiguration{}
+	if unreadable := quantity.Unreadable(content, reflect.TypeOf(config)); len(unreadable) > 0 {
+		return nil, fmt.Errorf("spec.kubelet.%s: must be a resource quantity, with an exponent of two digits at most", unreadable[0])
+	}
 	unknown, err := kjson.UnmarshalStrict(text, config)
 	if err != nil {
 		return nil, fmt.Errorf("spec.kubelet: %w", err)
@@ -178,11 +186,11 @@ func thresholdErrors(field, value string) []string {
 		}
 		return nil
 	}
-	quantity, err := resource.ParseQuantity(value)
+	amount, err := quantity.Parse(value)
 	switch {
 	case err != nil:
 		return []string{fmt.Sprintf("%s: %q must be a percentage or a resource quantity", field, value)}
-	case quantity.Sign() < 0:
+	case amount.Sign() < 0:
 		return []string{fmt.Sprintf("%s: %q can't be a negative resource quantity", field, value)}
 	}
 	return nil

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/karpenter-anew/karpenter/api/quantity"
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
 )
 
@@ -42,7 +42,7 @@ func Compile(config kubelet.Config) (*Compiled, error) {
 	}{{"kubeReserved", config.KubeReserved, &out.kube}, {"systemReserved", config.SystemReserved, &out.system}} {
 		programs := map[string]*program{}
 		for _, key := range slices.Sorted(maps.Keys(list.values)) {
-			if _, err := resource.ParseQuantity(list.values[key]); err == nil {
+			if _, err := quantity.Parse(list.values[key]); err == nil {
 				continue
 			}
 			if programs[key], err = compile(env, list.values[key]); err != nil {
@@ -90,16 +90,16 @@ func (c *Compiled) Reserved(v Variables) (kube, system map[string]string, droppe
 				delete(out, key)
 				continue
 			}
-			out[key] = quantity(key, n)
+			out[key] = rounded(key, n)
 		}
 		return out
 	}
 	return resolve("kubeReserved", c.config.KubeReserved, c.kube), resolve("systemReserved", c.config.SystemReserved, c.system), dropped
 }
 
-// quantity is a number in the unit of its resource. It is rounded up to steps, so that instance types that differ little share
+// rounded is a number in the unit of its resource. It is rounded up to steps, so that instance types that differ little share
 // settings.
-func quantity(key string, n int64) string {
+func rounded(key string, n int64) string {
 	step, unit := int64(1), ""
 	switch key {
 	case "cpu":

@@ -8,9 +8,8 @@ import (
 	"fmt"
 	"math"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/karpenter-anew/karpenter/api/azure/v1beta1"
+	"github.com/karpenter-anew/karpenter/api/quantity"
 )
 
 // bytesPerMB is the size of what AKS calls MB.
@@ -59,13 +58,13 @@ func KubeletOf(class *v1beta1.AKSNodeClass) (*Kubelet, error) {
 }
 
 // megabytes returns a quantity of bytes in MB, rounded, at most what AKS can take; nil for an empty quantity.
-func megabytes(quantity string) (*int32, error) {
-	if quantity == "" {
+func megabytes(text string) (*int32, error) {
+	if text == "" {
 		return nil, nil //nolint:nilnil // an absent size is valid
 	}
-	parsed, err := resource.ParseQuantity(quantity)
+	parsed, err := quantity.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("parsing %q: %w", quantity, err)
+		return nil, fmt.Errorf("parsing %q: %w", text, err)
 	}
 	size := math.Round(parsed.AsApproximateFloat64() / bytesPerMB)
 	return new(int32(min(max(size, 0), math.MaxInt32))), nil

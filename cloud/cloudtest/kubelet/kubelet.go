@@ -12,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/karpenter-anew/karpenter/api/quantity"
 )
 
 // Pairs reads a list of keys and values.
@@ -95,7 +97,7 @@ func Allocatable(capacity corev1.ResourceList, evictionHard map[string]string, r
 	}
 	for _, list := range reserved {
 		for name, text := range list {
-			if amount, err := resource.ParseQuantity(text); err == nil {
+			if amount, err := quantity.Parse(text); err == nil {
 				take(corev1.ResourceName(name), amount)
 			}
 		}
@@ -117,7 +119,7 @@ func threshold(text string, of resource.Quantity) resource.Quantity {
 		}
 		return *resource.NewQuantity(int64(math.Ceil(float64(of.Value())*number/100)), resource.BinarySI)
 	}
-	amount, err := resource.ParseQuantity(text)
+	amount, err := quantity.Parse(text)
 	if err != nil {
 		return resource.Quantity{}
 	}

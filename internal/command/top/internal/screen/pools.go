@@ -6,8 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
+	"github.com/karpenter-anew/karpenter/api/quantity"
 	"github.com/karpenter-anew/karpenter/internal/view"
 )
 
@@ -78,8 +77,8 @@ func limitShare(p view.Pool, name string) float64 {
 		if u.Resource != name || u.Limit == "" {
 			continue
 		}
-		used, err1 := resource.ParseQuantity(u.Used)
-		limit, err2 := resource.ParseQuantity(u.Limit)
+		used, err1 := quantity.Parse(u.Used)
+		limit, err2 := quantity.Parse(u.Limit)
 		if err1 == nil && err2 == nil && limit.AsApproximateFloat64() > 0 {
 			return used.AsApproximateFloat64() / limit.AsApproximateFloat64()
 		}
