@@ -93,7 +93,7 @@ cloud/aws/telemetry < API, cloud/aws/eventbridge, internal/observe
 cloud/aws/session < cloud/aws/awserrors, cloud/aws/telemetry, internal/observe, cloud/aws/awsfield
 cloud/aws/reservation <
 cloud/aws/discovery < API, cloud/aws/awserrors, cloud/aws/image, internal/ttlcache, cloud/aws/reservation, cloud/aws/subnet, internal/observe, cloud/aws/awsfield, internal/observe/logfield
-cloud/aws/inventory < cloud/aws/instancetype, cloud/aws/price, internal/observe, cloud/aws/awsfield, internal/observe/logfield
+cloud/aws/inventory < cloud/aws/instancetype, cloud/aws/price, cloud/pricetable, internal/observe, cloud/aws/awsfield, internal/observe/logfield
 cloud/aws/template < API, cloud/aws/family, cloud/aws/awserrors, internal/observe, cloud/aws/awsfield
 cloud/aws/instance < API, cloud/aws/batch, cloud/aws/awserrors
 cloud/aws/instancelookup < API, cloud/aws/instance

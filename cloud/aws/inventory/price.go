@@ -16,6 +16,7 @@ import (
 	pricingtypes "github.com/aws/aws-sdk-go-v2/service/pricing/types"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/price"
+	"github.com/karpenter-anew/karpenter/cloud/pricetable"
 )
 
 const (
@@ -125,8 +126,7 @@ func productPrice(text, currency string) (instanceType string, amount float64, e
 	}
 	for _, term := range entry.Terms.OnDemand {
 		for _, dimension := range term.PriceDimensions {
-			// Invalid numbers are not prices.
-			if parsed, err := strconv.ParseFloat(dimension.PricePerUnit[currency], 64); err == nil {
+			if parsed, err := strconv.ParseFloat(dimension.PricePerUnit[currency], 64); err == nil && pricetable.Valid(parsed) {
 				amount = max(amount, parsed)
 			}
 		}
