@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/karpenter-anew/karpenter/api/quantity"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 )
@@ -82,6 +84,15 @@ func parseFile(data []byte) (catalog, error) {
 // parseEntry checks one entry. On error it returns an instance type with the name, if known.
 func parseEntry(raw json.RawMessage) (catalogType, error) {
 	var e fileEntry
+	var content any
+	if err := json.Unmarshal(raw, &content); err != nil {
+		return catalogType{}, err
+	}
+	if unreadable := quantity.Unreadable(content, reflect.TypeOf(e)); len(unreadable) > 0 {
+		entry, _ := content.(map[string]any)
+		name, _ := entry["name"].(string)
+		return catalogType{name: name}, fmt.Errorf("%s: not a quantity, or its exponent is too large", unreadable[0])
+	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&e); err != nil {
@@ -131,8 +142,8 @@ func parseEntry(raw json.RawMessage) (catalogType, error) {
 func parseResources(in map[corev1.ResourceName]json.RawMessage) (corev1.ResourceList, error) {
 	out := corev1.ResourceList{}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
-		var q resource.Quantity
-		if err := json.Unmarshal(in[name], &q); err != nil {
+		q, err := parseAmount(in[name])
+		if err != nil {
 			return nil, fmt.Errorf("resources.%s: %s is not a quantity: %w", name, in[name], err)
 		}
 		if q.Sign() < 0 {
@@ -149,6 +160,17 @@ func parseResources(in map[corev1.ResourceName]json.RawMessage) (corev1.Resource
 		out[corev1.ResourcePods] = *resource.NewQuantity(defaultPods, resource.DecimalSI)
 	}
 	return out, nil
+}
+
+// parseAmount reads a quantity, which is a text or a number in JSON.
+func parseAmount(raw json.RawMessage) (resource.Quantity, error) {
+	text := string(raw)
+	if strings.HasPrefix(text, `"`) {
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return resource.Quantity{}, err
+		}
+	}
+	return quantity.Parse(strings.TrimSpace(text))
 }
 
 // parseOffering checks one offering; errors start with the field. It ignores unknown fields, because other tools write
