@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	apiquantity "github.com/karpenter-anew/karpenter/api/quantity"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
@@ -19,7 +20,7 @@ func FuzzRequests(f *testing.F) {
 	f.Fuzz(func(t *testing.T, one, other string, copies uint8, sidecars bool) {
 		var quantities []resource.Quantity
 		for _, text := range []string{one, other} {
-			q, err := resource.ParseQuantity(text)
+			q, err := apiquantity.Parse(text)
 			if err != nil || q.Sign() < 0 || len(text) > 40 {
 				return // the API server refuses these
 			}
