@@ -142,6 +142,9 @@ func parseEntry(raw json.RawMessage) (catalogType, error) {
 func parseResources(in map[corev1.ResourceName]json.RawMessage) (corev1.ResourceList, error) {
 	out := corev1.ResourceList{}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
+		if problems := validation.IsQualifiedName(string(name)); len(problems) > 0 {
+			return nil, fmt.Errorf("resources.%s: not the name of a resource: %s", name, strings.Join(problems, "; "))
+		}
 		q, err := parseAmount(in[name])
 		if err != nil {
 			return nil, fmt.Errorf("resources.%s: %s is not a quantity: %w", name, in[name], err)

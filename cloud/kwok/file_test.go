@@ -108,6 +108,7 @@ func TestBadFilesAreRefused(t *testing.T) {
 		{"no cpu", change(`"cpu": "2",`, ``), "resources.cpu: a positive quantity"},
 		{"no memory", change(`"memory": "4Gi"`, `"memory": "0"`), "resources.memory: a positive quantity"},
 		{"bad quantity", change(`"4Gi"`, `"4GiB"`), `resources.memory: "4GiB" is not a quantity`},
+		{"bad name of a resource", change(`"cpu": "2",`, `"cpu": "2", "a/b/c": "1",`), `resources.a/b/c: not the name of a resource`},
 		{"quantity that takes hours to read", change(`"4Gi"`, `"1e-999999999"`), `resources.memory: "1e-999999999" is not a quantity: the exponent`},
 		{"capacity of a device that takes hours to read", change(`"offerings"`, `"resourceSlices": [{"devices": [{"name": "x", "capacity": {"c": {"value": "1e999999999"}}}]}], "offerings"`), `entry 0 (name "box"): resourceSlices[0].devices[0].capacity.c.value: not a quantity`},
 		{"negative quantity", change(`"2"`, `"-2"`), "resources.cpu: -2 is negative"},
