@@ -21,6 +21,9 @@
 //
 // It panics where the simulation itself fails, such as when its API server cannot list what it stores: no seed means anything then.
 //
+// The API server is that of embedded/apiserver/registry. Package conformance beside it runs more than a hundred scenarios on it, with the options
+// that it has here, and on kube-apiserver.
+//
 // What it leaves out: kube-scheduler is that of embedded/scheduler, which asks the engine; there is no lease: a process that is deposed acts
 // for a bounded time beside the next one.
 package sim

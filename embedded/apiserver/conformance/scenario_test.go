@@ -79,6 +79,11 @@ func load(t *testing.T, dir string) []scenario {
 	return out
 }
 
+// has reports whether a request of the scenario contains a text.
+func (s scenario) has(text string) bool {
+	return slices.ContainsFunc(s.archive.Files, func(f txtar.File) bool { return bytes.Contains(f.Data, []byte(text)) })
+}
+
 // target is a server under test.
 type target struct {
 	url    string
