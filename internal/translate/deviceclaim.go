@@ -16,6 +16,25 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
+// maxNesting limits brackets in each other in an expression. The time to check the types of nested maps grows with the fourth power of their depth: 240 of
+// them, which the API server admits, take half a minute.
+const maxNesting = 64
+
+// nesting is the largest number of brackets in each other, those in texts included.
+func nesting(expression string) int {
+	depth, most := 0, 0
+	for _, c := range []byte(expression) {
+		switch c {
+		case '(', '[', '{':
+			depth++
+			most = max(most, depth)
+		case ')', ']', '}':
+			depth--
+		}
+	}
+	return most
+}
+
 // maxExpressions limits the cached compiled expressions.
 const maxExpressions = 256
 
@@ -197,6 +216,9 @@ func (x *deviceTerms) selection(selectors []resourcev1.DeviceSelector, toleratio
 	for _, s := range selectors {
 		if s.CEL == nil {
 			return nil, fmt.Errorf("unsupported selector, only CEL is known")
+		}
+		if nesting(s.CEL.Expression) > maxNesting {
+			return nil, fmt.Errorf("the selector %q has more than %d brackets in each other", s.CEL.Expression, maxNesting)
 		}
 		compiled := x.compiled().GetOrCompile(s.CEL.Expression)
 		if compiled.Error != nil {

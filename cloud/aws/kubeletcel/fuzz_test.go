@@ -18,7 +18,7 @@ func FuzzExpressions(f *testing.F) {
 	for _, seed := range []string{
 		"110", "vcpus * 8", "min(110, default_enis * (ips_per_eni - 1) + 2)", "1 / 0", "9223372036854775807 + 1", "0.0 / 0.0 > 1.0 ? 1 : 0", "double('NaN')", "int(1e300)",
 		"[1,2,3,4,5,6,7,8,9].map(a, [1,2,3,4,5,6,7,8,9].map(b, [1,2,3,4,5,6,7,8,9].map(c, a*b*c))).size()", "size(instance_type + instance_type)", "instance_type.matches('(a*)*b') ? 1 : 2",
-		strings.Repeat("(", 300) + "1" + strings.Repeat(")", 300), strings.Repeat("1+", 2000) + "1", "duration('1s').getSeconds()", "1e999999999", "",
+		strings.Repeat("(", 300) + "1" + strings.Repeat(")", 300), strings.Repeat("1+", 2000) + "1", strings.Repeat("{1:", 240) + "1" + strings.Repeat("}", 240) + ".size()", "duration('1s').getSeconds()", "1e999999999", "",
 	} {
 		f.Add(seed)
 	}

@@ -34,6 +34,23 @@ func TestPods(t *testing.T) {
 	}
 }
 
+// TestTheSizeOfExpressionsIsBounded: to check the types of 240 maps in each other takes half a minute.
+func TestTheSizeOfExpressionsIsBounded(t *testing.T) {
+	nested := func(n int) string { return strings.Repeat("{1: ", n) + "1" + strings.Repeat("}", n) + ".size()" }
+	for name, text := range map[string]string{"nesting": nested(70), "length": "1" + strings.Repeat(" ", 5000)} {
+		if _, err := kubeletcel.Compile(withPods(text)); err == nil {
+			t.Errorf("%s has no bound", name)
+		}
+	}
+	for name, text := range map[string]string{
+		"nesting": nested(15), "a sum": "1" + strings.Repeat(" + 1", 40), "choices": strings.Repeat("vcpus > 1000 ? 1 : ", 20) + "2", "parentheses": strings.Repeat("(", 10) + "1" + strings.Repeat(")", 10),
+	} {
+		if _, err := kubeletcel.Compile(withPods(text)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestExpressionsThatDoNotCompile(t *testing.T) {
 	for _, text := range []string{"", "vcpus *", "cores * 2", "instance_type", "vcpus > 2", "true ? dyn(1) : dyn(2)", "min(1)", "min(1, 'x')", "vcpus * 1.5"} {
 		if _, err := kubeletcel.Compile(withPods(text)); err == nil || !strings.Contains(err.Error(), "spec.kubelet.maxPods: ") {

@@ -16,6 +16,10 @@ import (
 // costLimit limits the cost of one evaluation; a typical formula costs less than 100.
 const costLimit = 100_000
 
+// maxDepth and maxSize limit the nesting of an expression, and its characters. The time to check the types of nested maps grows with the fourth power
+// of their depth: 240 of them, which the language admits by default, take half a minute.
+const maxDepth, maxSize = 64, 4096
+
 // Variables are the variables of an expression.
 type Variables struct {
 	// VCPUs is the default number.
@@ -39,6 +43,7 @@ type program struct {
 // environment is the CEL environment: the variables, and min and max of two numbers.
 func environment() (*cel.Env, error) {
 	return cel.NewEnv(
+		cel.ParserRecursionLimit(maxDepth), cel.ParserExpressionSizeLimit(maxSize),
 		cel.Variable("vcpus", cel.IntType), cel.Variable("memory_mib", cel.IntType), cel.Variable("default_enis", cel.IntType),
 		cel.Variable("ips_per_eni", cel.IntType), cel.Variable("max_pods", cel.IntType), cel.Variable("instance_type", cel.StringType),
 		extremum("min", func(a, b float64) bool { return a < b }, func(a, b int64) bool { return a < b }),
