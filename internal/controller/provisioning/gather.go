@@ -70,7 +70,7 @@ func (p *Provisioner) builder() problem.Builder {
 	rules := problem.PolicyOf(p.Scheduling, p.Gates)
 	rules.DeviceTimeout = problem.DeviceTimeout(p.Clock.Now)
 	return problem.Builder{
-		Reader: problem.ClientReader{Client: p.Client}, Pods: p.Store, Cloud: p.Cloud, Translator: p.Translator, Catalogs: p.catalogs,
+		Reader: poolReader{problem.ClientReader{Client: p.Client}, p.Live, p.Log}, Pods: p.Store, Cloud: p.Cloud, Translator: p.Translator, Catalogs: p.catalogs,
 		Policy: rules, Caps: p.Creations.Caps(),
 	}
 }
