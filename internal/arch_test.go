@@ -174,7 +174,7 @@ internal/cost < API, cloud
 internal/prediction < api/quantity
 internal/completion <
 internal/document <
-internal/restconfig <
+internal/restconfig < internal/observe, internal/observe/logfield
 internal/served <
 internal/ledger < internal/core/unschedulable
 internal/ledger/segment <
@@ -283,7 +283,7 @@ test/recording <
 test/simcluster < API, internal/approval, test/controlplane
 test/chaos < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane, test/poll, test/process, test/simcluster
 test/attacks < API, test/poll, test/process, test/simcluster
-test/sim < API, cloud, cloud/kwok, embedded/apiserver/kind, embedded/apiserver/registry, embedded/kubelet, embedded/scheduler, embedded/view, embedded/workloads, internal/controller, internal/controller/nodelookup, internal/controller/parallel, internal/controller/termination, internal/observe, internal/options, internal/served
+test/sim < API, cloud, cloud/kwok, embedded/apiserver/kind, embedded/apiserver/registry, embedded/kubelet, embedded/scheduler, embedded/view, embedded/workloads, internal/controller, internal/controller/nodelookup, internal/controller/parallel, internal/controller/termination, internal/observe, internal/options, internal/restconfig, internal/served
 test/sim/mutants <
 `
 

@@ -21,14 +21,14 @@ type fencedProvider struct {
 }
 
 func (p *fencedProvider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
-	if err := p.fence.refuse(time.Now()); err != nil {
+	if err := p.fence.Refuse(time.Now()); err != nil {
 		return nil, err
 	}
 	return p.Provider.Create(ctx, claim)
 }
 
 func (p *fencedProvider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
-	if err := p.fence.refuse(time.Now()); err != nil {
+	if err := p.fence.Refuse(time.Now()); err != nil {
 		return err
 	}
 	return p.Provider.Delete(ctx, claim)
@@ -40,7 +40,7 @@ func (f *fence) rebooter(inner cloud.Rebooter) cloud.Rebooter {
 		return nil
 	}
 	return rebooterFunc(func(ctx context.Context, claim *v1.NodeClaim, operationID string) error {
-		if err := f.refuse(time.Now()); err != nil {
+		if err := f.Refuse(time.Now()); err != nil {
 			return err
 		}
 		return inner.Reboot(ctx, claim, operationID)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/restconfig"
 )
 
 // TestOnlyAFreshLeaseStartsAndEndsInstances follows one lease from before it is held until it is renewed after a pause.
@@ -48,12 +49,12 @@ func TestOnlyAFreshLeaseStartsAndEndsInstances(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		check("without a lease", true)
-		f.renewed = time.Now()
-		time.Sleep(holdLimit)
+		f.Renewed(time.Now())
+		time.Sleep(restconfig.HoldLimit)
 		check("while the leader still tries", true)
 		time.Sleep(time.Nanosecond)
 		check("before another replica may take over", false)
-		f.renewed = time.Now()
+		f.Renewed(time.Now())
 		check("after a renewal", true)
 	})
 }

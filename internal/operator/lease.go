@@ -6,24 +6,16 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/restconfig"
 )
 
 // namespaceFile holds the namespace of a pod.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-
-// The times of leader election: how long a lease that is not renewed is respected, how long a leader tries to renew before it gives up,
-// and how often either side looks.
-const (
-	leaseDuration = 15 * time.Second
-	renewDeadline = 10 * time.Second
-	retryPeriod   = 2 * time.Second
-)
 
 // lease is the lock that makes one replica act.
 type lease struct {
@@ -61,7 +53,7 @@ func (l lease) apply(to *manager.Options) {
 	if !l.enabled {
 		return
 	}
-	duration, deadline, retry := leaseDuration, renewDeadline, retryPeriod
+	duration, deadline, retry := restconfig.LeaseDuration, restconfig.RenewDeadline, restconfig.RetryPeriod
 	to.LeaderElection = true
 	to.LeaderElectionID = l.name
 	to.LeaderElectionNamespace = l.namespace

@@ -78,7 +78,7 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 	if err != nil {
 		return err
 	}
-	held, now := &fence{log: p.Log}, newServerClock(processClock(), p.Log)
+	held, now := &fence{restconfig.Fence{Log: p.Log}}, newServerClock(processClock(), p.Log)
 	if lease.enabled {
 		lease.config.Wrap(held.watch)
 		lease.config.Wrap(now.transport)

@@ -1,4 +1,5 @@
-// Package restconfig finds the API server, for the controller and for the tools beside it.
+// Package restconfig finds the API server, for the controller and for the tools beside it, and stops the writes of a controller that may have
+// lost its lease.
 package restconfig
 
 import (
