@@ -34,6 +34,12 @@ QUIET ?= 4h
 # TestIncidents whose events happen.
 SHRINK ?=
 INCIDENT ?=
+# EXHAUST is a scene whose schedules `make sim` explores instead, or all; DEPTH the number of choices, DEVIATIONS how many of them differ from the
+# usual order, and LIMIT the time for each scene; 0 for no limit.
+EXHAUST ?=
+DEPTH ?= 50
+DEVIATIONS ?= 1
+LIMIT ?= 0
 # Mutants that `make sim-mutants` tries: a regular expression, all by default; and for how long each.
 MUTANT ?=
 MUTANTTIME ?= 10m
@@ -129,9 +135,9 @@ attacks: build local ## Run hostile tenants beside honest pods, and check that t
 	@$(BIN)/attacks -launcher=$(BIN)/local -controller=$(BIN)/karpenter -attack='$(ATTACK)'
 
 # Each process simulates one seed at a time.
-sim: ## Simulate the controllers, an API server, a cloud and their faults in one process, and check invariants: SEED=1 SEEDS=100 HOURS=0.5 SET="Static=4", or SHRINK=1
-	@go test -c -o $(BIN)/sim.test ./test/sim && $(BIN)/sim.test -test.run='^$(if $(SHRINK),TestShrink,TestInvariants)$$' -test.v -test.timeout=0 \
-	  $(if $(SHRINK),-shrink) -seed='$(SEED)' -seeds='$(SEEDS)' -hours='$(HOURS)' -quiet='$(QUIET)' -set='$(SET)' -incident='$(INCIDENT)'
+sim: ## Simulate the controllers, an API server, a cloud and their faults in one process, and check invariants: SEED=1 SEEDS=100 HOURS=0.5 SET="Static=4", or SHRINK=1; EXHAUST=one-pod explores the schedules of a scene
+	@go test -c -o $(BIN)/sim.test ./test/sim && $(BIN)/sim.test -test.run='^$(if $(EXHAUST),TestExhaust,$(if $(SHRINK),TestShrink,TestInvariants))$$' -test.v -test.timeout=0 \
+	  $(if $(EXHAUST),-exhaust='$(EXHAUST)' -depth='$(DEPTH)' -deviations='$(DEVIATIONS)' -limit='$(LIMIT)') $(if $(SHRINK),-shrink) -seed='$(SEED)' -seeds='$(SEEDS)' -hours='$(HOURS)' -quiet='$(QUIET)' -set='$(SET)' -incident='$(INCIDENT)'
 
 sim-mutants: ## Break the controllers, one place at a time, and report which breaks the simulation notices: MUTANT=regexp MUTANTTIME=10m MUTANTSEEDS=5 MUTANTCASES=folder
 	@go run ./test/sim/mutants -time='$(MUTANTTIME)' -seeds='$(MUTANTSEEDS)' -shrink='$(MUTANTCASES)' '$(MUTANT)'

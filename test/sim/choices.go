@@ -47,6 +47,9 @@ type Case struct {
 	Quiet time.Duration
 	// Incident is the one whose events happen; empty for none.
 	Incident string
+	// Scene is the exploration that it is of, and Depth how many choices it had; empty for a run of a seed. It has no other settings.
+	Scene string
+	Depth int
 	// Violated is the invariant that did not hold when the case was made.
 	Violated string
 	// Choices are those that happen. All others of the seed do not.
@@ -59,7 +62,11 @@ func (c *Case) String() string {
 	for _, line := range c.About {
 		fmt.Fprintf(&b, "# %s\n", line)
 	}
-	fmt.Fprintf(&b, "seed: %d\nset: %s\nhours: %v\nquiet: %s\n", c.Seed, c.Set, c.Hours, c.Quiet)
+	if c.Scene != "" {
+		fmt.Fprintf(&b, "scene: %s\ndepth: %d\n", c.Scene, c.Depth)
+	} else {
+		fmt.Fprintf(&b, "seed: %d\nset: %s\nhours: %v\nquiet: %s\n", c.Seed, c.Set, c.Hours, c.Quiet)
+	}
 	for _, field := range [][2]string{{"incident", c.Incident}, {"violated", c.Violated}} {
 		if field[1] != "" {
 			fmt.Fprintf(&b, "%s: %s\n", field[0], field[1])
@@ -95,8 +102,8 @@ func ParseCase(text string) (*Case, error) {
 			return nil, fmt.Errorf("%q: %w", line, err)
 		}
 	}
-	if !listed || c.Hours <= 0 {
-		return nil, errors.New("want seed, set, hours, quiet and choices")
+	if !listed || c.Hours <= 0 && (c.Scene == "" || c.Depth <= 0) {
+		return nil, errors.New("want seed, set, hours and quiet, or scene and depth; and choices")
 	}
 	return c, nil
 }
@@ -123,6 +130,10 @@ func (c *Case) field(name, value string) (err error) {
 		c.Quiet, err = time.ParseDuration(value)
 	case "incident":
 		c.Incident = value
+	case "scene":
+		c.Scene = value
+	case "depth":
+		c.Depth, err = strconv.Atoi(value)
 	case "violated":
 		c.Violated = value
 	default:

@@ -35,7 +35,13 @@ func (c *processClient) call(ctx context.Context, verb string, o client.Object, 
 	if o.GetName() == "" {
 		name = fmt.Sprintf("%s %s %s*", verb, gvk.Kind, o.GetGenerateName())
 	}
+	if p.replica != nil && changes(verb) {
+		if err := p.replica.refuse(name); err != nil {
+			return err
+		}
+	}
 	faults := p.api.faults
+	p.world.observe(name, o)
 	p.world.pause(name, "request", faults.MinCall, faults.MaxCall)
 	if !p.alive() {
 		return errCrashed
@@ -60,12 +66,15 @@ func (c *processClient) call(ctx context.Context, verb string, o client.Object, 
 	if p.api.called != nil {
 		p.api.called(verb, o)
 	}
+	if p.replica != nil && changes(verb) {
+		p.replica.holds(name)
+	}
 	err := f()
 	if fault.crashAfter {
 		p.Crash()
 		return errCrashed
 	}
-	p.world.pause(name+" answered", "response", faults.MinCall, faults.MaxCall)
+	p.pause(name+" answered", "response", faults.MinCall, faults.MaxCall)
 	if !p.alive() {
 		return errCrashed
 	}
@@ -80,7 +89,11 @@ func (c *processClient) Get(ctx context.Context, key client.ObjectKey, o client.
 	if !c.process.alive() {
 		return errCrashed
 	}
-	return c.process.cache.Get(ctx, key, o, opts...)
+	err := c.process.cache.Get(ctx, key, o, opts...)
+	if err == nil {
+		c.process.world.observe("get", o)
+	}
+	return err
 }
 
 // List implements client.Reader.

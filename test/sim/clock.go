@@ -10,7 +10,9 @@ import (
 // Clock is the clock of a process: the time of the bubble, and timers that are events of the world.
 type Clock struct {
 	world *World
-	alive func() bool
+	// process is the one whose clock it is; nil for none.
+	process *Process
+	alive   func() bool
 	// skew is how far the wall clock is ahead.
 	skew func() time.Duration
 }
@@ -63,6 +65,7 @@ func (t *timer) start(d time.Duration) {
 	w := t.clock.world
 	t.actor = w.acting()
 	t.event = w.after(d, "timer", t.fire)
+	t.event.process, t.event.place = t.clock.process, place(t.actor)
 }
 
 func (t *timer) fire() {

@@ -115,6 +115,12 @@ func (d *datacenterClient) call(name string, least, most time.Duration, f func()
 	if !d.process.alive() {
 		return errCrashed
 	}
+	write := strings.HasPrefix(name, "launch ") || strings.HasPrefix(name, "terminate ")
+	if r := d.process.replica; r != nil && write {
+		if err := r.refuse(name); err != nil {
+			return err
+		}
+	}
 	d.world.pause("cloud "+name, "cloud", least/2, most/2)
 	if !d.process.alive() {
 		return errCrashed
@@ -123,7 +129,7 @@ func (d *datacenterClient) call(name string, least, most time.Duration, f func()
 		return fmt.Errorf("throttled: %w", errInjected)
 	}
 	err := f()
-	d.world.pause("cloud "+name+" answered", "cloud", least/2, most/2)
+	d.process.pause("cloud "+name+" answered", "cloud", least/2, most/2)
 	if !d.process.alive() {
 		return errCrashed
 	}

@@ -58,6 +58,13 @@ type Cluster struct {
 	// handover is when a process was deposed last.
 	handover time.Time
 
+	// replicas are those that want to lead, in a scene with a lease; named counts them, and missing those that are to be started.
+	replicas       []*replica
+	named, missing int
+	// processes are all that may still act, for the hash of the state; explored is the revision at which the exploration began.
+	processes []*Process
+	explored  int64
+
 	log      *slog.Logger
 	options  options.Options
 	template cloud.Cloud
@@ -71,6 +78,8 @@ type Settings struct {
 	Scene Scene
 	// Only are the choices of the seed that happen; nil for all.
 	Only []Choice
+	// explorer chooses instead of the seed; nil for none.
+	explorer *explorer
 	// Writes and Recorded are those of the trace.
 	Writes, Recorded bool
 	// Log gets the log lines of the controllers; nil for none.
@@ -84,23 +93,23 @@ func New(s Settings) (*Cluster, error) {
 	}
 	w := NewWorld(s.Seed)
 	w.Trace.Writes, w.Trace.Recorded = s.Writes, s.Recorded
+	w.explorer = s.explorer
 	if s.Only != nil {
 		w.restrict(s.Only)
 	}
 	utilrand.Seed(int64(s.Seed)) //nolint:gosec // a simulation
 	parallel.Turns(func(call int64) { w.pause(fmt.Sprintf("call %d", call), "", 0, 0) })
 	uuid.SetRand(&uuidBytes{world: w, drawn: map[uint64]uint64{}})
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, opsv1alpha1.AddToScheme, kwokv1alpha1.AddToScheme, addDefinitions,
-	} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("building the scheme: %w", err)
-		}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
 	}
 	definitions, err := kwokcrds.Definitions()
 	if err != nil {
 		return nil, fmt.Errorf("reading the definitions: %w", err)
+	}
+	if s.explorer != nil {
+		withoutRules(definitions)
 	}
 	faults := s.Faults
 	faults.Counts = map[string]int{}
@@ -139,14 +148,56 @@ func New(s Settings) (*Cluster, error) {
 	c.Datacenter.forgetful, c.Datacenter.unattended, c.Datacenter.lateLabels = s.Scene.Forgetful, s.Scene.NoNodeController, s.Scene.LateLabels
 	c.invariants = watchInvariants(c)
 	addActors(w, api, c.Datacenter.zones())
-	return c, c.start()
+	return c, c.begin()
+}
+
+// newScheme has all kinds of the cluster.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, opsv1alpha1.AddToScheme, kwokv1alpha1.AddToScheme, addDefinitions,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// begin starts a process, or replicas until one of them leads.
+func (c *Cluster) begin() error {
+	if !c.User.scene.Lease {
+		return c.start()
+	}
+	for range replicas {
+		if err := c.addReplica(); err != nil {
+			return err
+		}
+	}
+	for c.Process == nil { // the invariants want one
+		c.World.Step(time.Now().Add(time.Minute))
+		if err := c.elect(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // start starts a process.
 func (c *Cluster) start() error {
-	log := c.log.With("process", c.Restarts)
-	p := NewProcess(c.World, c.API, logr.FromSlogHandler(log.Handler()))
+	return c.boot(NewProcess(c.World, c.API, c.processLog(c.Restarts)))
+}
+
+// processLog is the log of a process.
+func (c *Cluster) processLog(name any) logr.Logger {
+	return logr.FromSlogHandler(c.log.With("process", name).Handler())
+}
+
+// boot starts the controllers of a process.
+func (c *Cluster) boot(p *Process) error {
+	log := slog.New(logr.ToSlogHandler(p.log))
 	c.Process = p
+	c.processes = append(slices.DeleteFunc(c.processes, func(p *Process) bool { return !p.alive() }), p)
 	place := c.template
 	place.Provider, place.Rebooter, place.Register = &datacenterClient{c.Datacenter, p}, nil, nil
 	place.UseCorrection = nil
@@ -165,6 +216,10 @@ func (c *Cluster) start() error {
 	if err != nil {
 		return fmt.Errorf("building controllers: %w", err)
 	}
+	if c.World.explorer != nil { // its ticker is not that of the clock, and it writes metrics only
+		controllers = slices.DeleteFunc(controllers, func(one controller.Controller) bool { return fmt.Sprintf("%T", one) == "*cluster.Gauges" })
+	}
+	p.controllers = controllers
 	for _, one := range controllers {
 		if err := one.Register(p); err != nil {
 			return fmt.Errorf("registering %T: %w", one, err)
@@ -178,14 +233,18 @@ func (c *Cluster) start() error {
 func (c *Cluster) Run(d time.Duration) error {
 	until := time.Now().Add(d)
 	for time.Now().Before(until) {
-		if c.invariants.busy || c.StopEarly && len(c.Violations) > 0 {
+		if c.over() {
 			return nil
 		}
 		if !c.World.Step(until) {
 			c.World.Run(time.Until(until))
 			break
 		}
-		if !c.Process.leads() {
+		if c.User.scene.Lease {
+			if err := c.elect(); err != nil {
+				return err
+			}
+		} else if !c.Process.leads() {
 			c.Restarts++
 			if c.Process.alive() { // a replica that waits takes over at once
 				c.handover = time.Now()
@@ -201,6 +260,12 @@ func (c *Cluster) Run(d time.Duration) error {
 		}
 	}
 	return nil
+}
+
+// over reports whether the run need not go on.
+func (c *Cluster) over() bool {
+	x := c.World.explorer
+	return c.invariants.busy || c.StopEarly && len(c.Violations) > 0 || x != nil && x.stopped
 }
 
 // contested reports whether a deposed process may still act, or what it did may not be known to the next one yet.
@@ -268,6 +333,9 @@ func (c *Cluster) Settle(quiet time.Duration) error {
 // Stop ends the process and lets its goroutines end.
 func (c *Cluster) Stop() {
 	c.World.check = func() {}
+	for _, r := range c.replicas {
+		r.process.Crash()
+	}
 	c.Process.Crash()
 	c.World.Run(time.Minute)
 }

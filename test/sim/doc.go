@@ -16,7 +16,8 @@
 // world.go has the events and the seed, clock.go the clock, process.go a process with controllers, as controller-runtime's manager,
 // queue.go its work queues, informer.go its cache, client.go its calls, uuids.go its UUIDs, cloud.go the cloud, hardware.go what its nodes do,
 // volumes.go what their volumes do, actors.go the rest of a cluster, faults.go what goes wrong, choices.go which of it happens and how a seed is
-// reduced, scene.go and objects.go what the cluster has and how its users behave. What must hold all the same is in invariants.go, promises.go,
+// reduced, explore.go what may deviate from the usual order where schedules are explored instead of drawn, statehash.go when two states of the world
+// are equal, scene.go and objects.go what the cluster has and how its users behave. What must hold all the same is in invariants.go, promises.go,
 // marks.go, launches.go, drains.go and sizes.go.
 //
 // It panics where the simulation itself fails, such as when its API server cannot list what it stores: no seed means anything then.
@@ -24,6 +25,6 @@
 // The API server is that of embedded/apiserver/registry. Package conformance beside it runs more than a hundred scenarios on it, with the options
 // that it has here, and on kube-apiserver.
 //
-// What it leaves out: kube-scheduler is that of embedded/scheduler, which asks the engine; there is no lease: a process that is deposed acts
-// for a bounded time beside the next one.
+// What it leaves out: kube-scheduler is that of embedded/scheduler, which asks the engine; without a lease (lease.go), a process that is deposed
+// acts for a bounded time beside the next one.
 package sim

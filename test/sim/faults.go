@@ -22,6 +22,9 @@ type Faults struct {
 	// calls are still on their way.
 	Handover   float64
 	MaxOverlap time.Duration
+	// NoLease makes the leader unable to reach the lease for up to 40 seconds, and Freeze makes it stand still for up to a minute; both are drawn at each
+	// renewal, and need a scene with a lease.
+	NoLease, Freeze float64
 	// Relist makes a watch end, with the history before it compacted: its informer lists, and finds out what has changed.
 	Relist float64
 	// Stall makes a watch stand still for up to MaxStall while the others go on: what happened to objects of several kinds is seen in another

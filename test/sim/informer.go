@@ -121,14 +121,14 @@ func (i *informer) changed() {
 	}
 	i.due = true
 	f := i.of.process.api.faults
-	i.of.process.world.soon(i.name, "watch", f.MinLag, f.MaxLag, func() { go i.deliver() })
+	i.of.process.world.soon(i.name, "watch", f.MinLag, f.MaxLag, func() { go i.deliver() }).process = i.of.process
 }
 
 // deliver applies what has happened since the last delivery, and tells the handlers.
 func (i *informer) deliver() {
 	f, w := i.of.process.api.faults, i.of.process.world
 	if i.of.process.alive() && f.happens(w, "stalled watch", f.Stall) {
-		w.soon(i.name, "stall", 0, f.MaxStall, func() { go i.deliver() })
+		w.soon(i.name, "stall", 0, f.MaxStall, func() { go i.deliver() }).process = i.of.process
 		return
 	}
 	i.mu.Lock()

@@ -31,7 +31,7 @@ func (f *Faults) mild() bool {
 
 // perfect reports whether no call fails.
 func (f *Faults) perfect() bool {
-	return f.Conflict+f.Throttle+f.Refuse+f.Lose+f.Crash+f.Handover+f.Relist+f.Stall+f.Duplicate+f.ClockJump+f.NoCapacity+f.CloudError+f.LostLaunch+f.NoBoot == 0
+	return f.Conflict+f.Throttle+f.Refuse+f.Lose+f.Crash+f.Handover+f.NoLease+f.Freeze+f.Relist+f.Stall+f.Duplicate+f.ClockJump+f.NoCapacity+f.CloudError+f.LostLaunch+f.NoBoot == 0
 }
 
 // launches checks that launches are repeated until they are recorded, and not after there was no capacity.

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/karpenter-anew/karpenter/internal/controller"
 	"github.com/karpenter-anew/karpenter/internal/controller/termination"
 )
 
@@ -45,6 +46,12 @@ type Process struct {
 	failed    error
 	// skew is how far the wall clock is ahead.
 	skew time.Duration
+	// replica is what has the lease; nil where there is none. frozen is until when the process stands still.
+	replica *replica
+	frozen  time.Time
+	// controllers and queues are what its state is made of.
+	controllers []controller.Controller
+	queues      []interface{ state(h *hasher) uint64 }
 }
 
 // NewProcess returns a process without controllers.
@@ -57,7 +64,9 @@ func NewProcess(w *World, api *API, log logr.Logger) *Process {
 }
 
 // Clock is that of the process.
-func (p *Process) Clock() *Clock { return &Clock{world: p.world, alive: p.alive, skew: p.ahead} }
+func (p *Process) Clock() *Clock {
+	return &Clock{world: p.world, process: p, alive: p.alive, skew: p.ahead}
+}
 
 // ahead is how far the wall clock of the process is ahead.
 func (p *Process) ahead() time.Duration {
@@ -89,7 +98,7 @@ func (p *Process) arrive(name string, hand func()) {
 	if !p.alive() {
 		return
 	}
-	p.world.soon(name, "queue", 0, 2*time.Millisecond, hand)
+	p.world.soon(name, "queue", 0, 2*time.Millisecond, hand).process = p
 }
 
 // Boot starts everything that was added. It returns once all controllers run.
@@ -118,8 +127,30 @@ func (p *Process) Crash() {
 	p.cancel()
 }
 
+// freeze makes the process stand still: nothing that it does, or that it is told, happens before.
+func (p *Process) freeze(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.frozen = time.Now().Add(d)
+}
+
+// thaws is until when the process stands still.
+func (p *Process) thaws() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.frozen
+}
+
+// pause is that of the world, which a process that stands still does not end.
+func (p *Process) pause(name, stream string, least, most time.Duration) {
+	p.world.pauseOf(p, name, stream, least, most)
+}
+
 // depose makes another process start while this one still acts, for a while.
 func (p *Process) depose() {
+	if p.replica != nil { // the lease decides
+		return
+	}
 	p.mu.Lock()
 	before := p.deposed
 	p.deposed = true
@@ -172,7 +203,11 @@ func (p *Process) Add(r manager.Runnable) error {
 
 func queues[T comparable](p *Process, name string) func(string, workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
 	return func(_ string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
-		return newQueue(p, name, limiter)
+		q := newQueue(p, name, limiter)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.queues = append(p.queues, q)
+		return q
 	}
 }
 

@@ -139,6 +139,7 @@ func (q *queue[T]) AddAfter(item T, d time.Duration) {
 		q.mu.Unlock()
 		q.Add(item)
 	})
+	q.later[item].process = q.process
 }
 
 // AddRateLimited implements workqueue.RateLimitingInterface.

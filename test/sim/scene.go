@@ -50,6 +50,8 @@ type Scene struct {
 	Cap    string
 	// WhenEmpty consolidates empty nodes only. If, beside that, users only create, nodes that never had a pod are a violation.
 	WhenEmpty bool
+	// Lease has two replicas, of which the one acts that has the lease. Handovers are those of the lease then.
+	Lease bool
 	// Types is how many instance types the cloud has; zero for the whole catalog. A run with fewer is faster.
 	Types int
 	// ConsolidateAfter is when nodes without changes are consolidated.

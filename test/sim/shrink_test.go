@@ -61,6 +61,10 @@ func TestCases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if k.Scene != "" {
+				replay(t, k)
+				return
+			}
 			c := mustRun(t, simulation{
 				seed: k.Seed, set: k.Set, hours: k.Hours, quiet: k.Quiet, only: k.Choices, first: true, incident: incidentOf(t, k.Incident),
 			})
@@ -73,6 +77,27 @@ func TestCases(t *testing.T) {
 				t.Error("no choice of the case happened")
 			}
 		})
+	}
+}
+
+// replay runs a case of an exploration.
+func printLines(t *Trace) {
+	for _, line := range t.Lines {
+		fmt.Fprintln(os.Stderr, line)
+	}
+}
+
+func replay(t *testing.T, k *Case) {
+	t.Helper()
+	r := explorationOf(t, k.Scene).run(t, k.Choices, k.Depth, nil)
+	if *logs {
+		printLines(r.trace)
+	}
+	if r.violation != "" {
+		t.Error(r.violation)
+	}
+	if len(r.taken) == 0 {
+		t.Error("no choice of the case happened")
 	}
 }
 
@@ -137,6 +162,10 @@ func TestCaseText(t *testing.T) {
 	}
 	if k.String() != text {
 		t.Errorf("got\n%s\nwant\n%s", k, text)
+	}
+	text = "scene: one-pod\ndepth: 50\nviolated: budget\nchoices:\nlate watch NodePool 2\n"
+	if k, err = ParseCase(text); err != nil || k.String() != text {
+		t.Errorf("got %v\n%s\nwant\n%s", err, k, text)
 	}
 	for _, wrong := range []string{"", "seed: x\nchoices:", "hours: 1\nchoices:\nuser", "hours: 1\nchoices:\nuser x", "hours: 1\nother: 3\nchoices:", "hours: 1"} {
 		if _, err := ParseCase(wrong); err == nil {

@@ -19,23 +19,28 @@ type uuidBytes struct {
 
 // Read implements io.Reader.
 func (d *uuidBytes) Read(p []byte) (int, error) {
-	var callers [24]uintptr
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(d.world.acting()))
-	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
-	for more := true; more; {
-		var f runtime.Frame
-		f, more = frames.Next()
-		_, _ = h.Write([]byte(f.Function))
-		_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(f.Line))) //nolint:gosec // a hash
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	where := h.Sum64()
+	where := place(d.world.acting())
 	d.drawn[where]++
 	r := rand.New(rand.NewPCG(d.world.seed^where, d.drawn[where])) //nolint:gosec // a simulation
 	for i := range p {
 		p[i] = byte(r.Uint32())
 	}
 	return len(p), nil
+}
+
+// place is where in the program its caller is, as a hash that begins with a name.
+func place(name string) uint64 {
+	var callers [24]uintptr
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers[:])])
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		_, _ = h.Write([]byte(f.Function))
+		_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(f.Line))) //nolint:gosec // a hash
+	}
+	return h.Sum64()
 }

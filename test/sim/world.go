@@ -41,6 +41,11 @@ type World struct {
 	fresh []*event
 	// check is called after each step.
 	check func()
+	// explorer chooses instead of the seed; nil for none. last counts the events that it has put behind all others.
+	explorer *explorer
+	last     uint64
+	// observed is the hash of what has been read since what runs now began.
+	observed uint64
 }
 
 // event is something that happens at a time.
@@ -56,6 +61,12 @@ type event struct {
 	fire              func()
 	index             int
 	stopped, happened bool
+	// process is the one that it belongs to, without which it does not happen; nil for none.
+	process *Process
+	// place is where in the program it was created, if that tells it from others of its name: goroutines that one step wakes create them in any order.
+	place uint64
+	// knows is what was observed by the goroutine that created it.
+	knows uint64
 }
 
 // NewWorld returns a world at the start of the bubble's time.
@@ -77,6 +88,9 @@ func (w *World) stream(name string) *rand.Rand {
 
 // between draws a duration.
 func (w *World) between(stream string, least, most time.Duration) time.Duration {
+	if w.explorer != nil {
+		return fixed(stream, least)
+	}
 	if most <= least {
 		return least
 	}
@@ -93,7 +107,7 @@ func (w *World) soon(name, stream string, least, most time.Duration, fire func()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.next++
-	e := &event{actor: w.actor, name: name, stream: stream, least: max(least, 0), most: most, fire: fire, index: -1, seq: w.next}
+	e := &event{actor: w.actor, name: name, stream: stream, least: max(least, 0), most: most, fire: fire, index: -1, seq: w.next, knows: w.observed}
 	w.fresh = append(w.fresh, e)
 	return e
 }
@@ -114,19 +128,27 @@ func (w *World) stop(e *event) bool {
 
 // pause parks the goroutine for a time that is drawn from a stream. Afterwards it runs as the same actor.
 func (w *World) pause(name, stream string, least, most time.Duration) {
-	wake, actor := make(chan struct{}), w.acting()
-	w.soon(name, stream, least, most, func() {
-		w.act(actor)
+	w.pauseOf(nil, name, stream, least, most)
+}
+
+func (w *World) pauseOf(p *Process, name, stream string, least, most time.Duration) {
+	wake, actor, knows := make(chan struct{}), w.acting(), uint64(0)
+	e := w.soon(name, stream, least, most, func() {
+		w.resume(actor, knows)
 		close(wake)
 	})
+	knows, e.process = e.knows, p
 	<-wake
 }
 
 // act says what runs from now on.
-func (w *World) act(actor string) {
+func (w *World) act(actor string) { w.resume(actor, 0) }
+
+// resume says what runs from now on, and what it has observed before.
+func (w *World) resume(actor string, observed uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.actor = actor
+	w.actor, w.observed = actor, observed
 }
 
 // acting is what runs now.
@@ -142,7 +164,7 @@ func (w *World) settle() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	slices.SortFunc(w.fresh, func(a, b *event) int {
-		return cmp.Or(cmp.Compare(a.actor, b.actor), cmp.Compare(a.name, b.name), cmp.Compare(a.seq, b.seq))
+		return cmp.Or(cmp.Compare(a.actor, b.actor), cmp.Compare(a.name, b.name), cmp.Compare(a.place, b.place), cmp.Compare(a.seq, b.seq))
 	})
 	now := time.Now()
 	for _, e := range w.fresh {
@@ -165,16 +187,35 @@ func (w *World) Step(until time.Time) bool {
 		return false
 	}
 	e, _ := heap.Pop(&w.events).(*event)
-	e.happened = true
 	w.mu.Unlock()
 	if d := time.Until(e.at); d > 0 {
 		time.Sleep(d) // the bubble's time: everything else waits
 	}
+	if w.explorer != nil {
+		synctest.Wait() // for what a library does at the same time
+	}
+	if w.frozen(e) || w.explorer != nil && w.explorer.decide(w, e) {
+		return true
+	}
+	e.happened = true
 	w.act(e.name)
 	w.Trace.add(e.at, e.name+" < "+e.actor)
 	e.fire()
 	w.settle()
 	w.check()
+	return true
+}
+
+// frozen puts an event back whose process stands still.
+func (w *World) frozen(e *event) bool {
+	if e.process == nil || !e.process.thaws().After(time.Now()) {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.order++
+	e.at, e.seq = e.process.thaws(), w.order // in the order in which they were due
+	heap.Push(&w.events, e)
 	return true
 }
 

@@ -22,6 +22,8 @@ const variable = "KARPENTER_MUTANT"
 // mutant is a change to one file.
 type mutant struct {
 	name, about, file, set, before, after string
+	// scene is the one whose schedules show it; empty for seeds.
+	scene string
 }
 
 // read reads all mutants of a folder, by file and name.
@@ -47,7 +49,7 @@ func read(folder string) ([]mutant, error) {
 	return out, nil
 }
 
-// parse reads a mutant: a line of what it is about, "file: " and "set: " lines, and the texts before and after between marks.
+// parse reads a mutant: a line of what it is about, "file: ", "set: " and "exhaust: " lines, and the texts before and after between marks.
 func parse(name, text string) (mutant, error) {
 	head, change, found := strings.Cut(text, "<<<<\n")
 	before, after, changed := strings.Cut(change, "\n====\n")
@@ -62,6 +64,8 @@ func parse(name, text string) (mutant, error) {
 			m.file = file
 		} else if set, ok := strings.CutPrefix(line, "set: "); ok {
 			m.set = set
+		} else if scene, ok := strings.CutPrefix(line, "exhaust: "); ok {
+			m.scene = scene
 		} else {
 			m.about = line
 		}

@@ -4,6 +4,8 @@
 // whether the mutant is the one that KARPENTER_MUTANT names. The program runs seed after seed until an invariant does not hold, or the
 // time is over.
 //
+// A mutant with a scene is looked for in the schedules of that scene, up to 50 choices deep, instead.
+//
 // With -shrink, the seed that kills a mutant is reduced to the choices that its violation needs, and the case is run without the mutant, too.
 //
 // Usage, from the root of the repository: go run ./test/sim/mutants [-time 10m] [-seeds 0] [-hours 0.15] [-shrink FOLDER] [REGEXP]
@@ -65,7 +67,11 @@ func run(to io.Writer, which string, limit time.Duration, s *simulation) error {
 			continue
 		}
 		count++
-		r := s.kill(m, limit)
+		try := s.kill
+		if m.scene != "" {
+			try = s.explore
+		}
+		r := try(m, limit)
 		if r.by == "" {
 			r.by = "SURVIVES: " + m.about
 		} else {
@@ -124,6 +130,26 @@ func (s *simulation) kill(m mutant, limit time.Duration) (r result) {
 			return r
 		}
 	}
+	return r
+}
+
+// explore explores the scene of a mutant, which has to break an invariant that holds without it.
+func (s *simulation) explore(m mutant, limit time.Duration) (r result) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	args := []string{"-exhaust=" + m.scene, "-depth=50", "-deviations=1"}
+	began := time.Now()
+	out, err := s.test(ctx, m.name, "TestExhaust", args...)
+	r.took = time.Since(began)
+	found := regexp.MustCompile(`VIOLATION: ([^\n]*)`).FindSubmatch(out)
+	if err == nil || found == nil {
+		return r
+	}
+	if out, err := s.test(context.Background(), "", "TestExhaust", args...); err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "WITHOUT A MUTANT: %s: %s\n", m.scene, out)
+		return r
+	}
+	r.by = fmt.Sprintf("exploring %s: %s", m.scene, found[1])
 	return r
 }
 

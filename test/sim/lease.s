@@ -1,0 +1,1 @@
+// This file lets lease.go declare functions without a body.
