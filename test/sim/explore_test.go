@@ -233,10 +233,9 @@ func TestExhaust(t *testing.T) {
 func (s *search) said(levels []level, frontier int) string {
 	var parts []string
 	for d, l := range levels {
-		switch {
-		case l.left == 0:
+		if l.left == 0 {
 			parts = append(parts, fmt.Sprintf("all %d with %d", l.plans, d))
-		default:
+		} else {
 			parts = append(parts, fmt.Sprintf("%d of %d with %d", l.plans-l.left, l.plans, d))
 		}
 	}

@@ -33,12 +33,12 @@ const (
 // world, and a jitter that is not from the seed: they are written again in replica.run.
 //
 //go:linkname tryAcquireOrRenew k8s.io/client-go/tools/leaderelection.(*LeaderElector).tryAcquireOrRenew
-func tryAcquireOrRenew(le *leaderelection.LeaderElector, ctx context.Context) bool
+func tryAcquireOrRenew(le *leaderelection.LeaderElector, ctx context.Context) bool //nolint:revive // the receiver comes first
 
 // tryRelease gives the lease up.
 //
 //go:linkname tryRelease k8s.io/client-go/tools/leaderelection.(*LeaderElector).tryRelease
-func tryRelease(le *leaderelection.LeaderElector, ctx context.Context) bool
+func tryRelease(le *leaderelection.LeaderElector, ctx context.Context) bool //nolint:revive // the receiver comes first
 
 // replica is a process that acts while it has the lease.
 type replica struct {

@@ -15,7 +15,7 @@ import (
 )
 
 // hashSeed makes hashes equal within one process of the operating system; they are not kept beyond it.
-var hashSeed = maphash.MakeSeed()
+var hashSeed = maphash.MakeSeed() //nolint:gochecknoglobals // never changes
 
 // hasher hashes Go values by what they hold: pointers by what they point to, maps in any order, times relative to now.
 type hasher struct {
@@ -37,7 +37,7 @@ type visit struct {
 func newHasher(now time.Time) *hasher { return &hasher{now: now, known: map[visit]uint64{}} }
 
 // opaque are the packages whose values are not looked into: they lead out of the controllers, or never change a decision.
-var opaque = []string{
+var opaque = []string{ //nolint:gochecknoglobals // never changes
 	"context", "sync", "internal/sync", "log/slog", "runtime", "reflect", "net", "crypto", "regexp", "golang.org/x", "github.com/go-logr",
 	"github.com/prometheus", "google.golang.org", "go.opentelemetry.io", "k8s.io/client-go", "sigs.k8s.io/controller-runtime",
 	"k8s.io/apimachinery/pkg/runtime", "k8s.io/utils/clock", "k8s.io/apimachinery/pkg/util/sets/internal",
@@ -46,18 +46,18 @@ var opaque = []string{
 }
 
 // unhashed are fields that do not say what an object is: a resource version counts the writes of all objects, and the text of a Quantity is a cache.
-var unhashed = map[string][]string{
+var unhashed = map[string][]string{ //nolint:gochecknoglobals // never changes
 	"ObjectMeta": {"ResourceVersion", "ManagedFields"},
 	"Quantity":   {"s"},
 }
 
 // since1885 is the second from which time.Time counts when it has a monotonic clock.
-var since1885 = time.Date(1885, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+var since1885 = time.Date(1885, 1, 1, 0, 0, 0, 0, time.UTC).Unix() //nolint:gochecknoglobals // never changes
 
-var timeType = reflect.TypeFor[time.Time]()
+var timeType = reflect.TypeFor[time.Time]() //nolint:gochecknoglobals // never changes
 
 // opaqueTypes remembers what isOpaque has found.
-var opaqueTypes sync.Map
+var opaqueTypes sync.Map //nolint:gochecknoglobals // what types are never changes
 
 func isOpaque(t reflect.Type) bool {
 	if known, ok := opaqueTypes.Load(t); ok {
