@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"regexp"
 	"strings"
@@ -44,7 +45,7 @@ func TestMetricsAreSecuredOnRequest(t *testing.T) {
 	lines := &logcapture.Buffer{}
 	log := slog.New(slog.NewTextHandler(lines, nil))
 	o := options.Serving{SecureMetrics: true, EnableProfiling: true}
-	e, err := serve(o, prometheus.NewRegistry(), &readiness{}, func() (authorization, error) {
+	e, err := serve(o, net.Listen, prometheus.NewRegistry(), &readiness{}, func() (authorization, error) {
 		return authorization{client: reviewing(), clock: clock.RealClock{}, log: log}, nil
 	}, log)
 	if err != nil {

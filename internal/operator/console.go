@@ -2,7 +2,6 @@ package operator
 
 import (
 	"fmt"
-	"net"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -38,7 +37,7 @@ func (a assembly) serveConsole(d *decisions, state *liveState, commands commande
 		Views: view.DocumentsOf(views), NotFound: view.ErrNotFound, Invalid: view.ErrInvalid, NotReady: errNotReady,
 		Failed: func(err error) { a.process.Log.Error("answering a request to the console failed", logfield.Error(err)) },
 	})
-	listener, err := net.Listen("tcp", address)
+	listener, err := a.listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("serving the console: %w; choose another address with --console-addr (CONSOLE_ADDR)", err)
 	}

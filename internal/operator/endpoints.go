@@ -34,7 +34,7 @@ type endpoints struct {
 
 // serve opens both ports, or returns an error with the port that is in use. guard makes what secures metrics, if the options ask for it. Probes are
 // not secured: the kubelet sends no token.
-func serve(o options.Serving, own prometheus.Gatherer, ready *readiness, guard func() (authorization, error), log *slog.Logger) (*endpoints, error) {
+func serve(o options.Serving, listen func(network, address string) (net.Listener, error), own prometheus.Gatherer, ready *readiness, guard func() (authorization, error), log *slog.Logger) (*endpoints, error) {
 	e := &endpoints{log: log}
 	for _, s := range []struct {
 		name, flag string
@@ -45,7 +45,7 @@ func serve(o options.Serving, own prometheus.Gatherer, ready *readiness, guard f
 		{"metrics", "--metrics-port (METRICS_PORT)", o.MetricsPort, metricsHandler(own, o.EnableProfiling, log), o.SecureMetrics},
 		{"health probes", "--health-probe-port (HEALTH_PROBE_PORT)", o.HealthProbePort, probeHandler(ready), false},
 	} {
-		listener, err := net.Listen("tcp", ":"+strconv.Itoa(s.port))
+		listener, err := listen("tcp", ":"+strconv.Itoa(s.port))
 		if err != nil {
 			e.close()
 			return nil, fmt.Errorf("serving %s: %w; choose another port with %s", s.name, err, s.flag)

@@ -18,7 +18,8 @@ import (
 )
 
 // newManager returns the manager with caches, client and lease. It discovers from the API server which kinds are namespaced.
-func newManager(c *rest.Config, l lease, o options.Options, p Process, stop *drain) (manager.Manager, error) {
+// shared says that other managers of this process have controllers of the same names.
+func newManager(c *rest.Config, l lease, o options.Options, p Process, stop *drain, shared bool) (manager.Manager, error) {
 	scheme, err := newScheme(p.Provider)
 	if err != nil {
 		return nil, err
@@ -39,8 +40,9 @@ func newManager(c *rest.Config, l lease, o options.Options, p Process, stop *dra
 			return stop.client(inner), nil
 		},
 		Controller: config.Controller{
-			RecoverPanic: ptr.To(true),
-			EnableWarmup: ptr.To(!o.LeaderElection.Disable && !o.LeaderElection.DisableWarmup),
+			RecoverPanic:       ptr.To(true),
+			SkipNameValidation: ptr.To(shared),
+			EnableWarmup:       ptr.To(!o.LeaderElection.Disable && !o.LeaderElection.DisableWarmup),
 		},
 	}
 	l.apply(&opts)

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -20,7 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -58,6 +59,11 @@ type Process struct {
 // Run runs the controller until ctx ends or something fails for good. It returns nil after an orderly stop.
 func Run(ctx context.Context, o options.Options, p Process) error {
 	routeLibraryLogs(p.Log)
+	return RunIn(ctx, processSurroundings(o), o, p)
+}
+
+// RunIn is Run with other surroundings than those of the process. The log lines of libraries go where the caller routes them.
+func RunIn(ctx context.Context, around Surroundings, o options.Options, p Process) error {
 	p.Log.Info("starting", logfield.Version(p.Build.Version), logfield.CloudProvider(string(o.CloudProvider)), logfield.FeatureGates(o.FeatureGates.String()))
 	warnOfGates(o, p.Log)
 	logDefaultSpread(o, p.Log)
@@ -69,27 +75,14 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 			return fmt.Errorf("checking cloud provider %q: %w", o.CloudProvider, err)
 		}
 	}
-	config, err := restconfig.Load(o.Client.Kubeconfig, clientcmd.ConfigOverrides{})
-	if err != nil {
-		return err
-	}
-	config.UserAgent = "karpenter/" + p.Build.Version
-	lease, err := newLease(o.LeaderElection, config)
-	if err != nil {
-		return err
-	}
-	held, now := &fence{restconfig.Fence{Log: p.Log}}, newServerClock(processClock(), p.Log)
-	if lease.enabled {
-		lease.config.Wrap(held.watch)
-		lease.config.Wrap(now.transport)
-	}
 	registry := prometheus.NewRegistry()
-	config.QPS, config.Burst = float32(o.Client.QPS), o.Client.Burst
-	config.Wrap(observe.NewAPIClientMetrics(registry).Transport)
-	config.Wrap(now.transport)
-
+	link, err := connect(around, o, p, registry)
+	if err != nil {
+		return err
+	}
+	config, now := link.config, link.clock
 	ready := &readiness{}
-	endpoints, err := serve(o.Serving, registry, ready, newAuthorizer(config, now, p.Log), p.Log)
+	endpoints, err := serve(o.Serving, around.Listen, registry, ready, newAuthorizer(config, now, p.Log), p.Log)
 	if err != nil {
 		return err
 	}
@@ -106,18 +99,48 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 		return err
 	}
 	config.Wrap((&outage{log: p.Log}).transport) // from here on; waiting logs for itself
-	config.Wrap(held.guard)                      // outermost: a refusal is no outage
+	config.Wrap(link.held.guard)                 // outermost: a refusal is no outage
 	stop := newDrain(ctx, drainTimeout)
 	defer stop.end()
-	m, err := newManager(config, lease, o, p, stop)
+	m, err := newManager(config, link.lease, o, p, stop, around.Shared)
 	if err != nil {
 		return err
 	}
 	a := assembly{
-		options: o, process: p, manager: m, registry: registry, held: held, stop: stop, ready: ready, clock: now, namespace: lease.namespace,
-		offer: offer,
+		options: o, process: p, manager: m, registry: registry, held: link.held, stop: stop, ready: ready, clock: now, namespace: link.lease.namespace,
+		offer: offer, listen: around.Listen,
 	}
 	return a.run(ctx, wait)
+}
+
+// connection is how the process reaches the API server.
+type connection struct {
+	config *rest.Config
+	lease  lease
+	held   *fence
+	clock  *serverClock
+}
+
+// connect finds the API server and the lease. Nothing is asked yet.
+func connect(around Surroundings, o options.Options, p Process, registry prometheus.Registerer) (connection, error) {
+	config, err := around.Config()
+	if err != nil {
+		return connection{}, err
+	}
+	config.UserAgent = "karpenter/" + p.Build.Version
+	lease, err := newLease(o.LeaderElection, config)
+	if err != nil {
+		return connection{}, err
+	}
+	held, now := &fence{restconfig.Fence{Log: p.Log}}, newServerClock(processClock(), p.Log)
+	if lease.enabled {
+		lease.config.Wrap(held.watch)
+		lease.config.Wrap(now.transport)
+	}
+	config.QPS, config.Burst = float32(o.Client.QPS), o.Client.Burst
+	config.Wrap(observe.NewAPIClientMetrics(registry).Transport)
+	config.Wrap(now.transport)
+	return connection{config, lease, held, now}, nil
 }
 
 // warnOfGates logs the feature gates that are set although they have no effect.
@@ -161,6 +184,8 @@ type assembly struct {
 	namespace string
 	// offer is what the API server offers.
 	offer served.API
+	// listen opens the addresses of endpoints.
+	listen func(network, address string) (net.Listener, error)
 }
 
 // run builds the cloud, waits for the definitions, registers all controllers, and runs them.

@@ -187,7 +187,7 @@ func TestTakenPortIsNamed(t *testing.T) {
 	defer taken.Close()
 	port := taken.Addr().(*net.TCPAddr).Port
 	log := slog.New(slog.DiscardHandler)
-	_, err = serve(options.Serving{HealthProbePort: port}, prometheus.NewRegistry(), &readiness{}, nil, log)
+	_, err = serve(options.Serving{HealthProbePort: port}, net.Listen, prometheus.NewRegistry(), &readiness{}, nil, log)
 	if err == nil || !strings.Contains(err.Error(), "--health-probe-port") || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("error: %v", err)
 	}
