@@ -102,6 +102,11 @@ func RunIn(ctx context.Context, around Surroundings, o options.Options, p Proces
 	config.Wrap(link.held.guard)                 // outermost: a refusal is no outage
 	stop := newDrain(ctx, drainTimeout)
 	defer stop.end()
+	endLock, err := link.lease.open()
+	if err != nil {
+		return err
+	}
+	defer endLock()
 	m, err := newManager(config, link.lease, o, p, stop, around.Shared)
 	if err != nil {
 		return err
