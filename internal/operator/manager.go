@@ -58,6 +58,7 @@ func newManager(c *rest.Config, l lease, o options.Options, p Process, stop *dra
 func cacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: newLean().transform,
+		NewInformer:      newInformer,
 		ByObject: map[client.Object]cache.ByObject{
 			&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{corev1.NamespaceNodeLease: {}}},
 		},
