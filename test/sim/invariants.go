@@ -311,34 +311,8 @@ func (i *invariants) step() {
 
 // settled says what is not as it should be once faults have stopped and time has passed; "" if all is well.
 func (i *invariants) settled() []string {
-	var out []string
-	for _, pod := range i.pods {
-		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
-			out = append(out, "pod "+pod.Name+" is pending")
-		}
-		if pod.DeletionTimestamp != nil {
-			out = append(out, "pod "+pod.Name+" is not gone")
-		}
-	}
-	for _, node := range i.nodes {
-		if disrupted(node) {
-			out = append(out, "node "+node.Name+" is disrupted")
-		}
-	}
-	bound, instances := map[string]bool{}, i.cluster.Datacenter.Instances()
-	for _, claim := range i.claims {
-		if claim.DeletionTimestamp != nil || condition.Status(claim, v1.ConditionTypeInitialized) != metav1.ConditionTrue {
-			out = append(out, "NodeClaim "+claim.Name+" is not initialized, or not gone")
-		}
-		if bound[claim.Status.ProviderID] = true; instances[claim.Status.ProviderID] == nil {
-			out = append(out, "NodeClaim "+claim.Name+" has no instance")
-		}
-	}
-	for id := range instances {
-		if !bound[id] {
-			out = append(out, "instance "+id+" has no NodeClaim")
-		}
-	}
+	instances := slices.Collect(maps.Keys(i.cluster.Datacenter.Instances()))
+	out := Unsettled(slices.Collect(maps.Values(i.pods)), slices.Collect(maps.Values(i.nodes)), slices.Collect(maps.Values(i.claims)), instances)
 	out = append(append(out, i.unsettled()...), i.spare()...)
 	slices.Sort(out)
 	return out
