@@ -285,6 +285,7 @@ test/chaos < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane, 
 test/attacks < API, test/poll, test/process, test/simcluster
 test/sim < API, cloud, cloud/kwok, embedded/apiserver/kind, embedded/apiserver/registry, embedded/kubelet, embedded/scheduler, embedded/view, embedded/workloads, internal/controller, internal/controller/nodelookup, internal/controller/parallel, internal/controller/termination, internal/observe, internal/options, internal/restconfig, internal/served
 test/sim/mutants <
+test/manager < API, cloud, cloud/kwok, cloud/plugin, embedded/apiserver/front, embedded/apiserver/kind, embedded/apiserver/registry, embedded/kubelet, embedded/scheduler, embedded/view, embedded/workloads, internal/observe, internal/operator, internal/options, test/sim
 `
 
 // layerOf is the number of each package's layer, by the headings of allowedImports.
