@@ -27,6 +27,9 @@ const (
 	// budgetPercent is the budget of pools, and budgetWindow how far back the number of nodes of a pool counts for it.
 	budgetPercent = 30
 	budgetWindow  = 2 * time.Minute
+	// pendingBound is how long a pod may wait for a node while things fail, and drainBound how long a node may stay after its termination grace period.
+	pendingBound = 30 * time.Minute
+	drainBound   = 5 * time.Minute
 	// expiryBound is how long a NodeClaim may stay undeleted after its expiry: a controller may be without a lease for a while.
 	expiryBound = 5 * time.Minute
 )
@@ -85,7 +88,12 @@ func (c *checks) look(v *view.View) {
 	c.instances(now)
 	c.budgets(now)
 	for _, claim := range c.claims {
-		c.expired(claim, now)
+		c.overdue(claim, now)
+	}
+	for _, pod := range c.pods {
+		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && now.Sub(pod.CreationTimestamp.Time) > pendingBound {
+			c.cluster.violated("pod waits", "%s", pod.Name)
+		}
 	}
 }
 
@@ -200,11 +208,16 @@ func (c *checks) budgets(now time.Time) {
 	}
 }
 
-// expired: NodeClaims are deleted when they expire.
-func (c *checks) expired(claim *v1.NodeClaim, now time.Time) {
-	after := claim.Spec.ExpireAfter.Duration
-	if after != nil && claim.DeletionTimestamp == nil && now.Sub(claim.CreationTimestamp.Time) > *after+expiryBound {
-		c.cluster.violated("expired NodeClaim stays", "%s", claim.Name)
+// overdue: NodeClaims are deleted when they expire, and gone after their termination grace period.
+func (c *checks) overdue(claim *v1.NodeClaim, now time.Time) {
+	after, grace := claim.Spec.ExpireAfter.Duration, claim.Spec.TerminationGracePeriod
+	switch {
+	case claim.DeletionTimestamp == nil:
+		if after != nil && now.Sub(claim.CreationTimestamp.Time) > *after+expiryBound {
+			c.cluster.violated("expired NodeClaim stays", "%s", claim.Name)
+		}
+	case grace != nil && now.Sub(claim.DeletionTimestamp.Time) > grace.Duration+drainBound:
+		c.cluster.violated("node outlives its termination grace period", "%s", claim.Name)
 	}
 }
 

@@ -24,6 +24,8 @@ const (
 	outage = 3 * time.Minute
 	// mostCPU is how many CPUs an instance has at most, so that a few hundred pods need some tens of nodes.
 	mostCPU = 8
+	// mostTypes is how many instance types there are.
+	mostTypes = 24
 )
 
 // datacenter is the cloud: instances, and offerings that run out.
@@ -71,7 +73,11 @@ func newDatacenter(c *Cluster) (*datacenter, error) {
 		return nil, fmt.Errorf("reading the catalog: %w", err)
 	}
 	all = slices.DeleteFunc(all, func(t *cloud.InstanceType) bool { return t.Capacity.Cpu().Value() > mostCPU })
-	return &datacenter{cluster: c, rules: template.Labels, types: all, instances: map[string]*instance{}, byClaim: map[types.UID]string{}, out: map[string]time.Time{}}, nil
+	var some []*cloud.InstanceType
+	for n := range min(mostTypes, len(all)) {
+		some = append(some, all[n*len(all)/mostTypes])
+	}
+	return &datacenter{cluster: c, rules: template.Labels, types: some, instances: map[string]*instance{}, byClaim: map[types.UID]string{}, out: map[string]time.Time{}}, nil
 }
 
 // call makes a call: request, effect, answer.

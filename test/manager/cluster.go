@@ -44,6 +44,8 @@ const (
 	pause = 200 * time.Millisecond
 	// maxRounds bounds the steps of a round.
 	maxRounds = 100
+	// eventsTTL is how long the API server keeps events.
+	eventsTTL = time.Hour
 	// replicas is the number of controllers.
 	replicas = 2
 )
@@ -67,9 +69,12 @@ type Cluster struct {
 	checks     *checks
 	log        *logbook
 	wake       chan struct{}
-	ctx        context.Context //nolint:containedctx // the lifetime of the cluster
-	stop       context.CancelFunc
-	running    sync.WaitGroup
+	// changed is the last revision that the components were told of, and forgotten when old events were deleted last. Both belong to the registry.
+	changed   int64
+	forgotten time.Time
+	ctx       context.Context //nolint:containedctx // the lifetime of the cluster
+	stop      context.CancelFunc
+	running   sync.WaitGroup
 
 	mu         sync.Mutex
 	violations []string
@@ -94,7 +99,7 @@ func New(s Settings) (*Cluster, error) {
 	}
 	c.server = front.New(r, front.Options{
 		Version:    version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2"},
-		AfterWrite: func(*registry.Registry) error { c.notify(); return nil },
+		AfterWrite: func(r *registry.Registry) error { c.notify(r); return nil },
 	})
 	if c.client, err = c.newClient(); err != nil {
 		return nil, err
@@ -152,12 +157,43 @@ func (c *Cluster) install() error {
 	return nil
 }
 
-// notify wakes the components.
-func (c *Cluster) notify() {
+// notify wakes the components if something has changed that concerns them: leases are renewed all the time.
+func (c *Cluster) notify(r *registry.Registry) {
+	var last int64
+	for _, k := range r.Kinds() {
+		if k.Kind != "Lease" && k.Kind != "Event" {
+			last = max(last, r.Changed(k))
+		}
+	}
+	if last <= c.changed {
+		return
+	}
+	c.changed = last
 	select {
 	case c.wake <- struct{}{}:
 	default:
 	}
+}
+
+// forget deletes old events, as an API server does.
+func (c *Cluster) forget(r *registry.Registry) error {
+	if time.Since(c.forgotten) < eventsTTL/4 {
+		return nil
+	}
+	c.forgotten = time.Now()
+	k := r.Kind(corev1.SchemeGroupVersion.WithResource("events"))
+	list, err := r.List(&registry.Request{Kind: k}, registry.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing events: %w", err)
+	}
+	for i := range list.Items {
+		if e := &list.Items[i]; time.Since(e.GetCreationTimestamp().Time) > eventsTTL {
+			if _, _, err := r.Delete(&registry.Request{Kind: k, Namespace: e.GetNamespace(), Name: e.GetName()}, metav1.DeleteOptions{}); err != nil {
+				return fmt.Errorf("deleting an event: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // act lets kube-scheduler, kubelets and the controllers of workloads take their steps whenever something has changed, and checks the invariants.
@@ -174,6 +210,9 @@ func (c *Cluster) act(v *view.View) {
 		}
 		next := time.Now().Add(look)
 		err := c.server.Do(func(r *registry.Registry) error {
+			if err := c.forget(r); err != nil {
+				return err
+			}
 			at, err := c.settle(r, v, kubelets, placer)
 			if !at.IsZero() && at.Before(next) {
 				next = at

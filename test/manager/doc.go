@@ -21,6 +21,7 @@
 // # What the bubble demands
 //
 // A goroutine that waits for a mutex is not idle: if the holder waits for the clock, time stands still, and the test ends by its timeout, with the goroutines. So
-// requests of discovery, during which clients hold one, take no time. Loggers of libraries are global and are set once in TestMain, and so is the handler of
+// requests of discovery, during which clients hold one, take no time, and --disable-controller-warmup=false cannot be run: the library holds one while caches are
+// filled. Loggers of libraries are global and are set once in TestMain, and so is the handler of
 // errors that limits their rate by the time of the host.
 package manager

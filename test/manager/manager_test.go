@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -18,10 +19,12 @@ import (
 )
 
 var (
-	seed  = flag.Uint64("seed", 1, "what faults and users are drawn from")
-	days  = flag.Float64("days", 0.25, "simulated days, each with six hours of rest at the end")
-	every = flag.Duration("every", 4*time.Minute, "the mean time between two actions of users")
-	logs  = flag.Bool("logs", false, "print the log of the controllers")
+	seed      = flag.Uint64("seed", 1, "what faults and users are drawn from")
+	days      = flag.Float64("days", 0.05, "simulated days, each with users for three quarters and rest for one")
+	every     = flag.Duration("every", 4*time.Minute, "the mean time between two actions of users")
+	handovers = flag.Duration("handovers", 30*time.Minute, "the simulated time in which replicas come and go")
+
+	logs = flag.Bool("logs", false, "print the log of the controllers")
 )
 
 func TestMain(m *testing.M) {
@@ -30,6 +33,9 @@ func TestMain(m *testing.M) {
 	klog.SetLoggerWithOptions(logr.Discard(), klog.ContextualLogger(true))
 	// The last handler of errors limits their rate by a global time, which is not that of a bubble.
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(300)
+	}
 	os.Exit(m.Run())
 }
 
@@ -37,6 +43,13 @@ const (
 	// settleBound is how long everything may take to come to rest after the last fault, and restBound how long nothing may have moved then.
 	settleBound = 40 * time.Minute
 	restBound   = 5 * time.Minute
+	// aftermath is how long conditions and events that tell of what happened may follow.
+	aftermath = 15 * time.Minute
+	// restRequests is how many requests there may be in an hour at rest, beside the lease and watches that end after some minutes. Discovery is asked for
+	// once a minute, for readiness.
+	restRequests = 120
+	// mostMore is how many more goroutines there may be at rest than at the start: informers begin when they are needed.
+	mostMore = 100
 )
 
 func handler() slog.Handler {
@@ -48,24 +61,41 @@ func handler() slog.Handler {
 
 // TestDays: a cluster with two replicas lives for days, and each day comes to rest.
 func TestDays(t *testing.T) {
+	live(t, func(t *testing.T, c *Cluster) {
+		for left := *days; left > 0; left-- {
+			day := time.Duration(min(left, 1) * 24 * float64(time.Hour))
+			c.use(t, day*3/4, habits{every: *every, disturb: 8})
+			comeToRest(t, c, day/4)
+		}
+	})
+}
+
+// TestHandovers: replicas end, in order or not, and lose the API server or the lease, as soon as the last has recovered.
+func TestHandovers(t *testing.T) {
+	live(t, func(t *testing.T, c *Cluster) {
+		c.use(t, *handovers, habits{every: time.Minute, disturb: 60})
+		comeToRest(t, c, time.Minute)
+	})
+}
+
+// live runs a cluster in a bubble, which fails if a goroutine is left.
+func live(t *testing.T, happen func(*testing.T, *Cluster)) {
 	began := time.Now()
 	synctest.Test(t, func(t *testing.T) {
 		c, err := New(Settings{Seed: *seed, Faults: Everything(), Log: handler()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer time.Sleep(time.Minute) // what waits for a retry ends: a bubble fails if a goroutine stays
+		defer time.Sleep(time.Minute) // what waits for a retry ends
 		defer c.Stop()
 		if err := c.begin(); err != nil {
 			t.Fatal(err)
 		}
-		begin := time.Now()
-		for left := *days; left > 0; left-- {
-			day := time.Duration(min(left, 1) * 24 * float64(time.Hour))
-			if err := c.use(day*3/4, *every); err != nil {
-				t.Fatal(err)
-			}
-			comeToRest(t, c, day/4)
+		time.Sleep(2 * time.Minute) // both replicas have started
+		begin, goroutines := time.Now(), runtime.NumGoroutine()
+		happen(t, c)
+		if n := runtime.NumGoroutine(); n > goroutines+mostMore {
+			t.Errorf("%d goroutines at rest, %d at the start", n, goroutines)
 		}
 		for _, v := range c.Violations() {
 			t.Error(v)
@@ -92,8 +122,9 @@ func comeToRest(t *testing.T, c *Cluster, quiet time.Duration) {
 			return
 		}
 	}
+	time.Sleep(aftermath)
 	_, before := c.look()
-	requests := c.traffic.sum()
+	requests := c.traffic.snapshot()
 	c.log.rest(true)
 	time.Sleep(quiet)
 	c.log.rest(false)
@@ -103,7 +134,19 @@ func comeToRest(t *testing.T, c *Cluster, quiet time.Duration) {
 	for _, line := range c.log.unquiet() {
 		t.Errorf("logged while nothing failed: %s", line)
 	}
-	t.Logf("at rest: %.1f requests a minute, %d goroutines", float64(c.traffic.sum()-requests)/quiet.Minutes(), runtime.NumGoroutine())
+	others, all := c.traffic.since(requests)
+	sum := 0
+	for _, n := range others {
+		sum += n
+	}
+	if float64(sum) > restRequests*quiet.Hours() {
+		t.Errorf("%d requests in %s at rest: %v", sum, quiet.Round(time.Second), others)
+	}
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	t.Logf("at rest for %s: %.1f requests a minute, of which %v concern neither the lease nor watches; %d goroutines, %d MiB live",
+		quiet.Round(time.Second), float64(all)/quiet.Minutes(), others, runtime.NumGoroutine(), memory.HeapAlloc>>20)
 	c.chance.stop(false)
 	lifetime := expireAfter
 	if err := c.expire(&lifetime); err != nil {
@@ -115,8 +158,9 @@ func comeToRest(t *testing.T, c *Cluster, quiet time.Duration) {
 func report(t *testing.T, c *Cluster, simulated time.Duration) {
 	t.Helper()
 	nodeHours, peak := c.nodes()
+	_, requests := c.traffic.since(nil)
 	t.Logf("%s simulated, %.0f node-hours, %d nodes at most, %d instances launched, %d requests, %d times another holder of the lease",
-		simulated, nodeHours, peak, c.datacenter.launched, c.traffic.sum(), c.leaders.changes)
+		simulated, nodeHours, peak, c.datacenter.launched, requests, c.leaders.changes)
 	counts := c.Counts()
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		t.Logf("%6d %s", counts[name], name)

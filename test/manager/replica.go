@@ -39,13 +39,14 @@ type Replica struct {
 	// endpoints are what it listens on, by address.
 	mu        sync.Mutex
 	endpoints map[string]*endpoint
-	// severed is closed when the connection to the API server is back; nil while there is one.
-	severed chan struct{}
+	// severed is closed when the connection to the API server is back; nil while there is one. With leaseOnly it is that for the lease.
+	severed   chan struct{}
+	leaseOnly bool
 	// wasSevered says that it may have lost its lease.
 	wasSevered bool
 }
 
-// start starts a replica.
+// startReplica starts a replica.
 func (c *Cluster) startReplica(name string) *Replica {
 	r := &Replica{cluster: c, name: name, ended: make(chan struct{}), endpoints: map[string]*endpoint{}}
 	r.ctx, r.die = context.WithCancel(context.Background())
@@ -112,16 +113,21 @@ func (r *Replica) get(ctx context.Context, address, path string) (status int, te
 	return response.StatusCode, string(body), err
 }
 
-// reachable waits while there is no connection to the API server; requests that wait fail afterwards.
-func (r *Replica) reachable(ctx context.Context) error {
+// reachable waits while there is no connection to the API server; requests that wait fail afterwards. Discovery fails at once.
+func (r *Replica) reachable(ctx context.Context, what operation) error {
 	r.mu.Lock()
 	severed := r.severed
+	if r.leaseOnly && !what.lease() {
+		severed = nil
+	}
 	r.mu.Unlock()
 	switch {
 	case r.ctx.Err() != nil:
 		return errGone
 	case severed == nil:
 		return nil
+	case what.resource == "":
+		return errGone
 	}
 	select {
 	case <-severed:
@@ -133,15 +139,15 @@ func (r *Replica) reachable(ctx context.Context) error {
 	}
 }
 
-// sever cuts the connection to the API server for a time.
-func (r *Replica) sever(d time.Duration) {
+// sever cuts the connection to the API server for a time, or that for the lease only.
+func (r *Replica) sever(d time.Duration, leaseOnly bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.severed != nil {
 		return
 	}
 	back := make(chan struct{})
-	r.severed, r.wasSevered = back, true
+	r.severed, r.leaseOnly, r.wasSevered = back, leaseOnly, true
 	time.AfterFunc(d, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()

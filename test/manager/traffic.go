@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -60,12 +61,22 @@ func (t *traffic) count(by *Replica, what operation) {
 	t.minute[by.name+" "+name]++
 }
 
-// sum is the number of all requests.
-func (t *traffic) sum() (n int) {
+// since are the requests after before, by what they ask for, without those that renew the lease and watches; all is their number with them.
+func (t *traffic) since(before map[string]int) (others map[string]int, all int) {
+	others = t.snapshot()
+	for name, n := range others {
+		others[name] = n - before[name]
+		all += others[name]
+	}
+	maps.DeleteFunc(others, func(name string, n int) bool {
+		return n == 0 || strings.HasSuffix(name, " leases") || strings.HasPrefix(name, "watch ")
+	})
+	return others, all
+}
+
+// snapshot are all requests so far, by what they ask for.
+func (t *traffic) snapshot() map[string]int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, k := range t.total {
-		n += k
-	}
-	return n
+	return maps.Clone(t.total)
 }

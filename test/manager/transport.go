@@ -48,7 +48,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 	}
 	if what.watch {
-		return t.stream(request)
+		return t.stream(request, what)
 	}
 	if what.acts() {
 		t.cluster.leaders.acted(t.replica, what)
@@ -63,7 +63,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if what.write && t.chance().happens("lost answer", func(f *Faults) float64 { return f.Lose }) {
 		return nil, fmt.Errorf("net/http: timeout awaiting response headers: %w", errInjected)
 	}
-	return response, t.replica.reachable(request.Context())
+	return response, t.replica.reachable(request.Context(), what)
 }
 
 func (t *transport) chance() *chance { return t.cluster.chance }
@@ -83,7 +83,7 @@ func (t *transport) arrive(request *http.Request, what operation) error {
 			return err
 		}
 	}
-	return t.replica.reachable(request.Context())
+	return t.replica.reachable(request.Context(), what)
 }
 
 // refuse draws whether the request is refused, and how.
@@ -122,7 +122,7 @@ func (t *transport) answer(request *http.Request) (*http.Response, []byte) {
 }
 
 // stream calls the API server in a goroutine, and returns its answer as soon as it begins. It ends when the body is closed, or the replica.
-func (t *transport) stream(request *http.Request) (*http.Response, error) {
+func (t *transport) stream(request *http.Request, what operation) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(request.Context())
 	reader, writer := io.Pipe()
 	w := &streamWriter{header: http.Header{}, body: writer, began: make(chan struct{})}
@@ -134,7 +134,7 @@ func (t *transport) stream(request *http.Request) (*http.Response, error) {
 		_ = writer.CloseWithError(context.Cause(request.Context())) // io.EOF if the handler ended
 	}()
 	<-w.began
-	body := &watchBody{PipeReader: reader, cancel: cancel, of: t, ctx: ctx}
+	body := &watchBody{PipeReader: reader, cancel: cancel, of: t, what: what, ctx: ctx}
 	if t.replica != nil {
 		body.release = context.AfterFunc(t.replica.ctx, func() { _ = reader.CloseWithError(errGone); cancel() })
 	}
@@ -199,6 +199,7 @@ type watchBody struct {
 	cancel  context.CancelFunc
 	release func() bool
 	of      *transport
+	what    operation
 	ctx     context.Context //nolint:containedctx // that of the request
 }
 
@@ -216,7 +217,7 @@ func (b *watchBody) Read(p []byte) (int, error) {
 	if b.of.chance().happens("cut watch", func(f *Faults) float64 { return f.Cut }) {
 		return 0, io.ErrUnexpectedEOF
 	}
-	return n, b.of.replica.reachable(b.ctx)
+	return n, b.of.replica.reachable(b.ctx, b.what)
 }
 
 // Close implements io.Closer.
@@ -272,21 +273,25 @@ func kindOf(request *http.Request) operation {
 		method: request.Method, watch: request.Method == http.MethodGet && request.URL.Query().Has("watch"),
 		write: request.Method != http.MethodGet,
 	}
-	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
+	path := strings.Trim(request.URL.Path, "/")
+	parts := strings.Split(path, "/")
 	switch parts[0] {
 	case "api":
 		parts = parts[min(2, len(parts)):]
 	case "apis":
 		parts = parts[min(3, len(parts)):]
 	default:
+		out.name = path
 		return out
 	}
 	if len(parts) > 2 && parts[0] == "namespaces" && parts[2] != "status" && parts[2] != "finalize" {
 		out.namespace, parts = parts[1], parts[2:]
 	}
-	if len(parts) > 0 {
-		out.resource = parts[0]
+	if len(parts) == 0 {
+		out.name = path
+		return out
 	}
+	out.resource = parts[0]
 	if len(parts) > 1 {
 		out.name = parts[1]
 	}
@@ -304,7 +309,7 @@ func (o operation) acts() bool {
 func (o operation) String() string {
 	switch {
 	case o.resource == "":
-		return "discovery"
+		return "discovery " + o.name
 	case o.watch:
 		return "watch " + o.resource
 	}

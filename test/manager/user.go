@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -34,6 +35,7 @@ func (c *Cluster) begin() error {
 	pool.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{Duration: ptr.To(time.Minute)}
 	fixed := newPool("fixed")
 	fixed.Spec.Replicas = ptr.To[int64](2)
+	fixed.Spec.Template.Spec.TerminationGracePeriod = &metav1.Duration{Duration: 20 * time.Minute}
 	name := "spare"
 	for _, o := range []client.Object{
 		&kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, pool, fixed,
@@ -68,38 +70,50 @@ func podSpec(cpu string) corev1.PodSpec {
 	}}}
 }
 
-// use lets users, hardware and operators act for a time. every is the mean time between two actions.
-func (c *Cluster) use(d, every time.Duration) error {
+// habits are how users and operators act.
+type habits struct {
+	// every is the mean time between two actions.
+	every time.Duration
+	// disturb is how many percent of the actions are those of operators on a replica.
+	disturb int
+}
+
+// use lets users, hardware and operators act for a time.
+func (c *Cluster) use(t *testing.T, d time.Duration, h habits) {
+	t.Helper()
 	for until := time.Now().Add(d); time.Now().Before(until); {
-		time.Sleep(c.chance.between(every/4, every*7/4))
-		if err := c.action(); err != nil {
-			return err
+		time.Sleep(c.chance.between(h.every/4, h.every*7/4))
+		act := c.action
+		if c.chance.below(100) < h.disturb {
+			act = c.disturb
+		}
+		if err := act(); err != nil {
+			t.Fatal(err)
 		}
 	}
-	return nil
 }
 
 // action does one thing.
 func (c *Cluster) action() error {
 	deployments := &appsv1.DeploymentList{}
 	if err := c.client.List(c.ctx, deployments); err != nil {
-		return err
+		return fmt.Errorf("listing deployments: %w", err)
 	}
-	pods := 0
-	for i := range deployments.Items {
-		pods += int(ptr.Deref(deployments.Items[i].Spec.Replicas, 1))
+	all, pods := deployments.Items, 0
+	for i := range all {
+		pods += int(ptr.Deref(all[i].Spec.Replicas, 1))
 	}
-	switch n := c.chance.below(100); {
-	case len(deployments.Items) == 0 || n < 25 && pods < mostPods:
+	switch n := c.chance.below(92); {
+	case len(all) == 0 || n < 25 && pods < mostPods:
 		return c.deploy()
 	case n < 30:
 		return c.runJob()
 	case n < 60:
-		d := &deployments.Items[c.chance.below(len(deployments.Items))]
+		d := &all[c.chance.below(len(all))]
 		d.Spec.Replicas = ptr.To(int32(c.chance.below(15))) //nolint:gosec // small
 		return c.did("scale", c.client.Update(c.ctx, d))
 	case n < 72:
-		return c.did("remove", c.client.Delete(c.ctx, &deployments.Items[c.chance.below(len(deployments.Items))]))
+		return c.did("remove", c.client.Delete(c.ctx, &all[c.chance.below(len(all))]))
 	case n < 78:
 		return c.editPools()
 	case n < 82:
@@ -107,15 +121,13 @@ func (c *Cluster) action() error {
 	case n < 85:
 		return c.deleteOne("delete NodeClaim", &v1.NodeClaimList{})
 	case n < 90:
-		if _, all := c.datacenter.owners(); len(all) > 0 {
+		if _, exist := c.datacenter.owners(); len(exist) > 0 {
 			c.count("dead instance")
-			c.datacenter.die(all[c.chance.below(len(all))])
+			c.datacenter.die(exist[c.chance.below(len(exist))])
 		}
 		return nil
-	case n < 92:
-		return c.newImage()
 	}
-	return c.disturb()
+	return c.newImage()
 }
 
 // disturb does something to a replica, or reads its endpoints.
@@ -127,7 +139,7 @@ func (c *Cluster) disturb() error {
 	if leader := c.leaders.leading(); leader != nil && c.chance.below(2) == 0 {
 		r = leader
 	}
-	switch c.chance.below(5) {
+	switch c.chance.below(6) {
 	case 0:
 		c.count("orderly stop")
 		r.stop()
@@ -136,7 +148,10 @@ func (c *Cluster) disturb() error {
 		r.kill()
 	case 2:
 		c.count("severed connection")
-		r.sever(c.chance.between(time.Second, 40*time.Second))
+		r.sever(c.chance.between(time.Second, 40*time.Second), false)
+	case 3:
+		c.count("severed connection of the lease")
+		r.sever(c.chance.between(time.Second, 40*time.Second), true)
 	default:
 		c.count("scrape")
 		return c.scrape(r)
