@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo recording up e2e chaos attacks sim sim-mutants oracle fuzz build image release reproducible release-push test checklist bench bench-cluster lint prose docs generate web-vendor vuln env chromium local demo-program
+.PHONY: help demo recording up e2e chaos attacks sim sim-manager sim-mutants oracle fuzz build image release reproducible release-push test checklist bench bench-cluster lint prose docs generate web-vendor vuln env chromium local demo-program
 
 # Number of one-CPU pods that `make demo` runs.
 PODS ?= $(if $(filter aws azure,$(CLOUD)),10,100)
@@ -40,6 +40,10 @@ EXHAUST ?=
 DEPTH ?= 50
 DEVIATIONS ?= 1
 LIMIT ?= 0
+# Simulated days of `make sim-manager`, the simulated time of its handovers, and the mean time between two actions of users.
+DAYS ?= 1
+HANDOVERS ?= 2h
+EVERY ?= 4m
 # Mutants that `make sim-mutants` tries: a regular expression, all by default; and for how long each.
 MUTANT ?=
 MUTANTTIME ?= 10m
@@ -138,6 +142,10 @@ attacks: build local ## Run hostile tenants beside honest pods, and check that t
 sim: ## Simulate the controllers, an API server, a cloud and their faults in one process, and check invariants: SEED=1 SEEDS=100 HOURS=0.5 SET="Static=4", or SHRINK=1; EXHAUST=one-pod explores the schedules of a scene
 	@go test -c -o $(BIN)/sim.test ./test/sim && $(BIN)/sim.test -test.run='^$(if $(EXHAUST),TestExhaust,$(if $(SHRINK),TestShrink,TestInvariants))$$' -test.v -test.timeout=0 \
 	  $(if $(EXHAUST),-exhaust='$(EXHAUST)' -depth='$(DEPTH)' -deviations='$(DEVIATIONS)' -limit='$(LIMIT)') $(if $(SHRINK),-shrink) -seed='$(SEED)' -seeds='$(SEEDS)' -hours='$(HOURS)' -quiet='$(QUIET)' -set='$(SET)' -incident='$(INCIDENT)'
+
+sim-manager: ## Run two controllers with their managers, informers and lease in one process, with the race detector, for simulated days: DAYS=7 HANDOVERS=2h EVERY=4m SEED=1
+	@go test $(RACE) -c -o $(BIN)/sim-manager.test ./test/manager && $(BIN)/sim-manager.test -test.v -test.timeout=0 \
+	  -seed='$(SEED)' -days='$(DAYS)' -handovers='$(HANDOVERS)' -every='$(EVERY)'
 
 sim-mutants: ## Break the controllers, one place at a time, and report which breaks the simulation notices: MUTANT=regexp MUTANTTIME=10m MUTANTSEEDS=5 MUTANTCASES=folder
 	@go run ./test/sim/mutants -time='$(MUTANTTIME)' -seeds='$(MUTANTSEEDS)' -shrink='$(MUTANTCASES)' '$(MUTANT)'

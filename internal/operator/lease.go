@@ -68,7 +68,7 @@ func (l *lease) open() (end func(), err error) {
 		return nil, fmt.Errorf("naming the holder of the lease: %w", err)
 	}
 	config := rest.AddUserAgent(l.config, "leader-election")
-	config.Timeout = renewDeadline / 2 // one request without an answer does not cost the lease
+	config.Timeout = restconfig.RenewDeadline / 2 // one request without an answer does not cost the lease
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("building the client of the lease: %w", err)

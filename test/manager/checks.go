@@ -246,3 +246,12 @@ func (c *Cluster) nodes() (hours float64, peak int) {
 	})
 	return hours, peak
 }
+
+// nodeCount is the number of nodes now.
+func (c *Cluster) nodeCount() (n int) {
+	_ = c.server.Do(func(*registry.Registry) error {
+		n = len(c.checks.nodes)
+		return nil
+	})
+	return n
+}

@@ -20,9 +20,9 @@ import (
 
 var (
 	seed      = flag.Uint64("seed", 1, "what faults and users are drawn from")
-	days      = flag.Float64("days", 0.05, "simulated days, each with users for three quarters and rest for one")
+	days      = flag.Float64("days", 0.03, "simulated days, each with users for three quarters and rest for one")
 	every     = flag.Duration("every", 4*time.Minute, "the mean time between two actions of users")
-	handovers = flag.Duration("handovers", 30*time.Minute, "the simulated time in which replicas come and go")
+	handovers = flag.Duration("handovers", 20*time.Minute, "the simulated time in which replicas come and go")
 
 	logs = flag.Bool("logs", false, "print the log of the controllers")
 )
@@ -46,8 +46,8 @@ const (
 	// aftermath is how long conditions and events that tell of what happened may follow.
 	aftermath = 15 * time.Minute
 	// restRequests is how many requests there may be in an hour at rest, beside the lease and watches that end after some minutes. Discovery is asked for
-	// once a minute, for readiness.
-	restRequests = 120
+	// once a minute, to see whether VerticalPodAutoscalers are served. There may be restOfNode more for each node: events are repeated.
+	restRequests, restOfNode = 120, 6
 	// mostMore is how many more goroutines there may be at rest than at the start: informers begin when they are needed.
 	mostMore = 100
 )
@@ -139,7 +139,7 @@ func comeToRest(t *testing.T, c *Cluster, quiet time.Duration) {
 	for _, n := range others {
 		sum += n
 	}
-	if float64(sum) > restRequests*quiet.Hours() {
+	if most := restRequests + restOfNode*float64(c.nodeCount()); float64(sum) > most*quiet.Hours() {
 		t.Errorf("%d requests in %s at rest: %v", sum, quiet.Round(time.Second), others)
 	}
 	runtime.GC()

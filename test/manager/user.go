@@ -130,8 +130,12 @@ func (c *Cluster) action() error {
 	return c.newImage()
 }
 
-// disturb does something to a replica, or reads its endpoints.
+// disturb does something to a replica, or reads its endpoints, while controllers deal with something else that has happened.
 func (c *Cluster) disturb() error {
+	if err := c.action(); err != nil {
+		return err
+	}
+	time.Sleep(c.chance.between(100*time.Millisecond, 8*time.Second))
 	r := c.replica(c.chance.below(replicas))
 	if r == nil {
 		return nil
