@@ -22,7 +22,7 @@ var (
 	seed      = flag.Uint64("seed", 1, "what faults and users are drawn from")
 	days      = flag.Float64("days", 0.03, "simulated days, each with users for three quarters and rest for one")
 	every     = flag.Duration("every", 4*time.Minute, "the mean time between two actions of users")
-	handovers = flag.Duration("handovers", 20*time.Minute, "the simulated time in which replicas come and go")
+	handovers = flag.Duration("handovers", 10*time.Minute, "the simulated time in which replicas come and go")
 
 	logs = flag.Bool("logs", false, "print the log of the controllers")
 )
