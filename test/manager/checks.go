@@ -224,6 +224,11 @@ func (c *checks) overdue(claim *v1.NodeClaim, now time.Time) {
 // unsettled says what is not as it should be once faults have stopped and time has passed.
 func (c *checks) unsettled() []string {
 	_, exist := c.cluster.datacenter.owners()
+	if c.cluster.simulated {
+		for _, node := range c.nodes {
+			exist = append(exist, node.Spec.ProviderID)
+		}
+	}
 	out := sim.Unsettled(c.pods, c.nodes, slices.Collect(maps.Values(c.claims)), exist)
 	slices.Sort(out)
 	return out

@@ -54,6 +54,8 @@ const (
 type Settings struct {
 	Seed   uint64
 	Faults Faults
+	// Simulated runs the cloud provider kwok as it is, whose instances are Nodes, instead of a cloud with its catalog.
+	Simulated bool
 	// Log gets the log lines of the controllers.
 	Log slog.Handler
 }
@@ -66,6 +68,7 @@ type Cluster struct {
 	leaders    *leaders
 	traffic    *traffic
 	datacenter *datacenter
+	simulated  bool
 	checks     *checks
 	log        *logbook
 	wake       chan struct{}
@@ -86,7 +89,7 @@ type Cluster struct {
 // New returns a cluster without nodes, whose controllers start. It must be called inside a bubble.
 func New(s Settings) (*Cluster, error) {
 	c := &Cluster{
-		chance: newChance(s.Seed, s.Faults), traffic: newTraffic(), leaders: &leaders{}, wake: make(chan struct{}, 1), seen: map[string]bool{},
+		simulated: s.Simulated, chance: newChance(s.Seed, s.Faults), traffic: newTraffic(), leaders: &leaders{}, wake: make(chan struct{}, 1), seen: map[string]bool{},
 		events: map[string]int{}, log: &logbook{lines: map[string]int{}, quiet: map[string]int{}, to: s.Log},
 	}
 	c.traffic.violated, c.leaders.violated = c.violated, c.violated

@@ -9,7 +9,7 @@
 //
 // The API server is that of embedded/apiserver. A client reaches it by a function call (transport.go), because a goroutine that waits for a socket would stop
 // the clock; the endpoints of the controller are listened to in memory, too (endpoint.go). kube-scheduler, kubelets and the controllers of workloads are those of
-// embedded; the cloud has the catalog of cloud/kwok, and instances that boot, end and die (cloud.go). Users and operators act in user.go, replicas come
+// embedded; the cloud has the catalog of cloud/kwok, and instances that boot, end and die (cloud.go), or is cloud/kwok itself. Users and operators act in user.go, replicas come
 // and go in replica.go.
 //
 // # What is checked

@@ -61,7 +61,7 @@ func handler() slog.Handler {
 
 // TestDays: a cluster with two replicas lives for days, and each day comes to rest.
 func TestDays(t *testing.T) {
-	live(t, func(t *testing.T, c *Cluster) {
+	live(t, Settings{}, func(t *testing.T, c *Cluster) {
 		for left := *days; left > 0; left-- {
 			day := time.Duration(min(left, 1) * 24 * float64(time.Hour))
 			c.use(t, day*3/4, habits{every: *every, disturb: 8})
@@ -72,17 +72,26 @@ func TestDays(t *testing.T) {
 
 // TestHandovers: replicas end, in order or not, and lose the API server or the lease, as soon as the last has recovered.
 func TestHandovers(t *testing.T) {
-	live(t, func(t *testing.T, c *Cluster) {
+	live(t, Settings{}, func(t *testing.T, c *Cluster) {
 		c.use(t, *handovers, habits{every: time.Minute, disturb: 60})
 		comeToRest(t, c, time.Minute)
 	})
 }
 
+// TestSimulatedProvider: the cloud provider kwok, with the controller that lets Nodes join.
+func TestSimulatedProvider(t *testing.T) {
+	live(t, Settings{Simulated: true}, func(t *testing.T, c *Cluster) {
+		c.use(t, *handovers, habits{every: time.Minute, disturb: 20})
+		comeToRest(t, c, time.Minute)
+	})
+}
+
 // live runs a cluster in a bubble, which fails if a goroutine is left.
-func live(t *testing.T, happen func(*testing.T, *Cluster)) {
+func live(t *testing.T, settings Settings, happen func(*testing.T, *Cluster)) {
+	settings.Seed, settings.Faults, settings.Log = *seed, Everything(), handler()
 	began := time.Now()
 	synctest.Test(t, func(t *testing.T) {
-		c, err := New(Settings{Seed: *seed, Faults: Everything(), Log: handler()})
+		c, err := New(settings)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -68,9 +68,12 @@ func (r *Replica) config() (*rest.Config, error) {
 	return &rest.Config{Host: "http://kube-apiserver", Transport: &transport{cluster: r.cluster, replica: r}}, nil
 }
 
-// provider is the simulated cloud with instances of the datacenter.
+// provider is the simulated cloud, with instances of the datacenter unless the cluster has it as it is.
 func (r *Replica) provider() plugin.Provider {
 	p := kwok.Provider()
+	if r.cluster.simulated {
+		return p
+	}
 	p.Open = func(c client.Client, _ options.Options, _ *observe.Telemetry, now clock.WithTicker) (cloud.Cloud, error) {
 		place, err := kwok.New(c, kwok.Options{Clock: now})
 		if err != nil {
