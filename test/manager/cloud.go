@@ -297,3 +297,10 @@ func (d *datacenter) owners() (running map[string]types.UID, all []string) {
 	slices.Sort(all)
 	return running, all
 }
+
+// total is how many instances there have been.
+func (d *datacenter) total() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.launched
+}

@@ -58,3 +58,10 @@ func (l *leaders) leading() *Replica {
 	defer l.mu.Unlock()
 	return l.holder
 }
+
+// holders is how many times another replica got the lease.
+func (l *leaders) holders() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changes
+}

@@ -169,15 +169,10 @@ func report(t *testing.T, c *Cluster, simulated time.Duration) {
 	nodeHours, peak := c.nodes()
 	_, requests := c.traffic.since(nil)
 	t.Logf("%s simulated, %.0f node-hours, %d nodes at most, %d instances launched, %d requests, %d times another holder of the lease",
-		simulated, nodeHours, peak, c.datacenter.launched, requests, c.leaders.changes)
-	counts := c.Counts()
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		t.Logf("%6d %s", counts[name], name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.log.lines)) {
-		t.Logf("%6d logged: %s", c.log.lines[name], name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.traffic.total)) {
-		t.Logf("%8d %s", c.traffic.total[name], name)
+		simulated, nodeHours, peak, c.datacenter.total(), requests, c.leaders.holders())
+	for _, counts := range []map[string]int{c.Counts(), c.log.counts(), c.traffic.snapshot()} {
+		for _, name := range slices.Sorted(maps.Keys(counts)) {
+			t.Logf("%8d %s", counts[name], name)
+		}
 	}
 }

@@ -219,6 +219,17 @@ func (l *logbook) unquiet() []string {
 	return slices.Sorted(maps.Keys(l.quiet))
 }
 
+// counts are the numbers of warnings and errors, by message.
+func (l *logbook) counts() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := map[string]int{}
+	for message, n := range l.lines {
+		out["logged: "+message] = n
+	}
+	return out
+}
+
 // counted is a handler that counts warnings and errors.
 type counted struct {
 	slog.Handler
