@@ -60,7 +60,7 @@ internal/core/solve/internal/index < internal/core/bitset, internal/core/catalog
 internal/core/solve/internal/compile < internal/core/bitset, internal/core/device, internal/core/topology, internal/core/volume, internal/core/model, internal/core/catalog, internal/core/unschedulable, internal/core/requirement, internal/core/resource, internal/core/solve/internal/index
 internal/core/solve/internal/place < internal/core/bitset, internal/core/device, internal/core/topology, internal/core/volume, internal/core/model, internal/core/catalog, internal/core/unschedulable, internal/core/requirement, internal/core/resource, internal/core/solve/internal/index, internal/core/solve/internal/compile
 internal/core/solve/internal/repack < internal/core/bitset, internal/core/lp, internal/core/device, internal/core/requirement, internal/core/resource, internal/core/model, internal/core/solve/internal/index, internal/core/solve/internal/compile, internal/core/solve/internal/place
-internal/core/solve/internal/diagnose < internal/core/bitset, internal/core/model, internal/core/unschedulable, internal/core/requirement, internal/core/resource, internal/core/solve/internal/index, internal/core/solve/internal/compile, internal/core/solve/internal/place
+internal/core/solve/internal/diagnose < internal/core/bitset, internal/core/model, internal/core/unschedulable, internal/core/requirement, internal/core/resource, internal/core/solve/internal/index, internal/core/solve/internal/compile, internal/core/solve/internal/place, internal/core/topology
 internal/core/solve < internal/core/bitset, internal/core/device, internal/core/topology, internal/core/volume, internal/core/model, internal/core/catalog, internal/core/unschedulable, internal/core/requirement, internal/core/resource, internal/core/solve/internal/index, internal/core/solve/internal/compile, internal/core/solve/internal/place, internal/core/solve/internal/repack, internal/core/solve/internal/diagnose
 internal/core/disrupt < internal/core/policy, internal/core/repair, internal/core/topology, internal/core/model, internal/core/catalog, internal/core/unschedulable, internal/core/requirement, internal/core/resource, internal/core/solve
 internal/core/bound < internal/core/lp, internal/core/topology, internal/core/model, internal/core/catalog, internal/core/requirement, internal/core/resource, internal/core/solve
@@ -174,7 +174,8 @@ internal/cost < API, cloud
 internal/prediction < api/quantity
 internal/completion <
 internal/document <
-internal/restconfig < internal/observe, internal/observe/logfield
+internal/leader < internal/observe, internal/observe/logfield
+internal/restconfig <
 internal/served <
 internal/ledger < internal/core/unschedulable
 internal/ledger/segment <
@@ -242,7 +243,8 @@ internal/demo < API
 
 # layer 6: wiring
 internal/console < internal/ledger, internal/ttlcache, web, internal/view
-internal/operator < internal/console, internal/restconfig, API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/ledger, internal/ledger/segment, internal/observe/logfield, internal/simulation, internal/view, web, internal/approval, internal/notification, internal/forecast, internal/forecast/edit, internal/forecast/report, internal/manifest
+internal/operator/internal/edits < cloud, cloud/plugin, internal/forecast, internal/forecast/edit, internal/forecast/report, internal/manifest, internal/view
+internal/operator < internal/operator/internal/edits, internal/console, internal/leader, internal/restconfig, API, cloud, cloud/plugin, internal/observe, internal/options, internal/served, internal/controller, internal/controller/nodelookup, internal/ledger, internal/ledger/segment, internal/observe/logfield, internal/simulation, internal/view, web, internal/approval, internal/notification
 internal/command < cloud/plugin, internal/document, internal/options
 internal/command/source < API, cloud, cloud/plugin, internal/command, internal/forecast, internal/manifest, internal/observe, internal/options, internal/restconfig, internal/simulation, internal/snapshot
 internal/command/explain < internal/command, internal/command/source, internal/core/spelling, internal/document, internal/explain, internal/options
@@ -283,7 +285,7 @@ test/recording <
 test/simcluster < API, internal/approval, test/controlplane
 test/chaos < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane, test/poll, test/process, test/simcluster
 test/attacks < API, test/poll, test/process, test/simcluster
-test/sim < API, cloud, cloud/kwok, embedded/apiserver/kind, embedded/apiserver/registry, embedded/kubelet, embedded/scheduler, embedded/view, embedded/workloads, internal/controller, internal/controller/nodelookup, internal/controller/parallel, internal/controller/termination, internal/observe, internal/options, internal/restconfig, internal/served
+test/sim < API, cloud, cloud/kwok, embedded/apiserver/kind, embedded/apiserver/registry, embedded/kubelet, embedded/scheduler, embedded/view, embedded/workloads, internal/controller, internal/controller/nodelookup, internal/controller/parallel, internal/controller/termination, internal/observe, internal/options, internal/leader, internal/served
 test/sim/mutants <
 test/manager < API, cloud, cloud/kwok, cloud/plugin, embedded/apiserver/front, embedded/apiserver/kind, embedded/apiserver/registry, embedded/kubelet, embedded/scheduler, embedded/view, embedded/workloads, internal/observe, internal/operator, internal/options, test/sim
 `

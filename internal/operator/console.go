@@ -8,6 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/console"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
+	"github.com/karpenter-anew/karpenter/internal/operator/internal/edits"
 	"github.com/karpenter-anew/karpenter/internal/view"
 	"github.com/karpenter-anew/karpenter/web"
 )
@@ -27,11 +28,11 @@ func (a assembly) serveConsole(d *decisions, state *liveState, commands commande
 	if kept := d.inMemory(); kept != nil {
 		records = ledger.Memory{Ledger: kept}
 	}
-	edits, err := newEdits(a.process.Provider, state.state.Cloud, state)
+	compare, err := edits.New(a.process.Provider, state.state.Cloud, state)
 	if err != nil {
 		return nil, err
 	}
-	views := view.New(state, records, a.clock).FollowCommands(openCommands{commands, a.leading}).CompareEdits(edits.compare)
+	views := view.New(state, records, a.clock).FollowCommands(openCommands{commands, a.leading}).CompareEdits(compare.Compare)
 	handler := console.Handler(console.Sources{
 		Prefix: console.Prefix, Records: records, Leading: a.leading, Clock: a.clock, Closing: e.closing, Files: web.Files(),
 		Views: view.DocumentsOf(views), NotFound: view.ErrNotFound, Invalid: view.ErrInvalid, NotReady: errNotReady,

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -20,6 +19,8 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
 	"github.com/karpenter-anew/karpenter/internal/ledger"
+	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/internal/operator/internal/edits"
 	"github.com/karpenter-anew/karpenter/internal/view"
 )
 
@@ -42,7 +43,7 @@ spec:
 `
 
 // cached has the objects of a small cluster in the caches of a process: a NodePool, its node class, and a node with a pod of half a core.
-func cached(t *testing.T) (*liveState, *edits, func() []client.Object) {
+func cached(t *testing.T) (*liveState, *edits.Edits, func() []client.Object) {
 	t.Helper()
 	place, err := kwok.New(nil, kwok.Options{})
 	if err != nil {
@@ -56,11 +57,19 @@ func cached(t *testing.T) (*liveState, *edits, func() []client.Object) {
 		ready: func() bool { return true }, leading: func() bool { return true },
 	}
 	l.state.Cloud, l.state.Unknown = place, []string{"what only the memory of the controller has"}
-	e, err := newEdits(kwok.Provider(), place, l)
+	e, err := edits.New(kwok.Provider(), place, l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := e.reader.Read("cluster", strings.NewReader(storedManifests)) // with the defaults of the API server
+	definitions, err := kwok.Provider().Definitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := manifest.NewReader(definitions, kwok.Provider().AddToScheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := reader.Read("cluster", strings.NewReader(storedManifests)) // with the defaults of the API server
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +121,7 @@ func TestEditsAreComparedWithTheCaches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	views := view.New(l, ledger.Records(nil), clocktesting.NewFakeClock(l.clock.Now())).CompareEdits(e.compare)
+	views := view.New(l, ledger.Records(nil), clocktesting.NewFakeClock(l.clock.Now())).CompareEdits(e.Compare)
 	unedited, err := views.Manifests(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -160,15 +169,8 @@ func TestEditsThatAreNotCompared(t *testing.T) {
 		},
 		"an invalid pool": {"apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: web}\nspec: {weight: 1000}\n", "weight"},
 	} {
-		if _, err := e.compare(t.Context(), state, []byte(c.text)); !errors.Is(err, view.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
+		if _, err := e.Compare(t.Context(), state, []byte(c.text)); !errors.Is(err, view.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
-	}
-	e.turn <- struct{}{} // another edit is being compared
-	gone, leave := context.WithCancel(t.Context())
-	leave()
-	manifests := "apiVersion: karpenter.kwok.sh/v1alpha1\nkind: KWOKNodeClass\nmetadata: {name: default}\n"
-	if _, err := e.compare(gone, state, []byte(manifests)); !errors.Is(err, context.Canceled) {
-		t.Errorf("a client that leaves while another edit is compared: %v", err)
 	}
 }

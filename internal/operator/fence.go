@@ -5,11 +5,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/karpenter-anew/karpenter/internal/restconfig"
+	"github.com/karpenter-anew/karpenter/internal/leader"
 )
 
 // fence rejects writes to the API server and to the cloud while the lease is not trusted.
-type fence struct{ restconfig.Fence }
+type fence struct{ leader.Fence }
 
 // watch notes the renewals among the requests that go through inner.
 func (f *fence) watch(inner http.RoundTripper) http.RoundTripper { return leaseWatch{inner, f} }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/restconfig"
+	"github.com/karpenter-anew/karpenter/internal/leader"
 )
 
 // TestOnlyAFreshLeaseStartsAndEndsInstances follows one lease from before it is held until it is renewed after a pause.
@@ -50,7 +50,7 @@ func TestOnlyAFreshLeaseStartsAndEndsInstances(t *testing.T) {
 		time.Sleep(time.Hour)
 		check("without a lease", true)
 		f.Renewed(time.Now())
-		time.Sleep(restconfig.HoldLimit)
+		time.Sleep(leader.HoldLimit)
 		check("while the leader still tries", true)
 		time.Sleep(time.Nanosecond)
 		check("before another replica may take over", false)

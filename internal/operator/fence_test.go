@@ -9,15 +9,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/karpenter-anew/karpenter/internal/leader"
 	"github.com/karpenter-anew/karpenter/internal/observe"
-	"github.com/karpenter-anew/karpenter/internal/restconfig"
 )
 
 func TestOnlyAFreshLeaseLetsWritesThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines bytes.Buffer
 		log := observe.LogConfig{Output: &lines}.Logger()
-		f, status := &fence{restconfig.Fence{Log: log}}, http.StatusOK
+		f, status := &fence{leader.Fence{Log: log}}, http.StatusOK
 		server := roundTripper(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: status, Body: http.NoBody}, nil
 		})
@@ -58,9 +58,9 @@ func TestOnlyAFreshLeaseLetsWritesThrough(t *testing.T) {
 		time.Sleep(time.Hour)
 		check("without a lease", true)
 		renew(http.MethodPut, lease, http.StatusOK)
-		time.Sleep(restconfig.RenewDeadline + restconfig.RetryPeriod)
+		time.Sleep(leader.RenewDeadline + leader.RetryPeriod)
 		check("while the leader still tries", true)
-		time.Sleep(restconfig.RetryPeriod)
+		time.Sleep(leader.RetryPeriod)
 		check("before another replica may take over", false)
 		if err := do(f.guard(server), http.MethodPost, "/"); err == nil || !strings.Contains(err.Error(), "last renewed 14s ago") {
 			t.Errorf("the refusal does not say why: %v", err)
@@ -74,7 +74,7 @@ func TestOnlyAFreshLeaseLetsWritesThrough(t *testing.T) {
 		if got := lines.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "not writing until the lease is renewed") {
 			t.Errorf("the log has more or less than one line about eight refused writes:\n%s", got)
 		}
-		time.Sleep(restconfig.RenewDeadline + 2*restconfig.RetryPeriod)
+		time.Sleep(leader.RenewDeadline + 2*leader.RetryPeriod)
 		check("when the lease is lost again", false)
 		if got := strings.Count(lines.String(), "\n"); got != 2 {
 			t.Errorf("%d lines after the lease was lost twice", got)

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/karpenter-anew/karpenter/internal/leader"
 	"github.com/karpenter-anew/karpenter/internal/options"
-	"github.com/karpenter-anew/karpenter/internal/restconfig"
 )
 
 // namespaceFile holds the namespace of a pod.
@@ -68,7 +68,7 @@ func (l *lease) open() (end func(), err error) {
 		return nil, fmt.Errorf("naming the holder of the lease: %w", err)
 	}
 	config := rest.AddUserAgent(l.config, "leader-election")
-	config.Timeout = restconfig.RenewDeadline / 2 // one request without an answer does not cost the lease
+	config.Timeout = leader.RenewDeadline / 2 // one request without an answer does not cost the lease
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("building the client of the lease: %w", err)
@@ -91,7 +91,7 @@ func (l lease) apply(to *manager.Options) {
 	if !l.enabled {
 		return
 	}
-	duration, deadline, retry := restconfig.LeaseDuration, restconfig.RenewDeadline, restconfig.RetryPeriod
+	duration, deadline, retry := leader.LeaseDuration, leader.RenewDeadline, leader.RetryPeriod
 	to.LeaderElection = true
 	to.LeaderElectionID = l.name
 	to.LeaderElectionNamespace = l.namespace

@@ -237,8 +237,14 @@ func namedKinds(place cloud.Cloud, kinds []client.Object) map[reflect.Type]schem
 	return out
 }
 
-// editable are the kinds that edits change, as a list in a sentence.
-func (l *liveState) editable() string {
+// CanEdit implements edits.Kinds.
+func (l *liveState) CanEdit(o client.Object) bool {
+	_, ok := l.named[reflect.TypeOf(o)]
+	return ok
+}
+
+// Editable implements edits.Kinds.
+func (l *liveState) Editable() string {
 	var names []string
 	for _, kind := range l.named {
 		names = append(names, kind.Kind)

@@ -36,10 +36,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/approval"
 	"github.com/karpenter-anew/karpenter/internal/controller"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/leader"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 	"github.com/karpenter-anew/karpenter/internal/options"
-	"github.com/karpenter-anew/karpenter/internal/restconfig"
 	"github.com/karpenter-anew/karpenter/internal/served"
 )
 
@@ -137,7 +137,7 @@ func connect(around Surroundings, o options.Options, p Process, registry prometh
 	if err != nil {
 		return connection{}, err
 	}
-	held, now := &fence{restconfig.Fence{Log: p.Log}}, newServerClock(processClock(), p.Log)
+	held, now := &fence{leader.Fence{Log: p.Log}}, newServerClock(processClock(), p.Log)
 	if lease.enabled {
 		lease.config.Wrap(held.watch)
 		lease.config.Wrap(now.transport)

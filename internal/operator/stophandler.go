@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/karpenter-anew/karpenter/internal/restconfig"
+	"github.com/karpenter-anew/karpenter/internal/leader"
 )
 
 // lostLease is the text of the manager's error, which has no type.
@@ -15,7 +15,7 @@ const lostLease = "leader election lost"
 // explain adds to a failure of the manager what an operator needs to know.
 func explain(err error) error {
 	if strings.Contains(err.Error(), lostLease) {
-		return fmt.Errorf("the lease could not be renewed for %s, because the API server does not answer or another replica took over; ending so that no two replicas act: %w", restconfig.RenewDeadline, err)
+		return fmt.Errorf("the lease could not be renewed for %s, because the API server does not answer or another replica took over; ending so that no two replicas act: %w", leader.RenewDeadline, err)
 	}
 	return fmt.Errorf("running controllers: %w", err)
 }

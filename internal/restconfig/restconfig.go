@@ -1,5 +1,4 @@
-// Package restconfig finds the API server, for the controller and for the tools beside it, and stops the writes of a controller that may have
-// lost its lease.
+// Package restconfig finds the API server, for the controller and for the tools beside it.
 package restconfig
 
 import (

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 
-	"github.com/karpenter-anew/karpenter/internal/restconfig"
+	"github.com/karpenter-anew/karpenter/internal/leader"
 )
 
 const (
@@ -45,7 +45,7 @@ type replica struct {
 	cluster *Cluster
 	name    string
 	elector *leaderelection.LeaderElector
-	fence   restconfig.Fence
+	fence   leader.Fence
 	// process has the controllers. It is there before the replica leads, for its clock, and without controllers.
 	process *Process
 	// leads is set once the lease is acquired; started once the controllers run.
@@ -64,7 +64,7 @@ func (c *Cluster) addReplica() error {
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta: metav1.ObjectMeta{Namespace: leaseNamespace, Name: "karpenter"}, Client: leases{replica: r}, LockConfig: resourcelock.ResourceLockConfig{Identity: r.name},
 		},
-		LeaseDuration: restconfig.LeaseDuration, RenewDeadline: restconfig.RenewDeadline, RetryPeriod: restconfig.RetryPeriod, ReleaseOnCancel: true, Name: "karpenter",
+		LeaseDuration: leader.LeaseDuration, RenewDeadline: leader.RenewDeadline, RetryPeriod: leader.RetryPeriod, ReleaseOnCancel: true, Name: "karpenter",
 		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}},
 	})
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *Cluster) addReplica() error {
 func (r *replica) run() {
 	ctx := klog.NewContext(r.process.ctx, logr.Discard())
 	for !tryAcquireOrRenew(r.elector, ctx) {
-		if !r.wait(restconfig.RetryPeriod, restconfig.RetryPeriod*22/10) {
+		if !r.wait(leader.RetryPeriod, leader.RetryPeriod*22/10) {
 			return
 		}
 	}
@@ -90,8 +90,8 @@ func (r *replica) run() {
 	r.leads = true
 	for {
 		renewed := false
-		for until := time.Now().Add(restconfig.RenewDeadline); !renewed && time.Now().Before(until); {
-			if renewed = tryAcquireOrRenew(r.elector, ctx); !renewed && !r.wait(restconfig.RetryPeriod, restconfig.RetryPeriod) {
+		for until := time.Now().Add(leader.RenewDeadline); !renewed && time.Now().Before(until); {
+			if renewed = tryAcquireOrRenew(r.elector, ctx); !renewed && !r.wait(leader.RetryPeriod, leader.RetryPeriod) {
 				return
 			}
 		}
@@ -100,7 +100,7 @@ func (r *replica) run() {
 			r.process.Crash()
 			return
 		}
-		if !r.wait(restconfig.RetryPeriod, restconfig.RetryPeriod) {
+		if !r.wait(leader.RetryPeriod, leader.RetryPeriod) {
 			return
 		}
 		r.fail()

@@ -1,4 +1,4 @@
-package restconfig
+package leader
 
 import (
 	"testing"

@@ -1,4 +1,5 @@
-package restconfig
+// Package leader has the times of leader election, and stops the writes of a controller that may have lost its lease.
+package leader
 
 import (
 	"fmt"
