@@ -31,7 +31,7 @@ func DiagnoseAll(s *place.Placer) []UnschedulablePods {
 			admitted[i] = t.Within(bitset.Full(t.Columns.Len()))
 		}
 	}
-	d := diagnosis{s, map[string][]string{}, map[int]map[string]bool{}}
+	d := diagnosis{s, map[string][]string{}, map[int]map[string]bool{}, map[spreadOfLevel][]unschedulable.UnreachableDomain{}}
 	out := make([]UnschedulablePods, 0, len(s.Unschedulable))
 	for i, r := range s.Unschedulable {
 		out = append(out, UnschedulablePods{Pods: r.Pods, Reasons: d.why(r.Class, i, r.Pods[0], admitted)})
@@ -46,6 +46,14 @@ type diagnosis struct {
 	known map[string][]string
 	// populations are the values that labels have on existing nodes, by number of the key.
 	populations map[int]map[string]bool
+	// limiting are the domains that unreachable has found: they are the same against each pool.
+	limiting map[spreadOfLevel][]unschedulable.UnreachableDomain
+}
+
+// spreadOfLevel is a spread of the pods of a level.
+type spreadOfLevel struct {
+	level *compile.Level
+	group *compile.Group
 }
 
 // why is the reason of every pool, the nearest first, against a pod of the class in its most relaxed form; admitted are the columns

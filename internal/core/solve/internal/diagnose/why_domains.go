@@ -15,6 +15,11 @@ func (s diagnosis) unreachable(st *compile.Level, g *compile.Group) (out []unsch
 	if g.Kind != topology.KindSpread || g.Host {
 		return nil
 	}
+	key := spreadOfLevel{st, g}
+	if known, ok := s.limiting[key]; ok {
+		return known
+	}
+	defer func() { s.limiting[key] = out }()
 	floor, within := g.MinCount(), s.Counts.Domains.Allowed(g.Key, st.Strict)
 	for d, name := range s.Counts.Domains.Of(g.Key).Names {
 		if !g.Known(d) || !within(d) || g.Count(d)+g.Expected(d) != floor {
