@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/plugin"
 	"github.com/karpenter-anew/karpenter/internal/forecast"
@@ -53,7 +54,7 @@ func Compare(ctx context.Context, in Input) (d report.Diff, opened plugin.Opened
 	opened.Notes = slices.Compact(opened.Notes)
 	return report.Diff{
 		Version: report.Version, Kind: "Diff", Edited: changes, Without: report.Of(without), With: report.Of(with),
-		Notes: append([]string{}, slices.Concat(in.Edited.Skipped, Uncounted(edited), budgets, unforecast(changes, edited), in.unknownDrift(changes, after.Cloud))...),
+		Notes: append([]string{}, slices.Concat(in.Edited.Skipped, Uncounted(edited), budgets, unforecast(changes, edited), in.unknownDrift(changes, after.Cloud), in.withoutHash(edited))...),
 	}, opened, nil
 }
 
@@ -74,6 +75,39 @@ func (in Input) unknownDrift(changes []report.Edit, c cloud.Cloud) []string {
 		if isClass && e.Change == report.Changed && !slices.Contains(in.Options.DriftedNodeClasses, e.Name) {
 			out = append(out, fmt.Sprintf("%s %q is edited: whether that makes its nodes drift is not known here, and the forecast assumes that it does not; "+
 				"--drift-nodeclass=%s forecasts that it does", e.Kind, e.Name, e.Name))
+		}
+	}
+	return out
+}
+
+// withoutHash says which NodeClaims do not tell which template they were launched from, where the edit changes that of their NodePool.
+func (in Input) withoutHash(edited []client.Object) []string {
+	pools, launched, without := map[string]*v1.NodePool{}, map[string]int{}, map[string]int{}
+	for _, o := range in.Objects {
+		switch o := o.(type) {
+		case *v1.NodePool:
+			pools[o.Name] = o
+		case *v1.NodeClaim:
+			if o.DeletionTimestamp != nil || o.Status.ProviderID == "" {
+				continue
+			}
+			name := o.Labels[v1.NodePoolLabelKey]
+			launched[name]++
+			if o.Annotations[v1.NodePoolHashAnnotationKey] == "" || o.Annotations[v1.NodePoolHashVersionAnnotationKey] != v1.NodePoolHashVersion {
+				without[name]++
+			}
+		}
+	}
+	var out []string
+	for _, o := range edited {
+		after, isPool := o.(*v1.NodePool)
+		if !isPool || without[o.GetName()] == 0 || pools[o.GetName()] == nil {
+			continue
+		}
+		if before := pools[after.Name]; !maps.Equal(simulation.PoolHash(before), simulation.PoolHash(after)) {
+			out = append(out, fmt.Sprintf("NodeClaims of NodePool %q without the annotation %s of version %s: %d of %d; whether the edit of the template makes them drift "+
+				"is not known here, and the forecast assumes that it does not", after.Name, v1.NodePoolHashAnnotationKey, v1.NodePoolHashVersion,
+				without[after.Name], launched[after.Name]))
 		}
 	}
 	return out
