@@ -15,35 +15,64 @@ import (
 // Collect takes one step of garbage collection, as kube-controller-manager does: it deletes objects whose owners are gone and the content of
 // namespaces that are being deleted, and it removes the finalizers foregroundDeletion, orphan and that of namespaces when what they wait for is
 // done. It returns whether it wrote; the caller repeats it until it does not. An owner without a UID among all objects is gone, whatever its kind:
-// owners of kinds that are not served must not be referred to. A step costs time proportional to the number of objects.
+// owners of kinds that are not served must not be referred to. A step costs time proportional to the number of objects, or none if nothing has
+// changed since a step that wrote nothing.
 func (r *Registry) Collect() (bool, error) {
 	before := r.store.Revision()
+	if before == r.collected {
+		return false, nil
+	}
 	present, dependents := map[types.UID]bool{}, map[types.UID][]dependent{}
-	var all []dependent
+	var concerned []dependent
 	for _, k := range r.Kinds() {
 		if r.stored[k.Resource()] != k {
 			continue
 		}
 		for _, object := range r.store.List(k.Resource(), "") {
-			present[object.GetUID()] = true
-			all = append(all, dependent{k, object})
-			for _, owner := range object.GetOwnerReferences() {
-				dependents[owner.UID] = append(dependents[owner.UID], dependent{k, object})
+			d := dependentOf(k, object)
+			present[d.uid] = true
+			if len(d.owners) > 0 || d.deleting {
+				concerned = append(concerned, d)
+			}
+			for _, owner := range d.owners {
+				dependents[owner] = append(dependents[owner], d)
 			}
 		}
 	}
-	for _, d := range all {
-		if err := r.collect(d, present, dependents[d.object.GetUID()]); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	for _, d := range concerned {
+		if err := r.collect(d, present, dependents[d.uid]); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return r.store.Revision() != before, err
 		}
 	}
-	return r.store.Revision() != before, nil
+	wrote := r.store.Revision() != before
+	if !wrote {
+		r.collected = before
+	}
+	return wrote, nil
 }
 
 // dependent is an object that may refer to owners.
 type dependent struct {
 	kind   *kind.Kind
 	object *unstructured.Unstructured
+	uid    types.UID
+	// owners are the UIDs of the owners.
+	owners   []types.UID
+	deleting bool
+}
+
+// dependentOf reads the metadata in place: the methods of an Unstructured copy it, and most objects are not concerned.
+func dependentOf(k *kind.Kind, object *unstructured.Unstructured) dependent {
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	uid, _ := metadata["uid"].(string)
+	d := dependent{kind: k, object: object, uid: types.UID(uid), deleting: metadata["deletionTimestamp"] != nil}
+	references, _ := metadata["ownerReferences"].([]any)
+	for _, reference := range references {
+		fields, _ := reference.(map[string]any)
+		owner, _ := fields["uid"].(string)
+		d.owners = append(d.owners, types.UID(owner))
+	}
+	return d
 }
 
 func (d dependent) request() *Request {
@@ -52,29 +81,25 @@ func (d dependent) request() *Request {
 
 // collect does what is due for one object.
 func (r *Registry) collect(d dependent, present map[types.UID]bool, dependents []dependent) error {
-	finalizers, deleting := d.object.GetFinalizers(), d.object.GetDeletionTimestamp() != nil
 	switch {
-	case deleting && d.kind.Kind == "Namespace" && d.kind.Group == "":
+	case d.deleting && d.kind.Kind == "Namespace" && d.kind.Group == "":
 		return r.emptyNamespace(d)
-	case deleting && slices.Contains(finalizers, metav1.FinalizerOrphanDependents):
+	case d.deleting && slices.Contains(d.object.GetFinalizers(), metav1.FinalizerOrphanDependents):
 		for _, child := range dependents {
-			if err := r.orphan(child, d.object.GetUID()); err != nil {
+			if err := r.orphan(child, d.uid); err != nil {
 				return err
 			}
 		}
 		return r.release(d, metav1.FinalizerOrphanDependents)
-	case deleting && slices.Contains(finalizers, metav1.FinalizerDeleteDependents):
+	case d.deleting && slices.Contains(d.object.GetFinalizers(), metav1.FinalizerDeleteDependents):
 		return r.deleteDependents(d, dependents)
-	case deleting || len(d.object.GetOwnerReferences()) == 0:
+	case d.deleting:
 		return nil
 	}
-	for _, owner := range d.object.GetOwnerReferences() {
-		if present[owner.UID] {
-			return nil
-		}
+	if slices.ContainsFunc(d.owners, func(owner types.UID) bool { return present[owner] }) {
+		return nil
 	}
-	uid := d.object.GetUID()
-	_, _, err := r.Delete(d.request(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	_, _, err := r.Delete(d.request(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &d.uid}})
 	return err
 }
 
@@ -83,11 +108,11 @@ func (r *Registry) deleteDependents(d dependent, dependents []dependent) error {
 	blocked := false
 	for _, child := range dependents {
 		live, ok := r.store.Get(child.request().key())
-		if !ok || live.GetUID() != child.object.GetUID() {
+		if !ok || live.GetUID() != child.uid {
 			continue
 		}
 		for _, owner := range live.GetOwnerReferences() {
-			if owner.UID == d.object.GetUID() && owner.BlockOwnerDeletion != nil && *owner.BlockOwnerDeletion {
+			if owner.UID == d.uid && owner.BlockOwnerDeletion != nil && *owner.BlockOwnerDeletion {
 				blocked = true
 			}
 		}
@@ -141,7 +166,7 @@ func (r *Registry) emptyNamespace(d dependent) error {
 		}
 		for _, object := range r.store.List(k.Resource(), name) {
 			if object.GetDeletionTimestamp() == nil {
-				if _, _, err := r.Delete(dependent{k, object}.request(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				if _, _, err := r.Delete(dependentOf(k, object).request(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 					return err
 				}
 			}

@@ -50,6 +50,8 @@ type Registry struct {
 	scales *kind.Kind
 	// catalog counts changes of kinds.
 	catalog int64
+	// collected is the revision at which Collect found nothing to do; 0 before that.
+	collected int64
 }
 
 // Request is one request for objects of a kind.
