@@ -200,7 +200,7 @@ internal/simulation/report < API, CORE, internal/document, internal/simulation
 internal/forecast < API, CORE, cloud, internal/drift, internal/problem, internal/simulation
 internal/forecast/report < internal/document, internal/forecast, internal/simulation
 internal/shadow < API, cloud, internal/cost
-internal/forecast/edit < API, cloud, cloud/plugin, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation
+internal/forecast/edit < API, cloud, cloud/plugin, internal/drift, internal/forecast, internal/forecast/report, internal/manifest, internal/simulation
 internal/explain < API, CORE, cloud, internal/document, internal/translate, internal/simulation, internal/simulation/report, internal/problem
 internal/view < API, CORE, cloud, internal/cost, internal/explain, internal/forecast, internal/forecast/report, internal/ledger, internal/simulation, internal/simulation/report
 

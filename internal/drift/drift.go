@@ -23,13 +23,19 @@ func OfTemplate(pool *v1.NodePool, claim *v1.NodeClaim, rules v1.LabelRules) clo
 	}
 }
 
-// hashDrifted compares the hashes of the static template fields. Hashes of different versions are not compared.
+// hashDrifted compares the hashes of the static template fields.
 func hashDrifted(pool, claim map[string]string) bool {
-	poolHash, ok1 := pool[v1.NodePoolHashAnnotationKey]
+	return HashesCompare(pool, claim) && pool[v1.NodePoolHashAnnotationKey] != claim[v1.NodePoolHashAnnotationKey]
+}
+
+// HashesCompare reports whether the annotations of a NodePool and of a NodeClaim have hashes of the same version. Others are not compared: such a
+// NodeClaim does not drift when the template is edited.
+func HashesCompare(pool, claim map[string]string) bool {
+	_, ok1 := pool[v1.NodePoolHashAnnotationKey]
 	poolVersion, ok2 := pool[v1.NodePoolHashVersionAnnotationKey]
-	claimHash, ok3 := claim[v1.NodePoolHashAnnotationKey]
+	_, ok3 := claim[v1.NodePoolHashAnnotationKey]
 	claimVersion, ok4 := claim[v1.NodePoolHashVersionAnnotationKey]
-	return ok1 && ok2 && ok3 && ok4 && poolVersion == claimVersion && poolHash != claimHash
+	return ok1 && ok2 && ok3 && ok4 && poolVersion == claimVersion
 }
 
 // requirementsDrifted reports whether the labels of the NodeClaim do not satisfy the requirements of the NodePool.

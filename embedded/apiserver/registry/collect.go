@@ -166,7 +166,7 @@ func (r *Registry) emptyNamespace(d dependent) error {
 		}
 		for _, object := range r.store.List(k.Resource(), name) {
 			if object.GetDeletionTimestamp() == nil {
-				if _, _, err := r.Delete(dependentOf(k, object).request(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				if _, _, err := r.Delete(dependent{kind: k, object: object}.request(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 					return err
 				}
 			}

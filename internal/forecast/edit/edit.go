@@ -17,6 +17,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/plugin"
+	"github.com/karpenter-anew/karpenter/internal/drift"
 	"github.com/karpenter-anew/karpenter/internal/forecast"
 	"github.com/karpenter-anew/karpenter/internal/forecast/report"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
@@ -82,35 +83,44 @@ func (in Input) unknownDrift(changes []report.Edit, c cloud.Cloud) []string {
 
 // withoutHash says which NodeClaims do not tell which template they were launched from, where the edit changes that of their NodePool.
 func (in Input) withoutHash(edited []client.Object) []string {
-	pools, launched, without := map[string]*v1.NodePool{}, map[string]int{}, map[string]int{}
+	pools, claims := map[string]*v1.NodePool{}, map[string][]*v1.NodeClaim{}
 	for _, o := range in.Objects {
 		switch o := o.(type) {
 		case *v1.NodePool:
 			pools[o.Name] = o
 		case *v1.NodeClaim:
-			if o.DeletionTimestamp != nil || o.Status.ProviderID == "" {
-				continue
-			}
-			name := o.Labels[v1.NodePoolLabelKey]
-			launched[name]++
-			if o.Annotations[v1.NodePoolHashAnnotationKey] == "" || o.Annotations[v1.NodePoolHashVersionAnnotationKey] != v1.NodePoolHashVersion {
-				without[name]++
+			if o.DeletionTimestamp == nil && o.Status.ProviderID != "" {
+				claims[o.Labels[v1.NodePoolLabelKey]] = append(claims[o.Labels[v1.NodePoolLabelKey]], o)
 			}
 		}
 	}
 	var out []string
 	for _, o := range edited {
-		after, isPool := o.(*v1.NodePool)
-		if !isPool || without[o.GetName()] == 0 || pools[o.GetName()] == nil {
+		pool, before := hashOf(o), hashOf(pools[o.GetName()])
+		if pool == nil || before == nil || maps.Equal(before, pool) {
 			continue
 		}
-		if before := pools[after.Name]; !maps.Equal(simulation.PoolHash(before), simulation.PoolHash(after)) {
+		without := 0
+		for _, claim := range claims[o.GetName()] {
+			if !drift.HashesCompare(pool, claim.Annotations) {
+				without++
+			}
+		}
+		if without > 0 {
 			out = append(out, fmt.Sprintf("NodeClaims of NodePool %q without the annotation %s of version %s: %d of %d; whether the edit of the template makes them drift "+
-				"is not known here, and the forecast assumes that it does not", after.Name, v1.NodePoolHashAnnotationKey, v1.NodePoolHashVersion,
-				without[after.Name], launched[after.Name]))
+				"is not known here, and the forecast assumes that it does not", o.GetName(), v1.NodePoolHashAnnotationKey, v1.NodePoolHashVersion,
+				without, len(claims[o.GetName()])))
 		}
 	}
 	return out
+}
+
+// hashOf are the annotations with the hash of a NodePool; nil for other objects.
+func hashOf(o client.Object) map[string]string {
+	if pool, ok := o.(*v1.NodePool); ok && pool != nil {
+		return simulation.PoolHash(pool)
+	}
+	return nil
 }
 
 // unforecast says what controllers of the cluster would do because of an edit, and the forecast does not: changes are the edits of objects, in
