@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestQuantitiesAreReadWithBoundedExponents finds code that reads a text as a quantity without api/quantity: with a large exponent, that takes
-// hours.
-func TestQuantitiesAreReadWithBoundedExponents(t *testing.T) {
+// TestQuantitiesAreReadWithBounds finds code that reads a text as a quantity without api/quantity: with a large exponent or many digits, that
+// takes seconds or hours.
+func TestQuantitiesAreReadWithBounds(t *testing.T) {
 	reads := regexp.MustCompile(`\b\w*resource\.ParseQuantity\(`)
 	read := 0
 	for _, folder := range []string{"internal", "cloud", "api", "embedded", "cmd"} {

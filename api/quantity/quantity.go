@@ -1,8 +1,9 @@
 // Package quantity reads quantities that the API server has not read before: those of custom resources, of files and of answers.
 //
 // The API server reads the quantities of built-in kinds, and stores them in a form that is cheap to read again. Of custom resources it only
-// compares the text with a pattern. That which is usual admits any exponent, and the time that resource.ParseQuantity and comparisons take
-// grows with it: 1e-10000000 takes seconds, and nine digits take hours.
+// compares the text with a pattern. That which is usual admits any exponent and any number of digits, and the time that resource.ParseQuantity
+// and comparisons take grows with both: 1e-10000000 takes seconds, nine digits of an exponent take hours, and a megabyte of nines takes ten
+// seconds at each read.
 package quantity
 
 import (
@@ -17,9 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Pattern admits what [Parse] reads, in the syntax of definitions. What it admits is admitted again once Kubernetes has rewritten it, as 1000e99
-// to 1e102: hence its last alternative.
-const Pattern = `^(\+|-)?((([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]{1,2}))?|[0-9]*[1-9]0{0,2}e1[0-2][0-9])$`
+// Pattern admits what [Parse] reads, in the syntax of definitions: up to 30 digits before the point and after it, and an exponent of two digits.
+// What it admits is admitted again once Kubernetes has rewritten it, as 1000e99 to 1e102, and 9.9e98 to 990e96: hence its last two
+// alternatives, integers with a suffix or with an exponent that is a multiple of three.
+const Pattern = `^(\+|-)?((([0-9]{1,30}(\.[0-9]{0,30})?)|(\.[0-9]{1,30}))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]{1,2}))?` +
+	`|[0-9]{1,63}[numkMGTPE]?` +
+	`|[0-9]{0,60}[1-9]0{0,2}e(-?[369]|[147][258]|[258][147]|[369][0369]|1(0[258]|1[147]|2[0369])))$`
 
 // Usual is the pattern that controller-gen gives to quantities.
 const Usual = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
@@ -27,11 +31,17 @@ const Usual = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|
 // maxExponent is the largest exponent of ten, in both directions.
 const maxExponent = 129
 
+// maxLength is the number of bytes that a quantity may have, all in all.
+const maxLength = 128
+
 // exponential finds the exponent of a quantity that has one.
 var exponential = regexp.MustCompile(`[0-9.][eE]([+-]?[0-9]+)$`)
 
-// Parse reads a quantity, as resource.ParseQuantity does. An exponent beyond 129 is an error.
+// Parse reads a quantity, as resource.ParseQuantity does. An exponent beyond 129 and a text of more than 128 bytes are errors.
 func Parse(text string) (resource.Quantity, error) {
+	if len(text) > maxLength {
+		return resource.Quantity{}, fmt.Errorf("the quantity %s has %d characters: it may have %d", shortened(text), len(text), maxLength)
+	}
 	if found := exponential.FindStringSubmatch(text); found != nil {
 		if n, err := strconv.ParseInt(found[1], 10, 64); err != nil || n > maxExponent || n < -maxExponent {
 			return resource.Quantity{}, fmt.Errorf("the exponent of a quantity is %s: it has to be from %d to %d", shortened(found[1]), -maxExponent, maxExponent)

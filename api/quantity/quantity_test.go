@@ -15,25 +15,28 @@ import (
 	"github.com/karpenter-anew/karpenter/api/quantity"
 )
 
-// takesHours are quantities that the usual pattern of definitions admits and that Kubernetes takes hours to read, compare or add.
-func takesHours() []string {
-	return []string{"1e-999999999", "1e999999999", "1E-2147483647", "1e130", "-1e-130", "0.1e-1000000000", "1.5E+1000000000", "1e99999999999999999999"}
+// takesLong are quantities that the usual pattern of definitions admits and that Kubernetes takes seconds or hours to read, compare or add.
+func takesLong() []string {
+	return []string{
+		"1e-999999999", "1e999999999", "1E-2147483647", "1e130", "-1e-130", "0.1e-1000000000", "1.5E+1000000000", "1e99999999999999999999",
+		strings.Repeat("9", 1_000_000), strings.Repeat("9", 100_000) + "n", "-" + strings.Repeat("0", 129), "1." + strings.Repeat("3", 200) + "Gi",
+	}
 }
 
-func TestExponentsAreBounded(t *testing.T) {
+func TestQuantitiesAreBounded(t *testing.T) {
 	pattern, usual := regexp.MustCompile(quantity.Pattern), regexp.MustCompile(quantity.Usual)
-	for _, text := range takesHours() {
+	for _, text := range takesLong() {
 		if !usual.MatchString(text) {
-			t.Errorf("the usual pattern refuses %s, so that this shows nothing", text)
+			t.Errorf("the usual pattern refuses %.40s, so that this shows nothing", text)
 		}
 		if q, err := quantity.Parse(text); err == nil || len(err.Error()) > 120 {
-			t.Errorf("%s is read as %s, with error %v", text, q.String(), err)
+			t.Errorf("%.40s is read as %.40s, with error %.200v", text, q.String(), err)
 		}
 		if pattern.MatchString(text) {
-			t.Errorf("the pattern admits %s", text)
+			t.Errorf("the pattern admits %.40s", text)
 		}
 	}
-	for _, text := range []string{"1", "500m", "1.5Gi", "1e3", "1E3", "1E", "-2", "+.5k", "1e+9", "1e-9", "12e99", "1000e99", "1e129", "9223372036854775807"} {
+	for _, text := range []string{"1", "500m", "1.5Gi", "1e3", "1E3", "1E", "-2", "+.5k", "1e+9", "1e-9", "12e99", "1000e99", "1e129", "9223372036854775807", "0.333333333333333333333333333333"} {
 		got, err := quantity.Parse(text)
 		if want := resource.MustParse(text); err != nil || got.Cmp(want) != 0 {
 			t.Errorf("%s is read as %s, with error %v", text, got.String(), err)
@@ -47,10 +50,13 @@ func TestExponentsAreBounded(t *testing.T) {
 // FuzzParse checks that a text is refused or read in a moment, can be compared and added in a moment, and that what the pattern of
 // definitions admits can be read, and is admitted again in the form that Kubernetes gives it.
 func FuzzParse(f *testing.F) {
-	for _, seed := range append(takesHours(), "1", "1e1.5", "1000e99", "999e99", "1e129", "100e129", "1e-9", "1Ki", "1E", "1E1", ".", "+", "", "1e", "1e+", "0e99", "123456789012345678901234567890e99") {
+	for _, seed := range append(takesLong(), "1", "1e1.5", "1000e99", "999e99", "1e129", "100e129", "1e-9", "1Ki", "1E", "1E1", ".", "+", "", "1e", "1e+", "0e99", "123456789012345678901234567890e99") {
 		f.Add(seed)
 	}
-	f.Add(strings.Repeat("9", 100_000) + "n")
+	thirty := strings.Repeat("9", 30)
+	for _, seed := range []string{thirty + "." + thirty + "e98", thirty + "." + thirty + "e-98", thirty + ".5", "1" + strings.Repeat("0", 29) + "e99", thirty + "." + thirty + "Ei", "." + thirty + "Ki"} {
+		f.Add(seed)
+	}
 	pattern := regexp.MustCompile(quantity.Pattern)
 	f.Fuzz(func(t *testing.T, text string) {
 		began := time.Now()
@@ -74,7 +80,7 @@ func FuzzParse(f *testing.F) {
 		if rewritten := strings.Trim(string(again), `"`); admitted && !pattern.MatchString(rewritten) {
 			t.Errorf("%q is admitted, and then refused as %q", text, rewritten)
 		}
-		if took := time.Since(began); len(text) < 1<<10 && took > time.Second {
+		if took := time.Since(began); took > time.Second {
 			t.Errorf("%q takes %s", text, took)
 		}
 	})
