@@ -85,9 +85,12 @@ REGISTRY ?=
 TOOL := go tool -modfile=tools/go.mod
 # The modules of the repository besides the main one that contain first-party code.
 MODULES := local tools/ec2catalog tools/charts tools/release test/chart test/alerts test/browser test/ecosystem test/oracle
-# Those of them whose tests run programs of others, which may have data races of their own: the race detector would report these.
-# Nor does it run in those that measure how fast a browser draws what a server of the test sends.
-FOREIGN := test/ecosystem test/browser
+# Modules whose tests run with the race detector: those of what users run. The others hold generators of files and tests that run programs of
+# others, which may have data races of their own; compiling all of these once more takes long.
+RACED := . local
+# Packages of the main module, with those below them, whose tests run without the race detector, which makes them about ten times slower. They
+# compute a lot in one goroutine each; what goroutines share in them, they share in the tests of the controllers as well.
+UNRACED := internal/core/bound test/scenario test/sim
 # The browser for test/browser. Without it, `make test` says so and runs everything else.
 CHROMIUM_FOUND := $(shell command -v "$${CHROMIUM-}" chromium chromium-browser google-chrome 2>/dev/null | head -1)
 # Files that `make prose` checks, except those that match .vale/unchecked; UNCHECKED=/dev/null checks all.
@@ -180,16 +183,19 @@ reproducible: ## Build the program of the commit HEAD in two folders as a releas
 release-push: ## Push the image and the charts of dist/VERSION: REGISTRY=127.0.0.1:5000 VERSION=1.2.3
 	@go run -C tools/release . push --dist='$(RELEASE)' --version='$(VERSION)' --registry='$(REGISTRY)'
 
+# `make lint` has all checks of go vet. A program that was built with the race detector sleeps for a second before it exits, unless GORACE says not to.
 test: build local ## Run all tests, including scenarios on a real control plane
 	@test -n '$(RACE)' || echo "note: no C compiler found; running the tests without the race detector"
 	@test -n '$(CHROMIUM_FOUND)' || echo "note: no Chromium found; skipping the tests of the console's page in test/browser (make chromium installs it)"
-	@eval "$$($(BIN)/local env)"; export KARPENTER_BIN=$(BIN)/karpenter; failed=""; \
+	@eval "$$($(BIN)/local env)"; export KARPENTER_BIN=$(BIN)/karpenter GORACE=atexit_sleep_ms=0; failed=""; \
+	  unraced="$$(tr ' ' '|' <<<'$(UNRACED)')"; \
 	  log="$$(mktemp)"; trap 'rm -f "$$log"' EXIT; \
 	  for module in . $(if $(CHROMIUM_FOUND),$(MODULES),$(filter-out test/browser,$(MODULES))); do \
-	    echo "module $$module: go vet"; go vet -C $$module ./... || failed+=" $$module"; \
-	    race="$(RACE)"; [[ " $(FOREIGN) " != *" $$module "* ]] || race=""; \
-	    echo "module $$module: go test $$race"; go test -C $$module $$race -timeout=30m ./... | tee -a "$$log" || failed+=" $$module"; \
+	    race=""; [[ " $(RACED) " != *" $$module "* ]] || race="$(RACE)"; \
+	    packages="$$(go list -C $$module ./... | grep -vE "/($$unraced)(/|$$)")"; \
+	    echo "module $$module: go test $$race"; go test -C $$module $$race -vet=off -timeout=30m $$packages | tee -a "$$log" || failed+=" $$module"; \
 	  done; \
+	  echo "$(UNRACED): go test"; go test -vet=off -timeout=30m $(UNRACED:%=./%/...) | tee -a "$$log" || failed+=" $(UNRACED)"; \
 	  if [ -n "$$failed" ]; then echo "failed in module$$failed:"; grep -E '^ *--- FAIL|^panic:|WARNING: DATA RACE|^ *[a-z_]+_test\.go:[0-9]+: ' "$$log" | cut -c 1-800 || true; exit 1; fi
 
 checklist: ## Print the behaviors of the checklist and the tests that cover them: MISSING=1
