@@ -34,6 +34,8 @@ QUIET ?= 4h
 # TestIncidents whose events happen.
 SHRINK ?=
 INCIDENT ?=
+# TWICE=1 has it run each seed twice, for half of HOURS, and compare all steps and writes.
+TWICE ?=
 # EXHAUST is a scene whose schedules `make sim` explores instead, or all; DEPTH the number of choices, DEVIATIONS how many of them differ from the
 # usual order, and LIMIT the time for each scene; 0 for no limit.
 EXHAUST ?=
@@ -142,8 +144,8 @@ attacks: build local ## Run hostile tenants beside honest pods, and check that t
 	@$(BIN)/attacks -launcher=$(BIN)/local -controller=$(BIN)/karpenter -attack='$(ATTACK)'
 
 # Each process simulates one seed at a time.
-sim: ## Simulate the controllers, an API server, a cloud and their faults in one process, and check invariants: SEED=1 SEEDS=100 HOURS=0.5 SET="Static=4", or SHRINK=1; EXHAUST=one-pod explores the schedules of a scene
-	@go test -c -o $(BIN)/sim.test ./test/sim && $(BIN)/sim.test -test.run='^$(if $(EXHAUST),TestExhaust,$(if $(SHRINK),TestShrink,TestInvariants))$$' -test.v -test.timeout=0 \
+sim: ## Simulate the controllers, an API server, a cloud and their faults in one process, and check invariants: SEED=1 SEEDS=100 HOURS=0.5 SET="Static=4", SHRINK=1 or TWICE=1; EXHAUST=one-pod explores the schedules of a scene
+	@go test -c -o $(BIN)/sim.test ./test/sim && $(BIN)/sim.test -test.run='^$(if $(EXHAUST),TestExhaust,$(if $(SHRINK),TestShrink,$(if $(TWICE),TestSameSeed,TestInvariants)))$$' -test.v -test.timeout=0 \
 	  $(if $(EXHAUST),-exhaust='$(EXHAUST)' -depth='$(DEPTH)' -deviations='$(DEVIATIONS)' -limit='$(LIMIT)') $(if $(SHRINK),-shrink) -seed='$(SEED)' -seeds='$(SEEDS)' -hours='$(HOURS)' -quiet='$(QUIET)' -set='$(SET)' -incident='$(INCIDENT)'
 
 sim-manager: ## Run two controllers with their managers, informers and lease in one process, with the race detector, for simulated days: DAYS=7 HANDOVERS=2h EVERY=4m SEED=1

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -102,16 +103,25 @@ func TestInvariantsAreDocumented(t *testing.T) {
 
 // TestSameSeed: two runs of a seed take the same steps and make the same writes.
 func TestSameSeed(t *testing.T) {
-	s := simulation{seed: *seed, set: *set, hours: *hours / 2, quiet: *quiet, recorded: true}
-	a, b := mustRun(t, s).World.Trace, mustRun(t, s).World.Trace
-	if a.Hash() == b.Hash() {
-		return
+	steps, launched := 0, 0
+	for n := *seed; n < *seed+uint64(*seeds); n++ { //nolint:gosec // a number of seeds
+		s := simulation{seed: n, set: *set, hours: *hours / 2, quiet: *quiet, recorded: true}
+		a, b := mustRun(t, s), mustRun(t, s)
+		steps, launched = steps+a.World.Trace.Steps, launched+a.Datacenter.Launched()
+		if a.World.Trace.Hash() != b.World.Trace.Hash() {
+			t.Errorf("seed %d: %s", n, firstDifference(a.World.Trace, b.World.Trace))
+		}
 	}
+	t.Logf("%d seeds twice, %d steps and %d launches each time", *seeds, steps, launched)
+}
+
+// firstDifference shows where two runs part.
+func firstDifference(a, b *Trace) string {
 	for i := range min(len(a.Lines), len(b.Lines)) {
 		if a.Lines[i] != b.Lines[i] {
 			show := func(lines []string) string { return strings.Join(lines[max(0, i-4):min(len(lines), i+14)], "\n") }
-			t.Fatalf("step %d differs:\n%s\n\nthe second time:\n%s", i, show(a.Lines), show(b.Lines))
+			return fmt.Sprintf("step %d differs:\n%s\n\nthe second time:\n%s", i, show(a.Lines), show(b.Lines))
 		}
 	}
-	t.Fatalf("one run has %d steps, the other %d", len(a.Lines), len(b.Lines))
+	return fmt.Sprintf("one run has %d steps, the other %d", len(a.Lines), len(b.Lines))
 }
