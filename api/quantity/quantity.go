@@ -34,8 +34,8 @@ const maxExponent = 129
 // maxLength is the number of bytes that a quantity may have, all in all.
 const maxLength = 128
 
-// exponential finds the exponent of a quantity that has one.
-var exponential = regexp.MustCompile(`[0-9.][eE]([+-]?[0-9]+)$`)
+// exponential finds the exponent of a quantity that has one. Kubernetes reads e9 as well, which has no digit before it.
+var exponential = regexp.MustCompile(`[eE]([+-]?[0-9]+)$`)
 
 // Parse reads a quantity, as resource.ParseQuantity does. An exponent beyond 129 and a text of more than 128 bytes are errors.
 func Parse(text string) (resource.Quantity, error) {
