@@ -92,7 +92,7 @@ MODULES := local tools/ec2catalog tools/charts tools/release test/chart test/ale
 RACED := . local
 # Packages of the main module, with those below them, whose tests run without the race detector, which makes them about ten times slower. They
 # compute a lot in one goroutine each; what goroutines share in them, they share in the tests of the controllers as well.
-UNRACED := internal/core/bound test/scenario test/sim
+UNRACED := internal/command/diff internal/command/explain internal/command/simulate internal/core/bound internal/explain test/scenario test/sim
 # The browser for test/browser. Without it, `make test` says so and runs everything else.
 CHROMIUM_FOUND := $(shell command -v "$${CHROMIUM-}" chromium chromium-browser google-chrome 2>/dev/null | head -1)
 # Files that `make prose` checks, except those that match .vale/unchecked; UNCHECKED=/dev/null checks all.
