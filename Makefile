@@ -194,7 +194,7 @@ test: build local ## Run all tests, including scenarios on a real control plane
 	  log="$$(mktemp)"; trap 'rm -f "$$log"' EXIT; \
 	  for module in . $(if $(CHROMIUM_FOUND),$(MODULES),$(filter-out test/browser,$(MODULES))); do \
 	    race=""; [[ " $(RACED) " != *" $$module "* ]] || race="$(RACE)"; \
-	    packages="$$(go list -C $$module ./... | grep -vE "/($$unraced)(/|$$)")"; \
+	    packages=./...; [ $$module != . ] || packages="$$(go list ./... | grep -vE "/($$unraced)(/|$$)")"; \
 	    echo "module $$module: go test $$race"; go test -C $$module $$race -vet=off -timeout=30m $$packages | tee -a "$$log" || failed+=" $$module"; \
 	  done; \
 	  echo "$(UNRACED): go test"; go test -vet=off -timeout=30m $(UNRACED:%=./%/...) | tee -a "$$log" || failed+=" $(UNRACED)"; \

@@ -87,7 +87,7 @@ func TestSimulatedProvider(t *testing.T) {
 	})
 }
 
-// live runs a cluster in a bubble, which fails if a goroutine is left.
+// live runs a cluster in a bubble, which fails if a goroutine is left. Sleeping takes no real time there: it lets simulated time pass.
 func live(t *testing.T, settings Settings, happen func(*testing.T, *Cluster)) {
 	settings.Seed, settings.Faults, settings.Log = *seed, Everything(), handler()
 	began := time.Now()
@@ -115,7 +115,7 @@ func live(t *testing.T, settings Settings, happen func(*testing.T, *Cluster)) {
 	t.Logf("%s of real time", time.Since(began).Round(100*time.Millisecond))
 }
 
-// comeToRest ends faults, and checks that the cluster comes to rest and stays there.
+// comeToRest ends faults, and checks that the cluster comes to rest and stays there. It sleeps for simulated time, as live does.
 func comeToRest(t *testing.T, c *Cluster, quiet time.Duration) {
 	t.Helper()
 	if err := c.calm(); err != nil {
