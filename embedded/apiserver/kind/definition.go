@@ -147,8 +147,8 @@ func validateNames(o *apiextensionsv1.CustomResourceDefinition, path *field.Path
 	return errs
 }
 
-// validateSchema: the schema is structural, and its rules compile.
-func validateSchema(props *apiextensionsv1.JSONSchemaProps, path *field.Path) field.ErrorList {
+// schemaProblems: the schema is structural, and its rules compile.
+func schemaProblems(props *apiextensionsv1.JSONSchemaProps, path *field.Path) field.ErrorList {
 	structural, _, err := structuralOf(props)
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, "", err.Error())}
@@ -230,8 +230,7 @@ func structuralOf(props *apiextensionsv1.JSONSchemaProps) (*structuralschema.Str
 	return structural, internal, nil
 }
 
-// FromDefinition returns the kinds that a CustomResourceDefinition serves, one for each served version.
-func FromDefinition(definition *apiextensionsv1.CustomResourceDefinition) ([]*Kind, error) {
+func compileVersions(definition *apiextensionsv1.CustomResourceDefinition) ([]*Kind, error) {
 	var storage schema.GroupVersion
 	for _, v := range definition.Spec.Versions {
 		if v.Storage {
