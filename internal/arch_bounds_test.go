@@ -1,6 +1,7 @@
 package internal_test
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -73,7 +74,8 @@ func forTestsOnly() []string {
 // collections are the fields, as "folder Type.field".
 func collections(t *testing.T, folder string) []string {
 	t.Helper()
-	var out []string
+	structs := map[string]map[string]*ast.StructType{} // by folder and name
+	named := map[string]map[string]string{}            // what other types are declared as, likewise
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -88,10 +90,15 @@ func collections(t *testing.T, folder string) []string {
 			return err
 		}
 		in := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../")
+		if structs[in] == nil {
+			structs[in], named[in] = map[string]*ast.StructType{}, map[string]string{}
+		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.TypeSpec); ok {
 				if fields, ok := spec.Type.(*ast.StructType); ok {
-					out = append(out, longLived(in, spec.Name.Name, fields)...)
+					structs[in][spec.Name.Name] = fields
+				} else {
+					named[in][spec.Name.Name] = types.ExprString(spec.Type)
 				}
 			}
 			return true
@@ -101,11 +108,17 @@ func collections(t *testing.T, folder string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var out []string
+	for in, all := range structs {
+		for name, fields := range all {
+			out = append(out, longLived(in, name, fields, named[in])...)
+		}
+	}
 	return out
 }
 
-// longLived are the collections of a struct that may live longer than a pass.
-func longLived(in, name string, of *ast.StructType) []string {
+// longLived are the collections of a struct that may live longer than a pass. named is what the other types of its folder are declared as.
+func longLived(in, name string, of *ast.StructType, named map[string]string) []string {
 	locked := slices.ContainsFunc(of.Fields.List, func(f *ast.Field) bool {
 		text := types.ExprString(f.Type)
 		return strings.HasPrefix(text, "sync.") || strings.HasPrefix(text, "atomic.")
@@ -113,6 +126,7 @@ func longLived(in, name string, of *ast.StructType) []string {
 	var out []string
 	for _, f := range of.Fields.List {
 		text := types.ExprString(f.Type)
+		text = cmp.Or(named[text], text)
 		holds := strings.HasPrefix(text, "map[") || strings.HasPrefix(text, "[]") || strings.HasPrefix(text, "chan ") || strings.Contains(text, "sweptMap")
 		shared := locked || in == "internal/cluster" && strings.HasPrefix(text, "map[")
 		if (!holds || !shared) && !strings.HasPrefix(text, "*ttlcache.Cache[") {

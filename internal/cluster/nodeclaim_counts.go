@@ -44,6 +44,9 @@ func (c NodeClaimCounts) Exceeds(replicas int64) bool {
 // Pools is the part of a Store that counts the NodeClaims of each NodePool, and reserves further ones.
 type Pools struct {
 	store *Store
+	// claims are the names of the NodeClaims of each pool, poolOf is the reverse.
+	claims links
+	poolOf map[string]string
 	// reserved is the number of NodeClaims that holders of reservations may still create, by pool.
 	reserved map[string]int
 	// listeners are called with pools whose counts change.
@@ -53,15 +56,16 @@ type Pools struct {
 // Claims returns the NodeClaims of a pool, sorted by name, including those that this process has just created.
 //
 // No counters are kept: phases are computed from the entries, so that they do not depend on the order of events. Cost: linear in
-// the NodeClaims of the cluster.
+// the NodeClaims of the pool.
 //
 // Source: scheduling specification, NodePool totals and node-claim sets.
 func (p *Pools) Claims(pool string) []PoolNodeClaim {
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()
 	var out []PoolNodeClaim
-	for name, id := range p.store.claimEntry {
-		if claim := p.claimNamed(name); claim != nil && claim.Labels[v1.NodePoolLabelKey] == pool {
+	for name := range p.claims[pool] {
+		if claim := p.claimNamed(name); claim != nil {
+			id := p.store.claimEntry[name]
 			out = append(out, PoolNodeClaim{ID: id, Phase: p.phaseOf(name), Claim: claim, Node: p.store.entries[id].node})
 		}
 	}
@@ -78,10 +82,7 @@ func (p *Pools) Counts(pool string) NodeClaimCounts {
 
 func (p *Pools) counts(pool string) NodeClaimCounts {
 	c := NodeClaimCounts{Reserved: p.reserved[pool]}
-	for name := range p.store.claimEntry {
-		if claim := p.claimNamed(name); claim == nil || claim.Labels[v1.NodePoolLabelKey] != pool {
-			continue
-		}
+	for name := range p.claims[pool] {
 		switch p.phaseOf(name) {
 		case Active:
 			c.Active++
@@ -95,6 +96,19 @@ func (p *Pools) counts(pool string) NodeClaimCounts {
 		}
 	}
 	return c
+}
+
+// join records the pool of a NodeClaim.
+func (p *Pools) join(claim *v1.NodeClaim) {
+	pool := claim.Labels[v1.NodePoolLabelKey]
+	p.claims.move(claim.Name, p.poolOf[claim.Name], pool)
+	p.poolOf[claim.Name] = pool
+}
+
+// leave reverts join.
+func (p *Pools) leave(claim string) {
+	p.claims.move(claim, p.poolOf[claim], "")
+	delete(p.poolOf, claim)
 }
 
 // claimNamed returns the NodeClaim of that name; nil if there is none, or if another NodeClaim has the same provider ID.

@@ -112,6 +112,14 @@ func TestNodeClaimCounts(t *testing.T) {
 			s.Pools.BeginReplacement("test://1")
 			s.Mark("test://1")
 		}, NodeClaimCounts{Deleting: 1}},
+		"a claim whose pool changed counts once": {func(s *Store) {
+			s.UpdateNodeClaim(claimOf("other", "a"))
+			s.UpdateNodeClaim(claim("a", "test://1"))
+		}, NodeClaimCounts{Active: 1}},
+		"a claim that left for another pool does not count": {func(s *Store) {
+			s.UpdateNodeClaim(claim("a", "test://1"))
+			s.UpdateNodeClaim(claimOf("other", "a"))
+		}, NodeClaimCounts{}},
 		"an abandoned replacement makes it active again": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.Pools.BeginReplacement("test://1")
@@ -133,6 +141,54 @@ func TestNodeClaimCounts(t *testing.T) {
 				t.Errorf("an unknown pool has %+v", got)
 			}
 		})
+	}
+}
+
+func claimOf(pool, name string) *v1.NodeClaim {
+	c := claim(name, "")
+	c.Labels = map[string]string{v1.NodePoolLabelKey: pool}
+	return c
+}
+
+// manyPools is a store with as many NodePools as given, of twenty NodeClaims each.
+func manyPools(pools int) *Store {
+	s := newStore()
+	for pool := range pools {
+		for i := range 20 {
+			s.UpdateNodeClaim(claimOf(fmt.Sprint(pool), fmt.Sprintf("%d-%d", pool, i)))
+		}
+	}
+	return s
+}
+
+// BenchmarkPoolUsage computes the usage of each of many pools once.
+func BenchmarkPoolUsage(b *testing.B) {
+	const pools = 1000
+	s := manyPools(pools)
+	f := NewWatcher(s)
+	close(f.ready)
+	usage := NewUsage(s, f)
+	b.ReportAllocs()
+	for b.Loop() {
+		for pool := range pools {
+			if _, ok := usage.PoolUsage(fmt.Sprint(pool)); !ok {
+				b.Fatal("not ready")
+			}
+		}
+	}
+}
+
+// BenchmarkCounts counts the NodeClaims of each of many pools once.
+func BenchmarkCounts(b *testing.B) {
+	const pools = 1000
+	s := manyPools(pools)
+	b.ReportAllocs()
+	for b.Loop() {
+		for pool := range pools {
+			if s.Pools.Counts(fmt.Sprint(pool)).Active != 20 {
+				b.Fatal("claims are missing")
+			}
+		}
 	}
 }
 

@@ -70,6 +70,7 @@ func (s *Store) putClaim(claim *v1.NodeClaim) {
 	s.nominated.expect(e.claim, claim)
 	e.claim = claim
 	s.claimEntry[claim.Name] = id
+	s.Pools.join(claim)
 	s.dirty[id] = true
 	if s.Pools.phaseOf(claim.Name) != was {
 		s.Pools.notify(claim)
@@ -93,6 +94,7 @@ func (s *Store) detachClaim(name string) {
 		return
 	}
 	delete(s.claimEntry, name)
+	s.Pools.leave(name)
 	if e, ok := s.entries[id]; ok && e.claim != nil && e.claim.Name == name {
 		s.nominated.expect(e.claim, nil)
 		e.claim = nil

@@ -128,8 +128,8 @@ func TestWhatIsDeletedIsForgotten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStore()
 			apply(s)
-			if got := s.Snapshot().Nodes.Len(); got != 0 || len(s.entries)+len(s.nodeEntry)+len(s.claimEntry) != 0 {
-				t.Errorf("%d nodes, %d entries, %d and %d names are left", got, len(s.entries), len(s.nodeEntry), len(s.claimEntry))
+			if got := s.Snapshot().Nodes.Len(); got != 0 || len(s.entries)+len(s.nodeEntry)+len(s.claimEntry)+len(s.Pools.claims)+len(s.Pools.poolOf)+len(s.poolNodes) != 0 {
+				t.Errorf("%d nodes, %d entries, %d and %d names, %d pools are left", got, len(s.entries), len(s.nodeEntry), len(s.claimEntry), len(s.Pools.claims)+len(s.poolNodes))
 			}
 		})
 	}

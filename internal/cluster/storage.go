@@ -101,22 +101,6 @@ func (st *storage) setNode(name string, node *storagev1.CSINode) map[string]bool
 	return before
 }
 
-// links is a set of names by name.
-type links map[string]map[string]bool
-
-func (l links) add(from, to string) {
-	if l[from] == nil {
-		l[from] = map[string]bool{}
-	}
-	l[from][to] = true
-}
-
-func (l links) remove(from, to string) {
-	if delete(l[from], to); len(l[from]) == 0 {
-		delete(l, from)
-	}
-}
-
 // track records the claims of a pod; a nil pod removes the UID.
 func (st *storage) track(uid string, pod *corev1.Pod) {
 	if before, ok := st.claimants[uid]; ok {

@@ -55,9 +55,11 @@ type Store struct {
 	// written are NodeClaims that this process created and the watch has not delivered yet.
 	written map[string]time.Time
 
-	dirty   map[string]bool
-	nodes   model.Editor[*model.Node]
-	pending model.Editor[*model.Pod]
+	dirty map[string]bool
+	nodes model.Editor[*model.Node]
+	// poolNodes are the IDs of the managed nodes of each pool, among those in nodes.
+	poolNodes links
+	pending   model.Editor[*model.Pod]
 
 	// resources is the number of offered resources for which the pods are translated.
 	resources int
@@ -97,6 +99,7 @@ func NewStore(c cloud.Cloud, t *translate.Translator) *Store {
 		podsOn:     map[string]map[string]*model.Pod{},
 		written:    map[string]time.Time{},
 		dirty:      map[string]bool{},
+		poolNodes:  links{},
 		learned:    newLearned(),
 	}
 	s.Namespaces = &Namespaces{store: s, labels: map[string]map[string]string{}}
@@ -105,7 +108,7 @@ func NewStore(c cloud.Cloud, t *translate.Translator) *Store {
 	s.Devices = &Devices{store: s}
 	s.PodGroups = &PodGroups{store: s}
 	s.DefaultSpread = &DefaultSpread{store: s}
-	s.Pools = &Pools{store: s, reserved: map[string]int{}}
+	s.Pools = &Pools{store: s, claims: links{}, poolOf: map[string]string{}, reserved: map[string]int{}}
 	s.Buffers = &Buffers{store: s}
 	s.Health = &Health{store: s}
 	s.nominated = &nominatedPods{store: s, pods: map[string]*nominatedPod{}, on: map[string]map[string]bool{}, claims: map[string]string{}}
@@ -184,6 +187,7 @@ func (s *Store) rebuild(id string) {
 	before, known := s.nodes.Get(id)
 	if !ok || e.claim == nil && !s.tracked(e.node) {
 		s.nodes.Delete(id)
+		s.poolNodes.move(id, managedBy(before), "")
 		s.consolidation.recordChange(known)
 		return
 	}
@@ -205,6 +209,7 @@ func (s *Store) rebuild(id string) {
 		n.Attached = s.Volumes.storage.attachments(n.NodeName)
 	}
 	s.nodes.Put(id, n)
+	s.poolNodes.move(id, managedBy(before), managedBy(n))
 	learned := s.learned.observe(n, node, e.claim, s.Volumes.storage.lacked(n))
 	s.consolidation.recordChange(!known || learned || !slices.Equal(before.NodeFeatures, n.NodeFeatures) || before.Initialized != n.Initialized || before.Deleting != n.Deleting ||
 		before.Disruption.Consolidatable != n.Disruption.Consolidatable)

@@ -3,6 +3,7 @@ package cluster
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/cost"
 )
@@ -23,8 +24,8 @@ func (u *Usage) PoolUsage(pool string) (usage corev1.ResourceList, ok bool) {
 		return nil, false
 	}
 	var sum resource.Vector
-	for _, n := range u.store.Snapshot().Nodes.All() {
-		if n.Managed && n.Pool == pool && !n.Deleting {
+	for _, n := range u.nodesOf(pool) {
+		if !n.Deleting {
 			sum = sum.Add(n.Capacity)
 		}
 	}
@@ -44,4 +45,26 @@ func (u *Usage) Purchases() (byPool map[string][]cost.Offering, ok bool) {
 		}
 	}
 	return byPool, true
+}
+
+// nodesOf returns the managed nodes of a pool in the current state, in no order. Cost: linear in the nodes of the pool.
+func (u *Usage) nodesOf(pool string) []*model.Node {
+	nodes := u.store.Snapshot().Nodes
+	u.store.mu.Lock()
+	defer u.store.mu.Unlock()
+	out := make([]*model.Node, 0, len(u.store.poolNodes[pool]))
+	for id := range u.store.poolNodes[pool] {
+		if n, ok := nodes.Get(id); ok && managedBy(n) == pool {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// managedBy is the pool of a managed node; empty for others, and without a node.
+func managedBy(n *model.Node) string {
+	if n == nil || !n.Managed {
+		return ""
+	}
+	return n.Pool
 }
