@@ -20,14 +20,24 @@ type Limit struct {
 	Total, Remaining int64
 }
 
+// nodesByPool groups nodes once for all NodePools: to look for the nodes of each takes time that grows with the product of both.
+func nodesByPool(nodes []*model.Node) map[string][]*model.Node {
+	out := map[string][]*model.Node{}
+	for _, n := range nodes {
+		if n.Pool != "" {
+			out[n.Pool] = append(out[n.Pool], n)
+		}
+	}
+	return out
+}
+
+// newLimits returns the limits of a NodePool that has these nodes.
 func newLimits(pool *model.Pool, nodes []*model.Node) *Limits {
 	l := &Limits{}
 	for r, total := range pool.Limits {
 		remaining := resource.SubSaturated(total, pool.Used[r])
 		for _, n := range nodes {
-			if n.Pool == pool.Name {
-				remaining = resource.SubSaturated(remaining, AmountOf(n.Capacity, r))
-			}
+			remaining = resource.SubSaturated(remaining, AmountOf(n.Capacity, r))
 		}
 		l.List = append(l.List, Limit{r, total, remaining})
 	}

@@ -169,6 +169,7 @@ func (r *Run) stopped() bool {
 // compileTemplates shares columns between pools that have the same catalog.
 func (r *Run) compileTemplates(pools []*model.Pool, daemons []expectedDaemon) {
 	wanted := r.Classes.wanted()
+	nodes := nodesByPool(r.Problem.Nodes)
 	compiled := map[*catalog.InstanceType]*index.Columns{}
 	for _, pool := range pools {
 		if len(pool.Catalog) == 0 {
@@ -184,7 +185,7 @@ func (r *Run) compileTemplates(pools []*model.Pool, daemons []expectedDaemon) {
 			r.Unlaunchable = append(r.Unlaunchable, t)
 			continue
 		}
-		t.Limits = newLimits(pool, r.Problem.Nodes)
+		t.Limits = newLimits(pool, nodes[pool.Name])
 		t.Wanted, t.number = wanted, len(r.Templates)
 		r.Templates = append(r.Templates, t)
 	}
