@@ -45,7 +45,7 @@ func (u *User) pools(expires bool) []*v1.NodePool {
 	for n := range s.Pools {
 		further := p.DeepCopy()
 		further.Name = fmt.Sprintf("further-%d", n+1)
-		further.Spec.Weight = ptr.To(int32(10 * (n + 1))) //nolint:gosec // small
+		further.Spec.Weight = ptr.To(int32(min(10*(n+1), 100))) //nolint:gosec // small
 		further.Spec.Limits = v1.Limits{v1.ResourceNodes: *resource.NewQuantity(3, resource.DecimalSI)}
 		out = append(out, further)
 	}

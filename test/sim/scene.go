@@ -25,7 +25,7 @@ type Scene struct {
 	Foreign int
 	// Generations is how many templates EditPool chooses from; zero for four. With two a template is often changed back.
 	Generations int
-	// Pools is the number of further NodePools, each with a higher weight than the one before and a limit of three nodes.
+	// Pools is the number of further NodePools, each with a limit of three nodes, and up to the tenth with a higher weight than the one before.
 	Pools int
 	// NoNodeController leaves the Nodes of instances that died to Karpenter: no controller of the cloud deletes them.
 	NoNodeController bool

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
@@ -69,12 +70,18 @@ func (d *Disruption) Register(m manager.Manager) error {
 	b := builder.ControllerManagedBy(m).
 		Named("nodeclaim.disruption").
 		For(&v1.NodeClaim{}, builder.WithPredicates(managed.Predicate(d.Cloud))).
-		Watches(&v1.NodePool{}, nodelookup.PoolToClaims(d.Client), builder.WithPredicates(managed.Predicate(d.Cloud))).
+		Watches(&v1.NodePool{}, nodelookup.PoolToClaims(d.Client), builder.WithPredicates(managed.Predicate(d.Cloud), wanted())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: options.Scale(d.CPUMillis, 10, 1000)})
 	for _, class := range d.Cloud.NodeClasses {
 		b = b.Watches(class.New(), nodelookup.ClassToClaims(d.Client, class.GVK))
 	}
 	return b.Complete(d)
+}
+
+// wanted leaves out changes of the status of NodePools: their usage changes whenever a node comes or goes, and each of these changes would
+// have all NodeClaims of the pool checked. Hashes are annotations.
+func wanted() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }
 
 // Reconcile updates both conditions of one NodeClaim in one write.

@@ -32,7 +32,7 @@ func ClaimToNodes(r client.Reader) handler.EventHandler {
 func PoolToClaims(r client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 		var list v1.NodeClaimList
-		err := r.List(ctx, &list, client.MatchingLabels{v1.NodePoolLabelKey: obj.GetName()})
+		err := r.List(ctx, &list, client.MatchingFields{ClaimPool: obj.GetName()})
 		return requests(err, list.Items, func(c *v1.NodeClaim) client.Object { return c })
 	})
 }

@@ -18,6 +18,7 @@ const (
 	ClaimProviderID = "status.providerID"
 	PodNode         = "spec.nodeName"
 	AttachmentNode  = "spec.nodeName"
+	ClaimPool       = "metadata.labels." + v1.NodePoolLabelKey
 	ClaimClassGroup = "spec.nodeClassRef.group"
 	ClaimClassKind  = "spec.nodeClassRef.kind"
 	ClaimClassName  = "spec.nodeClassRef.name"
@@ -42,6 +43,7 @@ func Indexes() []Index {
 		{&storagev1.VolumeAttachment{}, AttachmentNode, func(o client.Object) []string {
 			return []string{o.(*storagev1.VolumeAttachment).Spec.NodeName}
 		}},
+		{&v1.NodeClaim{}, ClaimPool, func(o client.Object) []string { return []string{o.GetLabels()[v1.NodePoolLabelKey]} }},
 		{&v1.NodeClaim{}, ClaimClassGroup, ofClaim(func(r *v1.NodeClassReference) string { return r.Group })},
 		{&v1.NodeClaim{}, ClaimClassKind, ofClaim(func(r *v1.NodeClassReference) string { return r.Kind })},
 		{&v1.NodeClaim{}, ClaimClassName, ofClaim(func(r *v1.NodeClassReference) string { return r.Name })},

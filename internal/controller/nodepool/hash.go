@@ -15,6 +15,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -62,7 +63,7 @@ func (h *Hash) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 // the others get the hash of the NodePool.
 func (h *Hash) migrate(ctx context.Context, pool, hash string) error {
 	var claims v1.NodeClaimList
-	if err := h.Client.List(ctx, &claims, client.MatchingLabels{v1.NodePoolLabelKey: pool}); err != nil {
+	if err := h.Client.List(ctx, &claims, client.MatchingFields{nodelookup.ClaimPool: pool}); err != nil {
 		return fmt.Errorf("listing nodeclaims of nodepool %q: %w", pool, err)
 	}
 	var errs []error
