@@ -108,9 +108,6 @@ func New(s Settings) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the definitions: %w", err)
 	}
-	if s.explorer != nil {
-		withoutRules(definitions)
-	}
 	faults := s.Faults
 	faults.Counts = map[string]int{}
 	api, err := NewAPI(w, scheme, &faults, definitions...)

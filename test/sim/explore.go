@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 // The actions that an explorer may choose for an event, beside letting it happen when its turn comes.
@@ -184,26 +182,3 @@ func fixed(stream string, least time.Duration) time.Duration {
 
 // String is a point in words.
 func (p Point) String() string { return fmt.Sprintf("%s %d %v", p.Event, p.N, p.Options) }
-
-// withoutRules removes the CEL rules of definitions: to compile them takes longer than a run, and what is written in an exploration keeps them.
-func withoutRules(definitions []*apiextensionsv1.CustomResourceDefinition) {
-	for _, d := range definitions {
-		for i := range d.Spec.Versions {
-			schemaWithoutRules(d.Spec.Versions[i].Schema.OpenAPIV3Schema)
-		}
-	}
-}
-
-func schemaWithoutRules(s *apiextensionsv1.JSONSchemaProps) {
-	s.XValidations = nil
-	for name, p := range s.Properties {
-		schemaWithoutRules(&p)
-		s.Properties[name] = p
-	}
-	if s.Items != nil && s.Items.Schema != nil {
-		schemaWithoutRules(s.Items.Schema)
-	}
-	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		schemaWithoutRules(s.AdditionalProperties.Schema)
-	}
-}
