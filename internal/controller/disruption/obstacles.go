@@ -74,26 +74,29 @@ func byNode(obstacles []disrupt.Obstacle) map[string]disrupt.Obstacle {
 }
 
 // log logs the obstacles to disrupting the nodes, for each node only when they change. Obstacles that only the process knows, such as a
-// backoff after a failure, are shown nowhere else.
+// backoff after a failure, are shown nowhere else. Only the loop calls it, which is the only one that changes the obstacles.
 func (r *Obstacles) log(ctx context.Context, to *slog.Logger, nodes model.Index[*model.Node]) {
 	if !to.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
 	before := r.logged
 	r.logged = make(map[string]string, nodes.Len())
+	methods := slices.Sorted(maps.Keys(r.byMethod))
 	var codes []byte
 	for _, n := range nodes.Sorted() {
-		why := r.Of(n.ID)
 		codes = codes[:0]
-		for _, w := range why {
-			codes = append(append(append(append(codes, w.Method...), ' '), w.Obstacle.Code...), ',')
+		for _, method := range methods {
+			if o, ok := r.byMethod[method][n.ID]; ok {
+				codes = append(append(append(append(codes, method...), ' '), o.Code...), ',')
+			}
 		}
-		if string(codes) == before[n.ID] {
-			r.logged[n.ID] = before[n.ID]
+		last := before[n.ID]
+		if string(codes) == last {
+			r.logged[n.ID] = last
 			continue
 		}
-		if r.logged[n.ID] = string(codes); len(why) > 0 {
-			to.Debug("node is left alone", logfield.Node(n.NodeName), logfield.NodeClaim(n.ClaimName), logfield.Reasons(reasons(why)))
+		if r.logged[n.ID] = string(codes); len(codes) > 0 {
+			to.Debug("node is left alone", logfield.Node(n.NodeName), logfield.NodeClaim(n.ClaimName), logfield.Reasons(reasons(r.Of(n.ID))))
 		}
 	}
 }
