@@ -3,7 +3,6 @@ package disruption
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"log/slog"
 	"maps"
 	"slices"
@@ -23,14 +22,16 @@ type prices struct {
 	provider cloud.Provider
 	log      *slog.Logger
 	last     map[string]list
+	// changes counts the lists that differed from the one before.
+	changes uint64
 }
 
 // list has the instance types that one pool may launch, as last returned by the provider.
 type list struct {
 	types  []*cloud.InstanceType
 	prices problem.PoolPrices
-	// digest identifies the list. Instance types are never changed in place, so it hashes their addresses.
-	digest uint64
+	// number identifies the list: the number of changes with it.
+	number uint64
 }
 
 func newPrices(provider cloud.Provider, log *slog.Logger) *prices {
@@ -73,21 +74,18 @@ func (p *prices) ask(ctx context.Context, name string, pool *v1.NodePool) {
 	if len(types) == 0 {
 		return
 	}
-	h := fnv.New64a()
-	for _, it := range types {
-		_, _ = fmt.Fprintf(h, "%p ", it) // never fails
-	}
-	if known := p.last[name]; known.digest == h.Sum64() && slices.Equal(known.types, types) {
+	if slices.Equal(p.last[name].types, types) { // instance types are never changed in place
 		return
 	}
-	p.last[name] = list{types: types, prices: problem.PricesOf(types), digest: h.Sum64()}
+	p.changes++
+	p.last[name] = list{types: types, prices: problem.PricesOf(types), number: p.changes}
 }
 
 // digest identifies the instance types that all pools may launch.
 func (p *prices) digest() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(p.last)) {
-		fmt.Fprintf(&b, "%s %x ", name, p.last[name].digest)
+		fmt.Fprintf(&b, "%s %d ", name, p.last[name].number)
 	}
 	return b.String()
 }
