@@ -27,6 +27,12 @@ const (
 	instant = 100 * time.Millisecond
 )
 
+// lastSeq is less than the numbers of events that are put last.
+const lastSeq = math.MaxUint64 / 2
+
+// last reports whether the event was put last.
+func (e *event) last() bool { return e.seq > lastSeq }
+
 // Alphabet is what an exploration may choose. The streams of events are those of World.soon.
 type Alphabet struct {
 	// Watches are the kinds whose watches may be last or late.
@@ -155,7 +161,7 @@ func (x *explorer) do(w *World, e *event, action string) (held bool) {
 		e.at = e.at.Add(lateBy)
 	case Last:
 		w.last++
-		e.seq = math.MaxUint64/2 + w.last
+		e.seq = lastSeq + w.last
 	default:
 		panic("no such action: " + action)
 	}

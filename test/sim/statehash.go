@@ -200,7 +200,8 @@ func (h *hasher) time(v reflect.Value) uint64 {
 }
 
 // state is the hash of all that decides how the run goes on after an event is next, as far as it can be read: objects, caches that lag, instances, queues, events that
-// wait, what controllers remember, and what their goroutines have read since they began with what they do.
+// wait, what controllers remember, and what their goroutines have read since they began with what they do. Of events that
+// an exploration has put last, it says so: events that are added for the same time go before them.
 func (c *Cluster) state(next *event) uint64 {
 	now := time.Now()
 	h, s := newHasher(now), sum{}
@@ -218,7 +219,7 @@ func (c *Cluster) state(next *event) uint64 {
 		}
 	}
 	for _, e := range append([]*event{next}, c.World.pending()...) {
-		s.add(h.of(e.name, e.actor, e.at, e.knows))
+		s.add(h.of(e.name, e.actor, e.at, e.knows, e.last()))
 	}
 	return s.hash()
 }
