@@ -99,14 +99,20 @@ func (q *queue[T]) Done(item T) {
 	}
 }
 
-// ShutDown implements workqueue.Interface.
+// ShutDown implements workqueue.Interface. Items that were to be added later do not happen any more: the items of all processes that there
+// were would be due at the same time, such as the expiry of a node.
 func (q *queue[T]) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.shutdown {
-		q.shutdown = true
-		close(q.closed)
+	if q.shutdown {
+		return
 	}
+	q.shutdown = true
+	close(q.closed)
+	for _, e := range q.later {
+		q.process.world.stop(e)
+	}
+	clear(q.later)
 }
 
 // ShutDownWithDrain implements workqueue.Interface.
@@ -128,7 +134,11 @@ func (q *queue[T]) AddAfter(item T, d time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if have := q.later[item]; have != nil {
-		if !time.Now().Add(d).Before(have.at) {
+		earlier := time.Now().Add(d).Before(have.at)
+		if have.at.IsZero() { // added in the same step, which has not ended
+			earlier = d < have.least
+		}
+		if !earlier {
 			return
 		}
 		q.process.world.stop(have)
