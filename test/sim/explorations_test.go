@@ -113,11 +113,13 @@ func mustCreate(c *Cluster, o client.Object) {
 	}
 }
 
-// tooMany: no more NodeClaims exist than the pods need, those that are deleted aside.
+// tooMany: no more NodeClaims exist than the pods need. Those that are deleted do not count, and those that are about to be because their node
+// is empty: after a crash, the replacement that the process before had created may be, while another one is created.
 func tooMany(c *Cluster, most int) (invariant, details string) {
 	var live []string
 	for _, claim := range c.invariants.claims {
-		if claim.DeletionTimestamp == nil {
+		reason := condition.For(claim.DeepCopy(), time.Now()).Get(v1.ConditionTypeDisruptionReason)
+		if claim.DeletionTimestamp == nil && (reason == nil || reason.Status != metav1.ConditionTrue || reason.Reason != "Empty") {
 			live = append(live, claim.Name)
 		}
 	}
