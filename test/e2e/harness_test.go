@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -221,6 +222,25 @@ func (w *harness) pods() []corev1.Pod {
 	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
 		return slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" })
 	})
+}
+
+// whereabouts says on which node each pod is, those of DaemonSets included, and since when.
+func (w *harness) whereabouts() string {
+	w.t.Helper()
+	var all corev1.PodList
+	w.list(&all)
+	var out []string
+	for _, pod := range all.Items {
+		since := "not scheduled"
+		for _, c := range pod.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+				since = c.LastTransitionTime.Format(time.TimeOnly)
+			}
+		}
+		out = append(out, fmt.Sprintf("%s on %q (%s)", pod.Name, pod.Spec.NodeName, since))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
 }
 
 func (w *harness) nodes() []corev1.Node {

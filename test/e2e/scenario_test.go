@@ -60,7 +60,7 @@ func TestScenarios(t *testing.T) {
 					return
 				}
 				if excuse == "" || attempt == attempts {
-					t.Fatalf("attempt %d: waited %s for the cluster to match the plan; last seen: %s", attempt, scenarioPatience, obstacle)
+					t.Fatalf("attempt %d: waited %s for the cluster to match the plan; last seen: %s; pods: %s", attempt, scenarioPatience, obstacle, w.whereabouts())
 				}
 				t.Logf("attempt %d: %s: %s", attempt, excuse, obstacle)
 			}
