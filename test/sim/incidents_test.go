@@ -40,7 +40,7 @@ var incidents = []incident{
 	{name: "labels arrive after the node", set: "LateLabels=true Every=20s"},
 	{name: "nodes are deleted by hand while they drain", set: "Guarded=1 DeleteNode=60 EditPool=30 Every=15s MaxKubelet=10s"},
 	{
-		name: "volumes that are never detached hold nodes", set: "Stateful=60 NoDetach=1 Grace=1m Every=15s",
+		name: "volumes that are never detached hold nodes", set: "Stateful=60 NoDetach=1 Grace=30s Every=10s DeleteNode=30",
 		then: func(c *Cluster) {
 			for _, n := range All[corev1.Node](c.API) {
 				c.User.remove(n)
