@@ -18,14 +18,17 @@ type Usage struct {
 func NewUsage(store *Store, feed *Watcher) *Usage { return &Usage{store: store, feed: feed} }
 
 // PoolUsage returns the capacity of the pool's nodes that are not being deleted, including planned ones. ok is false while the
-// cluster state is incomplete.
+// cluster state is incomplete. Cost: linear in the nodes of the pool.
 func (u *Usage) PoolUsage(pool string) (usage corev1.ResourceList, ok bool) {
 	if !u.feed.Ready() {
 		return nil, false
 	}
+	nodes := u.store.Snapshot().Nodes
+	u.store.mu.Lock()
+	defer u.store.mu.Unlock()
 	var sum resource.Vector
-	for _, n := range u.nodesOf(pool) {
-		if !n.Deleting {
+	for id := range u.store.poolNodes[pool] {
+		if n, ok := nodes.Get(id); ok && managedBy(n) == pool && !n.Deleting {
 			sum = sum.Add(n.Capacity)
 		}
 	}
@@ -45,20 +48,6 @@ func (u *Usage) Purchases() (byPool map[string][]cost.Offering, ok bool) {
 		}
 	}
 	return byPool, true
-}
-
-// nodesOf returns the managed nodes of a pool in the current state, in no order. Cost: linear in the nodes of the pool.
-func (u *Usage) nodesOf(pool string) []*model.Node {
-	nodes := u.store.Snapshot().Nodes
-	u.store.mu.Lock()
-	defer u.store.mu.Unlock()
-	out := make([]*model.Node, 0, len(u.store.poolNodes[pool]))
-	for id := range u.store.poolNodes[pool] {
-		if n, ok := nodes.Get(id); ok && managedBy(n) == pool {
-			out = append(out, n)
-		}
-	}
-	return out
 }
 
 // managedBy is the pool of a managed node; empty for others, and without a node.

@@ -21,41 +21,31 @@ type compilation struct {
 	err   error
 }
 
-// keyOf identifies what is compiled from a part of a definition. The second result is false if the part cannot be encoded; then nothing is kept.
-func keyOf(what string, part any) (string, bool) {
+// once computes what depends on a part of a definition alone, unless it is known.
+func once[T any](what string, part any, compute func() T) T {
 	raw, err := json.Marshal(part)
 	if err != nil {
-		return "", false
+		return compute()
 	}
-	return fmt.Sprintf("%s %x", what, sha256.Sum256(raw)), true
+	key := fmt.Sprintf("%s %x", what, sha256.Sum256(raw))
+	if known, ok := compiled.Get(key); ok {
+		return known.(T)
+	}
+	result := compute()
+	compiled.Add(key, result)
+	return result
 }
 
 // FromDefinition returns the kinds that a CustomResourceDefinition serves, one for each served version. They are shared, and must not be changed.
 func FromDefinition(definition *apiextensionsv1.CustomResourceDefinition) ([]*Kind, error) {
-	key, ok := keyOf("kinds of "+definition.Name, definition.Spec)
-	if ok {
-		if c, found := compiled.Get(key); found {
-			return c.(compilation).kinds, c.(compilation).err
-		}
-	}
-	kinds, err := compileVersions(definition.DeepCopy())
-	if ok {
-		compiled.Add(key, compilation{kinds, err})
-	}
-	return kinds, err
+	c := once("kinds of "+definition.Name, definition.Spec, func() compilation {
+		kinds, err := compileVersions(definition.DeepCopy())
+		return compilation{kinds, err}
+	})
+	return c.kinds, c.err
 }
 
 // validateSchema: the schema is structural, and its rules compile.
 func validateSchema(props *apiextensionsv1.JSONSchemaProps, path *field.Path) field.ErrorList {
-	key, ok := keyOf("problems at "+path.String(), props)
-	if ok {
-		if errs, found := compiled.Get(key); found {
-			return errs.(field.ErrorList)
-		}
-	}
-	errs := schemaProblems(props, path)
-	if ok {
-		compiled.Add(key, errs)
-	}
-	return errs
+	return once("problems at "+path.String(), props, func() field.ErrorList { return schemaProblems(props, path) })
 }

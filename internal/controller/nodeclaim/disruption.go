@@ -70,7 +70,7 @@ func (d *Disruption) Register(m manager.Manager) error {
 	b := builder.ControllerManagedBy(m).
 		Named("nodeclaim.disruption").
 		For(&v1.NodeClaim{}, builder.WithPredicates(managed.Predicate(d.Cloud))).
-		Watches(&v1.NodePool{}, nodelookup.PoolToClaims(d.Client), builder.WithPredicates(managed.Predicate(d.Cloud), wanted())).
+		Watches(&v1.NodePool{}, nodelookup.PoolToClaims(d.Client), builder.WithPredicates(managed.Predicate(d.Cloud), edited())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: options.Scale(d.CPUMillis, 10, 1000)})
 	for _, class := range d.Cloud.NodeClasses {
 		b = b.Watches(class.New(), nodelookup.ClassToClaims(d.Client, class.GVK))
@@ -78,9 +78,9 @@ func (d *Disruption) Register(m manager.Manager) error {
 	return b.Complete(d)
 }
 
-// wanted leaves out changes of the status of NodePools: their usage changes whenever a node comes or goes, and each of these changes would
+// edited leaves out changes of the status of NodePools: their usage changes whenever a node comes or goes, and each of these changes would
 // have all NodeClaims of the pool checked. Hashes are annotations.
-func wanted() predicate.Predicate {
+func edited() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }
 

@@ -24,7 +24,7 @@ func TestNodeClaimsAreCheckedWhenTheirPoolIsEdited(t *testing.T) {
 	} {
 		was, is := &v1.NodePool{}, &v1.NodePool{}
 		c.change(is)
-		if got := wanted().Update(event.UpdateEvent{ObjectOld: was, ObjectNew: is}); got != c.want {
+		if got := edited().Update(event.UpdateEvent{ObjectOld: was, ObjectNew: is}); got != c.want {
 			t.Errorf("%s: checked %t, want %t", name, got, c.want)
 		}
 	}

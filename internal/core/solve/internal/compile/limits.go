@@ -20,12 +20,21 @@ type Limit struct {
 	Total, Remaining int64
 }
 
-// nodesByPool groups nodes once for all NodePools: to look for the nodes of each takes time that grows with the product of both.
-func nodesByPool(nodes []*model.Node) map[string][]*model.Node {
+// nodesOfLimited groups the nodes of NodePools that have limits, once for all: to look for those of each takes time that grows with the product of
+// nodes and NodePools.
+func nodesOfLimited(pools []*model.Pool, nodes []*model.Node) map[string][]*model.Node {
 	out := map[string][]*model.Node{}
+	for _, pool := range pools {
+		if len(pool.Limits) > 0 {
+			out[pool.Name] = nil
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
 	for _, n := range nodes {
-		if n.Pool != "" {
-			out[n.Pool] = append(out[n.Pool], n)
+		if list, limited := out[n.Pool]; limited {
+			out[n.Pool] = append(list, n)
 		}
 	}
 	return out

@@ -169,7 +169,7 @@ func (r *Run) stopped() bool {
 // compileTemplates shares columns between pools that have the same catalog.
 func (r *Run) compileTemplates(pools []*model.Pool, daemons []expectedDaemon) {
 	wanted := r.Classes.wanted()
-	nodes := nodesByPool(r.Problem.Nodes)
+	nodes := nodesOfLimited(pools, r.Problem.Nodes)
 	compiled := map[*catalog.InstanceType]*index.Columns{}
 	for _, pool := range pools {
 		if len(pool.Catalog) == 0 {
