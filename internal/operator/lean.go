@@ -2,6 +2,7 @@ package operator
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,8 +30,8 @@ const (
 // with the difference between two trimmed objects.
 //
 //   - Pods: of containers, name, resources, restart policy and host ports are read (requests, native sidecars,
-//     conflicts), and of restart rules and mounts those that need features of the node; of their statuses, resources (resizing) and how they ended (when the pod last changed); of volumes,
-//     those with claims (zones, limits of attachments).
+//     conflicts), and of restart rules and mounts those that need features of the node; of their statuses, resources (resizing) and how they
+//     ended (when the pod last changed); of volumes, those with claims (zones, limits of attachments).
 //   - Nodes: images and lists of volumes are not read; attachments are separate objects.
 //   - Objects of which only the metadata is cached, workloads: only whether the spec has changed is read.
 //   - All kinds: managed fields are not read.
@@ -82,6 +83,31 @@ func trimPod(pod *corev1.Pod) {
 	status.ContainerStatuses = trimStatuses(status.ContainerStatuses)
 	status.InitContainerStatuses = trimStatuses(status.InitContainerStatuses)
 	status.EphemeralContainerStatuses, status.PodIPs, status.HostIPs = nil, nil, nil
+	status.PodIP, status.HostIP, status.QOSClass = "", "", ""
+	status.Conditions = trimConditions(status.Conditions)
+	status.Phase = constant(status.Phase, corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed)
+}
+
+// constant returns the constant that is equal to own, whose copy of the text is then not kept.
+func constant[T ~string](own T, constants ...T) T {
+	if i := slices.Index(constants, own); i >= 0 {
+		return constants[i]
+	}
+	return own
+}
+
+// trimConditions keeps the conditions that are read: whether kube-scheduler has found a node, whether the pod is ready, which counts for
+// PodDisruptionBudgets, and whether its node can resize it.
+func trimConditions(list []corev1.PodCondition) []corev1.PodCondition {
+	read := []corev1.PodConditionType{corev1.PodScheduled, corev1.PodReady, corev1.PodResizePending}
+	var out []corev1.PodCondition
+	for _, c := range list {
+		if slices.Contains(read, c.Type) {
+			c.Type, c.Status = constant(c.Type, read...), constant(c.Status, corev1.ConditionTrue, corev1.ConditionFalse)
+			out = append(out, c)
+		}
+	}
+	return slices.Clip(out)
 }
 
 // trimContainers keeps only ports that may be host ports, and only restart rules and mounts that need a feature of the node.
@@ -157,6 +183,8 @@ func (l *lean) sharePod(pod *corev1.Pod) {
 	pod.Spec.NodeName = ""
 	pod.Spec = share(l, &pod.Spec, pod.Spec)
 	pod.Spec.NodeName = node
+	pod.Namespace = share(l, &metav1.ObjectMeta{Namespace: pod.Namespace}, pod.Namespace)
+	pod.GenerateName = share(l, &metav1.ObjectMeta{GenerateName: pod.GenerateName}, pod.GenerateName)
 	pod.Labels = share(l, &metav1.ObjectMeta{Labels: pod.Labels}, pod.Labels)
 	pod.Annotations = share(l, &metav1.ObjectMeta{Annotations: pod.Annotations}, pod.Annotations)
 	pod.OwnerReferences = share(l, &metav1.ObjectMeta{OwnerReferences: pod.OwnerReferences}, pod.OwnerReferences)

@@ -28,6 +28,12 @@ func randomPods(seed int64) *randfill.Filler {
 		},
 		func(m *metav1.Time, c randfill.Continue) { *m = metav1.Unix(int64(c.Intn(1e6)), 0) },
 		func(s *intstr.IntOrString, c randfill.Continue) { *s = intstr.FromInt32(int32(c.Intn(9))) },
+		func(c *corev1.PodCondition, r randfill.Continue) {
+			types := []corev1.PodConditionType{corev1.PodScheduled, corev1.PodReady, corev1.PodResizePending, corev1.PodResizeInProgress, corev1.ContainersReady}
+			reasons := []string{corev1.PodReasonUnschedulable, corev1.PodReasonSchedulerError, corev1.PodReasonInfeasible, corev1.PodReasonDeferred}
+			status := []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}
+			*c = corev1.PodCondition{Type: types[r.Intn(len(types))], Status: status[r.Intn(len(status))], Reason: reasons[r.Intn(len(reasons))]}
+		},
 		func(p *corev1.ContainerRestartPolicy, _ randfill.Continue) { *p = corev1.ContainerRestartPolicyAlways },
 		func(p *corev1.ContainerPort, c randfill.Continue) {
 			*p = corev1.ContainerPort{Name: "http", ContainerPort: 80, HostPort: int32(c.Intn(2) * 8080), HostIP: "10.0.0.1"}
