@@ -221,6 +221,8 @@ const (
 	ConditionTypeBudgetsValid = "BudgetsValid"
 	// ConditionTypeInstanceTypesFound is False while the requirements leave no instance type, and absent otherwise.
 	ConditionTypeInstanceTypesFound = "InstanceTypesFound"
+	// ConditionTypeReplicasKept is False while replicas are set that the controller does not keep, and absent otherwise.
+	ConditionTypeReplicasKept = "ReplicasKept"
 )
 
 // ConditionList implements condition.Object.

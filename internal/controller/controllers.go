@@ -124,7 +124,7 @@ func All(p Parts) ([]Controller, error) {
 		reboot.New(shared, evictions),
 		evictions,
 		nodepool.NewHash(shared),
-		nodepool.NewValidation(shared, translator),
+		nodepool.NewValidation(shared, translator, p.Options.FeatureGates),
 		nodepool.NewReadiness(shared),
 		nodepool.NewUnsupportedClass(shared),
 		nodepool.NewCounter(shared, cluster.NewUsage(store, feed)),

@@ -12,6 +12,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 	"github.com/karpenter-anew/karpenter/internal/simulation/report"
 )
 
@@ -135,7 +137,7 @@ func (s *analysis) standing(name string) (NodePool, error) {
 		Version: Version, Kind: "NodePool", Name: name, Replicas: pool.Spec.Replicas, Launches: true,
 		Usage: []Usage{}, Budgets: []Budget{}, Allowances: []Allowance{}, Disrupting: []Disrupting{}, Excluded: []Tally{}, Disruption: []Outlook{},
 	}
-	s.readiness(&a)
+	s.readiness(&a, pool)
 	if s.view.Pools[name] == nil {
 		return a, nil
 	}
@@ -145,8 +147,8 @@ func (s *analysis) standing(name string) (NodePool, error) {
 	return a, nil
 }
 
-// readiness returns whether nodes can be launched, and otherwise why not.
-func (s *analysis) readiness(a *NodePool) {
+// readiness sets whether nodes can be launched, and otherwise why not.
+func (s *analysis) readiness(a *NodePool, pool *v1.NodePool) {
 	for _, skipped := range s.view.Result.Skipped {
 		if skipped.Name == a.Name {
 			a.Launches, a.Message = false, skipped.Why
@@ -159,6 +161,28 @@ func (s *analysis) readiness(a *NodePool) {
 		unused := report.Unlaunchable(pool, s.view.Result.Problem.Pools)
 		a.Launches, a.Message, a.Help = false, unused.Message, unused.Help
 	}
+	if pool.Spec.Replicas != nil && s.Options.IgnoreReplicas {
+		a.Message = "it is static, and the feature gate StaticCapacity is off: its nodes are not kept at spec.replicas"
+		a.Help = "Turn the feature gate StaticCapacity of the controller on."
+	}
+	if !a.Launches {
+		return
+	}
+	if why, usedUp := s.limitsUsedUp(a.Name); usedUp {
+		a.Launches, a.Message, a.Help = false, why.Headline()+", "+why.Detail(), why.Remedy()
+	}
+}
+
+// limitsUsedUp is why the limits of a pool leave nothing to launch beside its nodes as they are, before anything is planned.
+func (s *analysis) limitsUsedUp(name string) (unschedulable.Reason, bool) {
+	in := s.view.Result.Problem
+	for _, pool := range in.Pools {
+		if pool.Name == name {
+			nodes := slices.DeleteFunc(slices.Clone(in.Nodes), func(n *model.Node) bool { return n.Pool != name })
+			return solve.LimitsUsedUp(pool, nodes, s.view.Snapshot.Resources.Names())
+		}
+	}
+	return unschedulable.Reason{}, false
 }
 
 // nodes are the nodes of a pool.
@@ -339,7 +363,7 @@ func (s *analysis) count(tallies []Tally, n *model.Node, o disrupt.Obstacle, wan
 // Text implements Answer.
 func (a NodePool) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "NodePool %s has %s, %s\n", a.Name, counted(a.Nodes, "node"), a.price())
+	fmt.Fprintf(&b, "NodePool %s has %s%s, %s\n", a.Name, counted(a.Nodes, "node"), a.replicas(), a.price())
 	if a.Launches {
 		b.WriteString("  Nodes can be launched from it\n")
 	} else {
@@ -386,6 +410,14 @@ func (a NodePool) Text() string {
 		}
 	}
 	return b.String()
+}
+
+// replicas is how many nodes a static NodePool asks for.
+func (a NodePool) replicas() string {
+	if a.Replicas == nil {
+		return ""
+	}
+	return fmt.Sprintf(" of %d replicas", *a.Replicas)
 }
 
 // price is what the nodes cost together, as far as that is known.

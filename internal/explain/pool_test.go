@@ -97,6 +97,38 @@ func TestNodePool(t *testing.T) {
   Drifted: 0 could be removed, 0 now (1 allowed at a time, 0 disrupting)
   Underutilized: 0 could be removed, 0 now (1 allowed at a time, 0 disrupting)
 `},
+		{"the limits are used up", "batch", changes{change("batch", func(p *v1.NodePool) {
+			p.Spec.Limits = v1.Limits{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("100Gi")}
+		})}, `NodePool batch has 0 nodes, $0.0000/h
+  No nodes are launched from it for pods: all available instance types exceed limits for nodepool (NodePool=batch), cpu: limit 500m, used or planned 0
+    what would help: Raise the pool's limits or free capacity in it.
+  cpu: 0 used, limit 500m
+  memory: 0 used, limit 100Gi
+  Budget of 0 for Drifted: 0 at a time
+`},
+		{"as many nodes as allowed", "web", changes{quiet, change("web", func(p *v1.NodePool) {
+			p.Spec.Limits = v1.Limits{"nodes": resource.MustParse("2")}
+			p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0"}}
+		})}, `NodePool web has 2 nodes, $0.2172/h
+  No nodes are launched from it for pods: node limits have been exhausted for nodepool (NodePool=web), nodes: limit 2, used or planned 2
+    what would help: Raise limits.nodes of the pool or remove a node.
+  cpu: 8 used, no limit
+  memory: 16Gi used, no limit
+  nodes: 2 used, limit 2
+  pods: 40 used, no limit
+  Budget of 0: 0 at a time
+  Empty: 1 could be removed, 0 now (0 allowed at a time, 0 disrupting)
+    1 node no: pods on the node would have to move (node-1)
+      what would help: Nothing: the node is in use.
+  Drifted: 0 could be removed, 0 now (0 allowed at a time, 0 disrupting)
+    2 nodes no: NotDrifted (node-1, node-2)
+      what would help: Nothing: the node is as it should be.
+  Underutilized: 0 could be removed, 0 now (0 allowed at a time, 0 disrupting)
+    1 node blocked: pdb prevents pod evictions (PodDisruptionBudget=[shop/front]) (node-1)
+      what would help: Loosen the PodDisruptionBudget, or wait until more of its pods are healthy.
+    1 node no: node is empty (node-2)
+      what would help: Nothing: the node is removed as empty.
+`},
 		{"not ready", "lost", nil, `NodePool lost has 0 nodes, $0.0000/h
   No nodes are launched from it for pods: it is not ready: KWOKNodeClass "nowhere" does not exist
   Budget of 10%: 0 at a time
@@ -110,6 +142,36 @@ func TestNodePool(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := AboutNodePool(context.Background(), shop(t, c.changes...), c.pool)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got.Text()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestStaticNodePool: nothing says more than this answer that a controller ignores spec.replicas.
+func TestStaticNodePool(t *testing.T) {
+	for name, c := range map[string]struct {
+		gateOff bool
+		want    string
+	}{
+		"feature gate on": {false, `NodePool batch has 0 nodes of 3 replicas, $0.0000/h
+  No nodes are launched from it for pods: it is static: its number of nodes is spec.replicas
+  Budget of 0 for Drifted: 0 at a time
+`},
+		"feature gate off": {true, `NodePool batch has 0 nodes of 3 replicas, $0.0000/h
+  No nodes are launched from it for pods: it is static, and the feature gate StaticCapacity is off: its nodes are not kept at spec.replicas
+    what would help: Turn the feature gate StaticCapacity of the controller on.
+  Budget of 0 for Drifted: 0 at a time
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := shop(t, change("batch", func(p *v1.NodePool) { p.Spec.Replicas = new(int64(3)) }))
+			q.Options.IgnoreReplicas = c.gateOff
+			got, err := AboutNodePool(context.Background(), q, "batch")
 			if err != nil {
 				t.Fatal(err)
 			}

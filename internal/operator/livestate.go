@@ -122,6 +122,7 @@ func simulationOptions(o options.Options) simulation.Options {
 		CompareTolerations:  gates.TaintTolerationComparisonOperators,
 		IgnoreReservations:  !gates.ReservedCapacity,
 		IgnoreOverlays:      !gates.NodeOverlay,
+		IgnoreReplicas:      !gates.StaticCapacity,
 		OperationsPolicies:  gates.OperationsPolicy,
 		IgnoreBuffers:       true, // the objects that they refer to are not cached
 	}

@@ -73,6 +73,8 @@ type Options struct {
 	IgnoreReservations bool
 	// IgnoreOverlays and IgnoreBuffers leave out NodeOverlays and CapacityBuffers, as a controller does whose gate for them is off.
 	IgnoreOverlays, IgnoreBuffers bool
+	// IgnoreReplicas leaves static NodePools as they are, as a controller does whose gate StaticCapacity is off. Only explanations consider it.
+	IgnoreReplicas bool
 	// OperationsPolicies considers OperationsPolicies, as a controller does whose gate for them is on.
 	OperationsPolicies bool
 	// MaxInstanceTypes is how many instance types a claim may list; 0 means the limit of the cloud.

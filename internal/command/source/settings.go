@@ -23,7 +23,7 @@ type Settings struct {
 	SchedulerConfig       options.SchedulerConfig       `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
 	IgnoreDRARequests     bool                          `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Reject pods with resource claims (${default}); =false allocates devices to them."`
 	PodGroups             options.PodGroupPolicy        `name:"pod-groups" envvar:"POD_GROUPS" default:"Auto" help:"Place the pods of a PodGroup together (Auto), or each pod as if it had no group (Ignore)."`
-	FeatureGates          options.GateChanges           `name:"feature-gates" envvar:"FEATURE_GATES" placeholder:"GATE=BOOL,..." help:"Feature gates to change. ReservedCapacity, NodeOverlay, CapacityBuffer, OperationsPolicy, TaintTolerationComparisonOperators and, for explain and forecasts, SpotToSpotConsolidation, NodeRepair, TerminateFirstDrift, TerminateFirstRepair and PodDeletionCostManagement have an effect."`
+	FeatureGates          options.GateChanges           `name:"feature-gates" envvar:"FEATURE_GATES" placeholder:"GATE=BOOL,..." help:"Feature gates to change. ReservedCapacity, NodeOverlay, CapacityBuffer, OperationsPolicy, TaintTolerationComparisonOperators and, for explain and forecasts, StaticCapacity, SpotToSpotConsolidation, NodeRepair, TerminateFirstDrift, TerminateFirstRepair and PodDeletionCostManagement have an effect."`
 
 	ControllerNamespace string `name:"controller-namespace" placeholder:"NAMESPACE" help:"Namespace of the controller whose published settings are used; otherwise all namespaces are searched."`
 
@@ -33,11 +33,11 @@ type Settings struct {
 // NewSettings returns settings with the flags of all providers.
 func NewSettings(b command.Binary) Settings { return Settings{Place: NewPlace(b)} }
 
-// assumedGates are those of a controller that publishes nothing: NodeOverlays and CapacityBuffers count, because who writes them
-// expects them to.
+// assumedGates are those of a controller that publishes nothing: NodeOverlays, CapacityBuffers and static NodePools count, because who writes
+// them expects them to.
 func assumedGates() options.FeatureGates {
 	out := options.DefaultFeatureGates()
-	out.NodeOverlay, out.CapacityBuffer = true, true
+	out.NodeOverlay, out.CapacityBuffer, out.StaticCapacity = true, true, true
 	return out
 }
 
@@ -58,6 +58,7 @@ func (p *Settings) Simulation() simulation.Options {
 		CompareTolerations:  gates.TaintTolerationComparisonOperators,
 		IgnoreReservations:  !gates.ReservedCapacity,
 		IgnoreOverlays:      !gates.NodeOverlay,
+		IgnoreReplicas:      !gates.StaticCapacity,
 		IgnoreBuffers:       !gates.CapacityBuffer,
 		OperationsPolicies:  gates.OperationsPolicy,
 	}

@@ -13,12 +13,13 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodepool"
+	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // validation is the controller over a cluster.
 func validation(w *fakecluster.Cluster) *nodepool.Validation {
-	return nodepool.NewValidation(w.Shared, translate.New(w.Shared.Cloud.Labels))
+	return nodepool.NewValidation(w.Shared, translate.New(w.Shared.Cloud.Labels), options.FeatureGates{})
 }
 
 // instanceType is a type of one architecture that is on offer in one zone.
@@ -73,6 +74,12 @@ func TestIneffectiveNodePools(t *testing.T) {
 			want:      `False/InvalidBudget/spec.disruption.budgets[1] of nodepool "pool": schedule "@dailyfoo": want five cron fields`,
 			event:     "InvalidBudget pool: spec.disruption.budgets[1]",
 		},
+		"replicas without the feature gate": {
+			pool:      []func(*v1.NodePool){func(p *v1.NodePool) { p.Spec.Replicas = new(int64(3)) }},
+			condition: "ReplicasKept",
+			want:      "False/StaticCapacityDisabled/spec.replicas is set, and the feature gate StaticCapacity is off",
+			event:     "StaticCapacityDisabled pool: spec.replicas is set",
+		},
 		"a key that nearly is a known one": {
 			pool:  []func(*v1.NodePool){require("node.kubernetes.io/instance-typ", "small")},
 			event: `UnknownRequirementKey pool: Requirement on the label "node.kubernetes.io/instance-typ" is not about instance types: nodes get it as a custom label; did you mean "node.kubernetes.io/instance-type"?`,
@@ -100,7 +107,7 @@ func TestIneffectiveNodePools(t *testing.T) {
 				t.Errorf("events %q, want %q", events, c.event)
 			}
 			corrected := fakecluster.Must(w, pool)
-			corrected.Spec.Template.Spec.Requirements, corrected.Spec.Disruption.Budgets = nil, nil
+			corrected.Spec.Template.Spec.Requirements, corrected.Spec.Disruption.Budgets, corrected.Spec.Replicas = nil, nil, nil
 			if err := w.Client.Update(t.Context(), corrected); err != nil {
 				t.Fatal(err)
 			}

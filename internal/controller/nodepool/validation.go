@@ -17,6 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
+	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
@@ -29,11 +30,12 @@ type Validation struct {
 	deps.Shared
 	translator *translate.Translator
 	catalogs   *translate.Catalogs
+	gates      options.FeatureGates
 }
 
 // NewValidation builds the controller.
-func NewValidation(shared deps.Shared, translator *translate.Translator) *Validation {
-	return &Validation{shared, translator, translate.NewCatalogs(translator)}
+func NewValidation(shared deps.Shared, translator *translate.Translator, gates options.FeatureGates) *Validation {
+	return &Validation{shared, translator, translate.NewCatalogs(translator), gates}
 }
 
 // Register adds the controller to the manager.
@@ -56,6 +58,7 @@ func (v *Validation) Reconcile(ctx context.Context, request reconcile.Request) (
 		v.lookAtKeys(ctx, pool)
 	}
 	v.show(ctx, pool, set, v1.ConditionTypeBudgetsValid, observe.ReasonInvalidBudget, budgetErrors(pool, v.Clock.Now()))
+	v.show(ctx, pool, set, v1.ConditionTypeReplicasKept, observe.ReasonStaticCapacityDisabled, v.ignoredReplicas(pool))
 	if set.IsTrue(v1.ConditionTypeValidationSucceeded) {
 		v.show(ctx, pool, set, v1.ConditionTypeInstanceTypesFound, observe.ReasonNoCompatibleInstanceTypes, v.mismatch(ctx, pool))
 	}
@@ -106,6 +109,14 @@ func (v *Validation) mismatch(ctx context.Context, pool *v1.NodePool) string {
 		return why.Headline() + ": " + detail
 	}
 	return why.Headline()
+}
+
+// ignoredReplicas is why the replicas of a static NodePool are not kept; empty if they are, and for other NodePools.
+func (v *Validation) ignoredReplicas(pool *v1.NodePool) string {
+	if pool.Spec.Replicas == nil || v.gates.StaticCapacity {
+		return ""
+	}
+	return "spec.replicas is set, and the feature gate StaticCapacity is off: no nodes are launched or removed to keep that number"
 }
 
 // budgetErrors are the disruption budgets that cannot be read, with their fields; empty if there are none.

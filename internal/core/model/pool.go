@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
@@ -59,4 +61,11 @@ func (p *Pool) MinAllocatable() resource.Vector {
 		}
 	}
 	return low
+}
+
+// CanLaunch reports whether an instance of the type could be launched now: an offering that can be meets the requirements of the pool.
+func (p *Pool) CanLaunch(t *catalog.InstanceType) bool {
+	return p.Requirements.Intersects(t.Requirements) && slices.ContainsFunc(t.Offerings, func(o catalog.Offering) bool {
+		return o.Launchable() && p.Requirements.Intersects(o.Requirements)
+	})
 }

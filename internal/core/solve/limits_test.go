@@ -156,3 +156,44 @@ func TestDiagnosisCountsWhatDaemonsTake(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitsUsedUp: the limits are used up exactly where the smallest pod gets no node, and the reason is that of the pod.
+func TestLimitsUsedUp(t *testing.T) {
+	one := &model.Node{ID: "one", Name: "one", Pool: "default", Managed: true, Deleting: true}
+	one.Capacity = resource.Vector{}.Set(resource.CPU, 4000).Set(resource.Memory, 16*gi)
+	for name, c := range map[string]struct {
+		limits map[int]int64
+		want   string
+	}{
+		"no limits":               {nil, ""},
+		"enough of each":          {map[int]int64{resource.CPU: 8000, resource.Nodes: 2}, ""},
+		"enough for one type":     {map[int]int64{resource.CPU: 8000, resource.Memory: 32 * gi}, ""},
+		"all cores are used":      {map[int]int64{resource.CPU: 4000, resource.Memory: 100 * gi}, "LimitsExceeded cpu: limit 4, used or planned 4"},
+		"too little is left":      {map[int]int64{resource.CPU: 7999}, "LimitsExceeded cpu: limit 7999m, used or planned 4"},
+		"all nodes are there":     {map[int]int64{resource.CPU: 100_000, resource.Nodes: 1}, "NodesExhausted nodes: limit 1, used or planned 1"},
+		"each for another type":   {map[int]int64{resource.CPU: 8000, resource.Memory: 28 * gi}, "LimitsExceeded cpu: limit 8, used or planned 4; memory: limit 28Gi, used or planned 16Gi"},
+		"nothing is left of both": {map[int]int64{resource.CPU: 1000, resource.Memory: 4 * gi}, "LimitsExceeded cpu: limit 1, used or planned 4; memory: limit 4Gi, used or planned 16Gi"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := pool("default", instanceType("cores", 8, 8, 0.30), instanceType("memory", 4, 16, 0.20))
+			p.Limits = c.limits
+			question := problem(pods(1, shape(1, 1)), p)
+			question.Nodes = []*model.Node{one}
+			got := ""
+			reason, usedUp := LimitsUsedUp(p, question.Nodes, question.Resources)
+			if usedUp {
+				got = string(reason.Code) + " " + reason.Detail()
+			}
+			if got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			plan := Solve(question)
+			if refused := len(plan.Unschedulable) > 0; refused != usedUp {
+				t.Fatalf("used up: %t, the smallest pod is refused: %t", usedUp, refused)
+			}
+			if usedUp && plan.Unschedulable[0].Reasons[0].Code != reason.Code {
+				t.Errorf("the pod is refused for %s", plan.Unschedulable[0].Reasons[0].Code)
+			}
+		})
+	}
+}

@@ -219,7 +219,7 @@ func (b *Base) renewTemplates(without []*model.Node) {
 				continue
 			}
 			for k, bound := range t.Limits.List {
-				t.Limits.List[k].Remaining += AmountOf(n.Capacity, bound.Resource)
+				t.Limits.List[k].Remaining += model.AmountOf(n.Capacity, bound.Resource)
 			}
 		}
 		t.Reservations.Restore(b.left)

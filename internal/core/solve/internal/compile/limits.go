@@ -44,22 +44,10 @@ func nodesOfLimited(pools []*model.Pool, nodes []*model.Node) map[string][]*mode
 func newLimits(pool *model.Pool, nodes []*model.Node) *Limits {
 	l := &Limits{}
 	for r, total := range pool.Limits {
-		remaining := resource.SubSaturated(total, pool.Used[r])
-		for _, n := range nodes {
-			remaining = resource.SubSaturated(remaining, AmountOf(n.Capacity, r))
-		}
-		l.List = append(l.List, Limit{r, total, remaining})
+		l.List = append(l.List, Limit{r, total, pool.Remaining(r, nodes)})
 	}
 	slices.SortFunc(l.List, func(a, b Limit) int { return a.Resource - b.Resource })
 	return l
-}
-
-// AmountOf is the capacity entry that a limit on r refers to; every instance type counts as one node.
-func AmountOf(capacity resource.Vector, r int) int64 {
-	if r == resource.Nodes {
-		return 1
-	}
-	return capacity.At(r)
 }
 
 // Unlimited reports whether the NodePool has no limits.
@@ -73,7 +61,7 @@ func (l *Limits) Exhausted() bool {
 // admits reports whether a node of this capacity stays within every limit.
 func (l *Limits) admits(capacity resource.Vector) bool {
 	for _, b := range l.List {
-		if AmountOf(capacity, b.Resource) > b.Remaining {
+		if model.AmountOf(capacity, b.Resource) > b.Remaining {
 			return false
 		}
 	}
@@ -83,7 +71,7 @@ func (l *Limits) admits(capacity resource.Vector) bool {
 // larger reports whether capacity takes more of a limited resource than other does.
 func (l *Limits) larger(capacity, other resource.Vector) bool {
 	return slices.ContainsFunc(l.List, func(b Limit) bool {
-		return AmountOf(capacity, b.Resource) > AmountOf(other, b.Resource)
+		return model.AmountOf(capacity, b.Resource) > model.AmountOf(other, b.Resource)
 	})
 }
 
@@ -91,7 +79,7 @@ func (l *Limits) larger(capacity, other resource.Vector) bool {
 func (l *Limits) share(capacity resource.Vector) float64 {
 	most := 0.0
 	for _, b := range l.List {
-		most = max(most, float64(AmountOf(capacity, b.Resource))/float64(max(b.Total, 1)))
+		most = max(most, float64(model.AmountOf(capacity, b.Resource))/float64(max(b.Total, 1)))
 	}
 	return most
 }
@@ -124,7 +112,7 @@ func (l *Limits) Charge(on *OpenNode) {
 	for column := range on.Mask.All() {
 		capacity := on.Template.Capacity(column)
 		for i, b := range l.List {
-			worst[i] = max(worst[i], AmountOf(capacity, b.Resource))
+			worst[i] = max(worst[i], model.AmountOf(capacity, b.Resource))
 		}
 	}
 	l.Release(on)

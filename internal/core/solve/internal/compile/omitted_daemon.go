@@ -58,7 +58,7 @@ func newOmission(t *Template) *omission {
 	o := &omission{t: t, launchable: labels.Clone(), overheads: newPortlessOverheads(t.Columns.Len()), sharings: map[*Conjunction]*sharing{}}
 	for column := range labels.All() {
 		for r, total := range t.Pool.Limits {
-			if AmountOf(t.Capacity(column), r) > total {
+			if model.AmountOf(t.Capacity(column), r) > total {
 				o.launchable.Remove(column)
 			}
 		}

@@ -129,7 +129,7 @@ func (s *poolFilter) limits(would bitset.Set, next *compile.State) []unschedulab
 		// How many limits are exceeded, then by how much.
 		excess[column] = make([]int64, 1, 1+len(bounds))
 		for _, b := range bounds {
-			over := max(compile.AmountOf(t.Capacity(column), b.Resource)-b.Remaining, 0)
+			over := max(model.AmountOf(t.Capacity(column), b.Resource)-b.Remaining, 0)
 			excess[column][0] += min(over, 1)
 			excess[column] = append(excess[column], over)
 		}
@@ -140,7 +140,7 @@ func (s *poolFilter) limits(would bitset.Set, next *compile.State) []unschedulab
 	for _, column := range columns {
 		taken.Add(column)
 		for i, b := range bounds {
-			most[i] = max(most[i], compile.AmountOf(t.Capacity(column), b.Resource))
+			most[i] = max(most[i], model.AmountOf(t.Capacity(column), b.Resource))
 		}
 		if enough = t.BestEffort || len(t.Unmet(next, taken)) == 0; enough {
 			break
@@ -173,7 +173,7 @@ func (s *poolFilter) limit(b compile.Limit) unschedulable.Limit {
 // keepsOut reports whether a limit alone leaves no column of the pool.
 func (s *poolFilter) keepsOut(b compile.Limit) bool {
 	for column := range s.t.States[s.t.Root].Mask.All() {
-		if compile.AmountOf(s.t.Capacity(column), b.Resource) <= b.Remaining {
+		if model.AmountOf(s.t.Capacity(column), b.Resource) <= b.Remaining {
 			return false
 		}
 	}
