@@ -125,10 +125,14 @@ func (q *queue[T]) ShuttingDown() bool {
 	return q.shutdown
 }
 
-// AddAfter implements workqueue.DelayingInterface. The earliest time of an item counts.
+// AddAfter implements workqueue.DelayingInterface. The earliest time of an item counts. A process that has crashed adds nothing: whether the call
+// that crashed returns before or after ShutDown depends on the order of goroutines.
 func (q *queue[T]) AddAfter(item T, d time.Duration) {
 	if d <= 0 {
 		q.Add(item)
+		return
+	}
+	if !q.process.alive() {
 		return
 	}
 	q.mu.Lock()
