@@ -53,6 +53,8 @@ type invariants struct {
 	// NodeClaim is, by name. full are the static pools that have had all their nodes.
 	unready, lacking, empty map[string]time.Time
 	full                    map[string]bool
+	// tallies are the NodeClaims by pool: to count them all takes longer than everything else that depends on time.
+	tallies map[string]tally
 	// looked is when what depends on time was checked last.
 	looked time.Time
 	// sizes are the numbers of nodes of pools in the last budgetWindow.
@@ -79,7 +81,7 @@ func watchInvariants(c *Cluster) *invariants {
 	i := &invariants{
 		cluster: c, began: c.API.Registry.Revision(), revision: map[schema.GroupVersionKind]int64{}, claims: map[types.UID]*v1.NodeClaim{}, nodes: map[string]*corev1.Node{},
 		pods: map[types.UID]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, attachments: map[string]*storagev1.VolumeAttachment{}, unmarked: map[types.UID]bool{}, used: map[string]bool{}, marked: map[string]time.Time{}, bound: map[types.UID]time.Time{}, sizes: map[string][]size{},
-		unready: map[string]time.Time{}, lacking: map[string]time.Time{}, empty: map[string]time.Time{}, full: map[string]bool{}, orphans: map[string]time.Time{}, last: time.Now(), seen: map[string]bool{},
+		unready: map[string]time.Time{}, lacking: map[string]time.Time{}, empty: map[string]time.Time{}, full: map[string]bool{}, tallies: map[string]tally{}, orphans: map[string]time.Time{}, last: time.Now(), seen: map[string]bool{},
 	}
 	c.API.onWrite(i.written)
 	c.API.called, c.API.sent = i.called, i.sent
@@ -147,6 +149,7 @@ func (i *invariants) pod(e change) {
 func (i *invariants) claim(e change) {
 	claim, _ := e.object.(*v1.NodeClaim)
 	old := i.claims[claim.UID]
+	i.count(old, -1)
 	switch {
 	case e.kind == watch.Deleted:
 		delete(i.claims, claim.UID)
@@ -165,6 +168,7 @@ func (i *invariants) claim(e change) {
 	}
 	i.unmarked[claim.UID] = !marked(claim) && (i.unmarked[claim.UID] || marked(old) && i.cluster.contested())
 	i.claims[claim.UID] = claim
+	i.count(claim, 1)
 	i.launchedWell(claim)
 	i.labeled(claim)
 	i.registeredWell(old, claim)

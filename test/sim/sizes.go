@@ -20,41 +20,49 @@ const (
 	waitBound = 7 * time.Second
 )
 
+// tally counts the NodeClaims of a pool: all, those that are not being deleted, and of these the initialized ones.
+type tally struct{ all, live, running int64 }
+
+// count adds a NodeClaim to the tally of its pool n times, which may be negative; nil counts nowhere.
+func (i *invariants) count(claim *v1.NodeClaim, n int64) {
+	if claim == nil {
+		return
+	}
+	pool := claim.Labels[v1.NodePoolLabelKey]
+	t := i.tallies[pool]
+	t.all += n
+	if claim.DeletionTimestamp == nil {
+		t.live += n
+		if condition.Status(claim, v1.ConditionTypeInitialized) == metav1.ConditionTrue {
+			t.running += n
+		}
+	}
+	i.tallies[pool] = t
+}
+
 // filled: static pools have as many nodes as they ask for.
 func (i *invariants) filled() {
 	s, f := &i.cluster.User.scene, i.cluster.Faults
-	counts, live, running := map[string]int64{}, map[string]int64{}, map[string]int64{}
-	for _, claim := range i.claims {
-		pool := claim.Labels[v1.NodePoolLabelKey]
-		counts[pool]++
-		if claim.DeletionTimestamp != nil {
-			continue
-		}
-		live[pool]++
-		if condition.Status(claim, v1.ConditionTypeInitialized) == metav1.ConditionTrue {
-			running[pool]++
-		}
-	}
 	for name, pool := range i.pools {
 		if pool.Spec.Replicas == nil {
 			continue
 		}
-		want := *pool.Spec.Replicas
+		want, n := *pool.Spec.Replicas, i.tallies[name]
 		if limit, limited := pool.Spec.Limits.Nodes(); limited {
-			want = min(want, limit-counts[name]+live[name])
+			want = min(want, limit-n.all+n.live)
 		}
-		if live[name] >= want || f.NoCapacity > 0 || !f.mild() {
+		if n.live >= want || f.NoCapacity > 0 || !f.mild() {
 			delete(i.lacking, name)
 		} else if since, known := i.lacking[name]; !known {
 			i.lacking[name] = time.Now()
 		} else if time.Since(since) > fillBound {
-			i.violated("static pool not filled", "%s has %d NodeClaims, %d wanted", name, live[name], want)
+			i.violated("static pool not filled", "%s has %d NodeClaims, %d wanted", name, n.live, want)
 		}
 		// Where nodes are replaced only, a replacement runs before its node is deleted.
 		replaced := s.EditStatic+s.DeleteNode+s.DeleteClaim+s.Die+s.Silent == 0 && s.ExpireAfter == 0
-		i.full[name] = i.full[name] || running[name] >= *pool.Spec.Replicas
-		if replaced && i.full[name] && running[name] < *pool.Spec.Replicas {
-			i.violated("static pool below its replicas", "%s has %d nodes, %d wanted", name, running[name], *pool.Spec.Replicas)
+		i.full[name] = i.full[name] || n.running >= *pool.Spec.Replicas
+		if replaced && i.full[name] && n.running < *pool.Spec.Replicas {
+			i.violated("static pool below its replicas", "%s has %d nodes, %d wanted", name, n.running, *pool.Spec.Replicas)
 		}
 	}
 }
