@@ -24,6 +24,10 @@ type world struct {
 	claims map[string]*v1.NodeClaim
 	pods   map[types.UID]*corev1.Pod
 	pools  map[string]*v1.NodePool
+	// podsOn are the pods that are bound, by node.
+	podsOn map[string]map[types.UID]bool
+	// features are those that the nodes of each pool declare: of the first node by name that declares any.
+	features map[string][]string
 	// claimOf are the claims by the name of their node.
 	claimOf map[string]*v1.NodeClaim
 	// serial and recreated are how many NodeClaims and pods were created.
@@ -35,7 +39,7 @@ type world struct {
 func newWorld(objects []client.Object, c cloud.Cloud, driftedClasses []string) *world {
 	w := &world{
 		cloud: c, drifted: map[string]bool{}, nodes: map[string]*corev1.Node{}, claims: map[string]*v1.NodeClaim{}, pods: map[types.UID]*corev1.Pod{},
-		pools: map[string]*v1.NodePool{}, claimOf: map[string]*v1.NodeClaim{},
+		podsOn: map[string]map[types.UID]bool{}, features: map[string][]string{}, pools: map[string]*v1.NodePool{}, claimOf: map[string]*v1.NodeClaim{},
 	}
 	for _, o := range objects {
 		switch o := o.(type) {
@@ -48,12 +52,37 @@ func newWorld(objects []client.Object, c cloud.Cloud, driftedClasses []string) *
 				w.drifted[o.Name] = true
 			}
 		case *corev1.Pod:
-			w.pods[o.UID] = o
+			w.put(o)
 		case *v1.NodePool:
 			w.pools[o.Name] = o
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
+		n := w.nodes[name]
+		if pool := n.Labels[v1.NodePoolLabelKey]; w.features[pool] == nil && len(n.Status.DeclaredFeatures) > 0 {
+			w.features[pool] = n.Status.DeclaredFeatures
+		}
+	}
 	return w
+}
+
+// put adds a pod.
+func (w *world) put(pod *corev1.Pod) {
+	w.pods[pod.UID] = pod
+	node := pod.Spec.NodeName
+	if node == "" {
+		return
+	}
+	if w.podsOn[node] == nil {
+		w.podsOn[node] = map[types.UID]bool{}
+	}
+	w.podsOn[node][pod.UID] = true
+}
+
+// take removes a pod.
+func (w *world) take(pod *corev1.Pod) {
+	delete(w.pods, pod.UID)
+	delete(w.podsOn[pod.Spec.NodeName], pod.UID)
 }
 
 // usesClass reports whether a NodeClaim has the node class with this name.
@@ -101,7 +130,7 @@ func (w *world) join(claim *v1.NodeClaim, chosen cloud.Candidate, now time.Time)
 		Status: corev1.NodeStatus{
 			Capacity: claim.Status.Capacity, Allocatable: claim.Status.Allocatable,
 			Conditions:       []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: seconds(now)}},
-			DeclaredFeatures: w.features(pool),
+			DeclaredFeatures: w.features[pool],
 		},
 	}
 	node.APIVersion, node.Kind = "v1", "Node"
@@ -109,25 +138,14 @@ func (w *world) join(claim *v1.NodeClaim, chosen cloud.Candidate, now time.Time)
 	return node
 }
 
-// features are those that the nodes of the pool declare: of the first node by name that declares any.
-func (w *world) features(pool string) []string {
-	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
-		if n := w.nodes[name]; n.Labels[v1.NodePoolLabelKey] == pool && len(n.Status.DeclaredFeatures) > 0 {
-			return n.Status.DeclaredFeatures
-		}
-	}
-	return nil
-}
-
 // remove removes a node, its NodeClaim, and the pods on it, whose UIDs it returns.
 func (w *world) remove(node, claim string) []string {
 	var gone []string
-	for uid, pod := range w.pods {
-		if node != "" && pod.Spec.NodeName == node {
-			delete(w.pods, uid)
-			gone = append(gone, string(uid))
-		}
+	for uid := range w.podsOn[node] {
+		delete(w.pods, uid)
+		gone = append(gone, string(uid))
 	}
+	delete(w.podsOn, node)
 	delete(w.nodes, node)
 	delete(w.claims, claim)
 	delete(w.claimOf, node)
@@ -160,7 +178,8 @@ func (w *world) bind(uid, node string, now time.Time) *corev1.Pod {
 		{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: started},
 	}}
 	moved.Status.ResourceClaimStatuses = pod.Status.ResourceClaimStatuses
-	w.pods[pod.UID] = &moved
+	w.take(pod)
+	w.put(&moved)
 	return &moved
 }
 
@@ -174,7 +193,7 @@ func (w *world) recreate(pod *corev1.Pod, now time.Time) *corev1.Pod {
 	again.Status = corev1.PodStatus{Phase: corev1.PodPending, ResourceClaimStatuses: pod.Status.ResourceClaimStatuses, Conditions: []corev1.PodCondition{
 		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable},
 	}}
-	delete(w.pods, pod.UID)
-	w.pods[again.UID] = &again
+	w.take(pod)
+	w.put(&again)
 	return &again
 }
