@@ -75,14 +75,18 @@ func protectedUntil(r *run, o disrupt.Obstacle) time.Time {
 
 // omissions notes what the forecast leaves out although it concerns the cluster.
 func omissions(r *run) {
-	end := r.opts.Now.Add(max(r.out.Duration(), time.Hour))
-	expiring, unhealthy, devices, starting, homeless := 0, 0, 0, 0, 0
+	end := r.opts.Now.Add(r.opts.Horizon)
+	var expiring, unhealthy []string
+	var first time.Time
+	devices, starting, homeless := 0, 0, 0
 	for _, n := range r.view.Snapshot.Nodes.Sorted() {
-		if d := n.Disruption; d.ExpireAfter > 0 && time.Unix(0, d.Created).Add(d.ExpireAfter).Before(end) {
-			expiring++
+		if d := n.Disruption; d.ExpireAfter > 0 {
+			if at := time.Unix(0, d.Created).Add(d.ExpireAfter); at.Before(end) {
+				expiring, first = append(expiring, n.Name), earliest(first, at)
+			}
 		}
 		if n.Managed && n.Initialized && !n.Ready {
-			unhealthy++
+			unhealthy = append(unhealthy, n.Name)
 		}
 		if _, known := r.view.Pools[n.Pool]; n.Managed && !known {
 			homeless++
@@ -96,11 +100,12 @@ func omissions(r *run) {
 			}
 		}
 	}
-	if expiring > 0 {
-		r.note("%s within the time of the forecast: expiration is not forecast", nodes(expiring, "expires", "expire"))
+	if n := len(expiring); n > 0 {
+		r.note("%s within the horizon of %s, the first at %s (%s): expiration, which neither budgets nor annotations delay, is not forecast",
+			nodes(n, "expires", "expire"), r.opts.Horizon, first.UTC().Format(time.RFC3339), listed(expiring))
 	}
-	if unhealthy > 0 {
-		r.note("%s not ready: repair is not forecast", nodes(unhealthy, "is", "are"))
+	if n := len(unhealthy); n > 0 {
+		r.note("%s not ready (%s): repair is not forecast", nodes(n, "is", "are"), listed(unhealthy))
 	}
 	if starting > 0 {
 		r.note("%s not initialized at the start: the forecast does not know when that changes, and what waits for it does not happen", nodes(starting, "is", "are"))
@@ -126,6 +131,15 @@ func staticPools(r *run) {
 			r.note("NodePool %q is static and has %s, and spec.replicas is %d: scaling a static pool is not forecast", name, nodes(int(count[name]), "at the start", "at the start"), *want)
 		}
 	}
+}
+
+// listed are names, of which the first ones are enough to find the others.
+func listed(names []string) string {
+	const shown = 5
+	if more := len(names) - shown; more > 0 {
+		return strings.Join(names[:shown], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(names, ", ")
 }
 
 func nodes(n int, one, many string) string {

@@ -34,6 +34,8 @@ type run struct {
 	unsettled bool
 	loop      loop
 	batch     batch
+	// settles is when the consolidateAfter of a NodeClaim ends next, as of the last step; zero if that of none does.
+	settles time.Time
 	// view is the cluster at the last decision, last its assessment by the last pass.
 	view simulation.DisruptionView
 	last simulation.Assessment
@@ -91,6 +93,7 @@ func (r *run) play(ctx context.Context) error {
 	if err := r.start(ctx); err != nil {
 		return err
 	}
+	r.settles = r.world.settles(r.now)
 	end := r.opts.Now.Add(r.opts.Horizon)
 	for {
 		next := r.nextEvent()
@@ -159,7 +162,7 @@ func (r *run) step(ctx context.Context) error {
 			return err
 		}
 	}
-	if settles := r.world.settles(r.now); !settles.IsZero() || r.loop.woken {
+	if !r.settles.IsZero() || r.loop.woken {
 		r.mark()
 	}
 	if at := r.nextDecision(); !at.IsZero() && !at.After(r.now) {
@@ -167,12 +170,16 @@ func (r *run) step(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.react(ctx)
+	if err := r.react(ctx); err != nil {
+		return err
+	}
+	r.settles = r.world.settles(r.now)
+	return nil
 }
 
 // nextEvent is when something happens next; zero for never.
 func (r *run) nextEvent() time.Time {
-	next := earliest(r.nextDecision(), r.batch.closes, nextReminder(r), r.world.settles(r.now))
+	next := earliest(r.nextDecision(), r.batch.closes, nextReminder(r), r.settles)
 	if len(r.events) > 0 {
 		next = earliest(next, r.events[0].at)
 	}
