@@ -30,6 +30,8 @@ type Node struct {
 	Verdicts []Verdict `json:"verdicts"`
 	// Expected are pending pods that are nominated to the node.
 	Expected []string `json:"expected,omitempty"`
+	// Lifetime is what ends the node otherwise; null without a NodeClaim.
+	Lifetime *Lifetime `json:"lifetime"`
 }
 
 // Verdict is what one reason for disruption means for a node.
@@ -107,6 +109,7 @@ func (s *analysis) explainNode(ctx context.Context, n *model.Node) (Node, error)
 	a := Node{
 		Version: Version, Kind: "Node", Name: n.Name, NodeClaim: n.ClaimName, NodePool: n.Pool,
 		PricePerHour: s.knownPrice(n), Verdicts: []Verdict{}, Expected: s.expected(disrupt.Obstacle{Node: n}),
+		Lifetime: lifetimeOf(s, n),
 	}
 	for _, p := range n.Pods {
 		if p.Reschedulable {
@@ -249,6 +252,9 @@ func (a Node) Text() string {
 		b.WriteString(" has an unknown price,")
 	}
 	fmt.Fprintf(&b, " has %s to move\n", counted(a.PodsToMove, "pod"))
+	if a.Lifetime != nil {
+		b.WriteString(a.Lifetime.text())
+	}
 	if a.Obstacle != nil {
 		label := "not disrupted: "
 		if len(a.Verdicts) > 0 {

@@ -90,6 +90,9 @@ type changes = []func([]client.Object)
 func TestNode(t *testing.T) {
 	const front = "Node node-1 (NodeClaim \"web-1\", NodePool \"web\") costs $0.1086/h, has 1 pod to move\n"
 	const spare = "Node node-2 (NodeClaim \"web-2\", NodePool \"web\") costs $0.1086/h, has 0 pods to move\n"
+	const gone = "Node node-2 (NodeClaim \"web-2\", NodePool \"web\") costs $0.1086/h, has 0 pods to move\n" +
+		"  Being deleted since 2026-01-02T12:00:00Z: without a terminationGracePeriod, it stays until its pods are gone\n" +
+		"  not disrupted: node is deleting or marked for deletion\n    what would help: Wait until the node is gone.\n"
 	const used = "  Empty: no: pods on the node would have to move\n    what would help: Nothing: the node is in use.\n"
 	const current = "  Drifted: no: node has not drifted\n    what would help: Nothing: the node is as it should be.\n"
 	const empty = "  Underutilized: no: node is empty\n    what would help: Nothing: the node is removed as empty.\n"
@@ -170,10 +173,8 @@ func TestNode(t *testing.T) {
 		{"a static pool at its limit", "node-2", changes{quiet, static, drifted("web-2")}, spare + fixed("Empty") +
 			"  Drifted: blocked: static NodePool is at its node limit and cannot stage a replacement\n" +
 			"    what would help: Raise limits.nodes of the NodePool above its replicas.\n" + fixed("Underutilized")},
-		{"by the name of its NodeClaim", "web-2", append(leaving("node-2", "web-2"), quiet), spare + "  not disrupted: node is deleting or marked for deletion\n" +
-			"    what would help: Wait until the node is gone.\n"},
-		{"leaving", "node-2", append(leaving("node-2", "web-2"), quiet), spare + "  not disrupted: node is deleting or marked for deletion\n" +
-			"    what would help: Wait until the node is gone.\n"},
+		{"by the name of its NodeClaim", "web-2", append(leaving("node-2", "web-2"), quiet), gone},
+		{"leaving", "node-2", append(leaving("node-2", "web-2"), quiet), gone},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := AboutNode(context.Background(), shop(t, c.changes...), c.node)

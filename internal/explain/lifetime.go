@@ -1,0 +1,124 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/problem"
+)
+
+// Lifetime is what ends a node, or keeps it from being of use, whatever the reasons for disruption say. Times are null for never or unknown.
+type Lifetime struct {
+	// Expires is when the NodeClaim is deleted because of its expireAfter; Expired is set from then on.
+	Expires *time.Time `json:"expires"`
+	Expired bool       `json:"expired,omitempty"`
+	// Deleting is since when the node is being deleted, and Ends when its terminationGracePeriod ends the drain, whatever pods are left.
+	Deleting *time.Time `json:"deleting,omitempty"`
+	Ends     *time.Time `json:"ends,omitempty"`
+	// Holding is the first of its pods that cannot be evicted now, in words.
+	Holding string `json:"holding,omitempty"`
+	// UnderWay is the reason for which the controller is disrupting the node.
+	UnderWay string `json:"underWay,omitempty"`
+	// NotReady is since when the Node is not ready, and NotReadyBecause what its condition says. Repaired is set if unhealthy nodes are repaired.
+	NotReady        *time.Time `json:"notReady,omitempty"`
+	NotReadyBecause string     `json:"notReadyBecause,omitempty"`
+	Repaired        bool       `json:"repaired,omitempty"`
+}
+
+// lifetimeOf is that of a node with a NodeClaim; nil for others.
+func lifetimeOf(s *analysis, n *model.Node) *Lifetime {
+	claim, ok := find[*v1.NodeClaim](s.Objects, "", n.ClaimName)
+	if !ok {
+		return nil
+	}
+	out := &Lifetime{Repaired: s.Options.NodeRepair}
+	if d := n.Disruption; d.ExpireAfter > 0 && !claim.CreationTimestamp.IsZero() {
+		at := time.Unix(0, d.Created).Add(d.ExpireAfter).UTC()
+		out.Expires, out.Expired = &at, !at.After(s.Options.Now)
+	}
+	if c := condition.For(claim, s.Options.Now).Get(v1.ConditionTypeDisruptionReason); c != nil && c.Status == "True" {
+		out.UnderWay = c.Reason
+	}
+	node, joined := find[*corev1.Node](s.Objects, "", n.NodeName)
+	since := claim.DeletionTimestamp
+	if since == nil && joined {
+		since = node.DeletionTimestamp
+	}
+	if since != nil {
+		out.Deleting = utc(since.Time)
+		out.drain(s, n, claim)
+	}
+	if !joined {
+		return out
+	}
+	if i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady }); i >= 0 {
+		if c := node.Status.Conditions[i]; c.Status != corev1.ConditionTrue {
+			out.NotReady, out.NotReadyBecause = utc(c.LastTransitionTime.Time), strings.TrimSpace(c.Reason+" "+c.Message)
+		}
+	}
+	return out
+}
+
+// drain adds what is known of the drain of a node that is being deleted.
+func (l *Lifetime) drain(s *analysis, n *model.Node, claim *v1.NodeClaim) {
+	if at, err := time.Parse(time.RFC3339, claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey]); err == nil {
+		l.Ends = utc(at)
+	} else if grace := claim.Spec.TerminationGracePeriod; grace != nil && claim.DeletionTimestamp != nil {
+		l.Ends = utc(claim.DeletionTimestamp.Add(grace.Duration))
+	}
+	if found := problem.InspectPods(n, s.view.Pods[n.NodeName], s.view.PDBs, s.view.PDBLimits, s.Options.Now); found.Blocked {
+		l.Holding = s.obstacle(found.Obstacle).Message
+	}
+}
+
+func utc(t time.Time) *time.Time {
+	t = t.UTC()
+	return &t
+}
+
+// text is a line for each fact.
+func (l *Lifetime) text() string {
+	var b strings.Builder
+	at := func(t *time.Time) string { return t.Format(time.RFC3339) }
+	if l.NotReady != nil {
+		repair := "it is repaired only with the feature gate NodeRepair"
+		if l.Repaired {
+			repair = "see Unhealthy for its repair"
+		}
+		because := ""
+		if l.NotReadyBecause != "" {
+			because = " (" + l.NotReadyBecause + ")"
+		}
+		fmt.Fprintf(&b, "  Not ready since %s%s: %s\n", at(l.NotReady), because, repair)
+	}
+	switch {
+	case l.Deleting != nil:
+		fmt.Fprintf(&b, "  Being deleted since %s", at(l.Deleting))
+		if l.Ends != nil {
+			fmt.Fprintf(&b, ", at the latest until %s, when its terminationGracePeriod ends\n", at(l.Ends))
+		} else {
+			b.WriteString(": without a terminationGracePeriod, it stays until its pods are gone\n")
+		}
+		if l.Holding != "" {
+			b.WriteString("    its drain waits: " + l.Holding + "\n")
+		}
+		return b.String()
+	case l.UnderWay != "":
+		fmt.Fprintf(&b, "  The controller is disrupting it already (%s): what follows is what it would decide without that\n", l.UnderWay)
+	}
+	switch {
+	case l.Expires == nil:
+	case l.Expired:
+		fmt.Fprintf(&b, "  Expired at %s: it is deleted at once, whatever budgets and annotations say\n", at(l.Expires))
+	default:
+		fmt.Fprintf(&b, "  Expires at %s: it is deleted then, whatever budgets and annotations say\n", at(l.Expires))
+	}
+	return b.String()
+}
