@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
@@ -180,8 +181,15 @@ func (s *analysis) budgetObstacle(o disrupt.Obstacle, reason disrupt.Reason) Obs
 	shown, allowance := s.obstacle(o), s.allowance(n.Pool, reason)
 	shown.Detail = allowance.text()
 	if b, ok := s.tightest(s.view.Pools[n.Pool], reason); ok && allowance.Error == "" {
-		shown.Until, b.Changes = b.Changes, nil
+		b.Changes = nil
 		shown.Detail += "; the tightest budget is " + b.text()
+		shown.Until = opens(s.view.Pools[n.Pool], reason, s.Options.Now, disrupt.Usages(s.view.Snapshot, nil, "")[n.Pool])
+	}
+	if allowance.Disrupting == 0 {
+		shown.Help = "Loosen the budgets of the NodePool."
+		if shown.Until != nil {
+			shown.Help = "Loosen the budgets of the NodePool, or wait until they allow it."
+		}
 	}
 	for i, d := range s.disrupting(n.Pool) {
 		if i == shownNodes {
@@ -191,6 +199,31 @@ func (s *analysis) budgetObstacle(o disrupt.Obstacle, reason disrupt.Reason) Obs
 		shown.Detail += fmt.Sprintf("; %s: %s", d.Node, d.Why)
 	}
 	return shown
+}
+
+// mostChanges limits how many changes of budgets are looked at.
+const mostChanges = 1000
+
+// opens is when the windows of the budgets of a NodePool next allow a disruption for a reason, if its nodes stay as they are; nil for never, or if
+// that is too far away to tell.
+func opens(pool *v1.NodePool, reason disrupt.Reason, now time.Time, usage disrupt.Usage) *time.Time {
+	for range mostChanges {
+		var next time.Time
+		for i := range pool.Spec.Disruption.Budgets {
+			at, err := pool.Spec.Disruption.Budgets[i].Changes(now)
+			if err == nil && at.After(now) && (next.IsZero() || at.Before(next)) {
+				next = at
+			}
+		}
+		if next.IsZero() {
+			return nil
+		}
+		if allowed, err := pool.AllowedDisruptions(next, usage.Nodes, v1.DisruptionReason(reason)); err == nil && allowed > usage.Disrupting {
+			return &next
+		}
+		now = next
+	}
+	return nil
 }
 
 // includeTogether adds the plan to consolidate a node together with others, which precedes plans for single nodes.

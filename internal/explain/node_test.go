@@ -106,7 +106,7 @@ func TestNode(t *testing.T) {
 			"  Empty: would be deleted, saving $0.1086/h, once budgets allow it\n" +
 			"    blocked: budgets of NodePool \"web\" allow no further disruption\n" +
 			"    0 allowed at a time, 0 disrupting; the tightest budget is 0: 0 at a time\n" +
-			"    what would help: Loosen the budgets of the NodePool, or wait until other nodes are done.\n" + current + empty},
+			"    what would help: Loosen the budgets of the NodePool.\n" + current + empty},
 		{"empty, outside of the window", "node-2", changes{quiet, budgets(
 			v1.Budget{Nodes: "1"},
 			v1.Budget{Nodes: "0", Reasons: []v1.DisruptionReason{v1.DisruptionReasonDrifted}},
@@ -116,7 +116,16 @@ func TestNode(t *testing.T) {
 			"    blocked: budgets of NodePool \"web\" allow no further disruption\n" +
 			"    0 allowed at a time, 0 disrupting; the tightest budget is 0: 0 at a time\n" +
 			"    until 2026-01-02T17:00:00Z\n" +
-			"    what would help: Loosen the budgets of the NodePool, or wait until other nodes are done.\n" + current + empty},
+			"    what would help: Loosen the budgets of the NodePool, or wait until they allow it.\n" + current + empty},
+		{"empty, outside of windows that overlap", "node-2", changes{quiet, budgets(
+			v1.Budget{Nodes: "0", Schedule: new("0 9 * * *"), Duration: &metav1.Duration{Duration: 8 * time.Hour}},
+			v1.Budget{Nodes: "0", Schedule: new("0 16 * * *"), Duration: &metav1.Duration{Duration: 10 * time.Hour}},
+		)}, spare +
+			"  Empty: would be deleted, saving $0.1086/h, once budgets allow it\n" +
+			"    blocked: budgets of NodePool \"web\" allow no further disruption\n" +
+			"    0 allowed at a time, 0 disrupting; the tightest budget is 0: 0 at a time\n" +
+			"    until 2026-01-03T02:00:00Z\n" +
+			"    what would help: Loosen the budgets of the NodePool, or wait until they allow it.\n" + current + empty},
 		{"empty, while another node uses the budget up", "node-2", changes{quiet, budgets(v1.Budget{Nodes: "1"}), change("node-1", func(n *corev1.Node) {
 			n.Status.Conditions = nil
 		})}, spare +

@@ -100,7 +100,7 @@ func nodeRow(a explain.Node) row {
 	}
 	for _, v := range a.Verdicts {
 		switch {
-		case v.Plan != nil:
+		case v.Plan != nil && v.Obstacle == nil:
 			r.state, r.why, r.help = "Disruptable", v.Reason, ""
 			return r
 		case v.Wanted && v.Obstacle != nil && r.state == "Stays":
