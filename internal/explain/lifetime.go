@@ -39,7 +39,7 @@ func lifetimeOf(s *analysis, n *model.Node) *Lifetime {
 		return nil
 	}
 	out := &Lifetime{Repaired: s.Options.NodeRepair}
-	if d := n.Disruption; d.ExpireAfter > 0 && !claim.CreationTimestamp.IsZero() {
+	if d := n.Disruption; d.ExpireAfter > 0 && d.Created > 0 { // manifests may not say when it was created
 		at := time.Unix(0, d.Created).Add(d.ExpireAfter).UTC()
 		out.Expires, out.Expired = &at, !at.After(s.Options.Now)
 	}

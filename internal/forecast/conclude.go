@@ -80,7 +80,7 @@ func omissions(r *run) {
 	var first time.Time
 	devices, starting, homeless := 0, 0, 0
 	for _, n := range r.view.Snapshot.Nodes.Sorted() {
-		if d := n.Disruption; d.ExpireAfter > 0 {
+		if d := n.Disruption; d.ExpireAfter > 0 && d.Created > 0 { // manifests may not say when it was created
 			if at := time.Unix(0, d.Created).Add(d.ExpireAfter); at.Before(end) {
 				expiring, first = append(expiring, n.Name), earliest(first, at)
 			}
