@@ -115,6 +115,18 @@ func (b *Budget) Changes(now time.Time) (time.Time, error) {
 	return time.Time{}, nil
 }
 
+// BudgetsChange is when a window of the NodePool's budgets begins or ends next, after now; zero for never. Budgets that cannot be read do not count.
+func (n *NodePool) BudgetsChange(now time.Time) time.Time {
+	var next time.Time
+	for i := range n.Spec.Disruption.Budgets {
+		at, err := n.Spec.Disruption.Budgets[i].Changes(now)
+		if err == nil && at.After(now) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next
+}
+
 // value is the budget's number, or its percentage of the nodes rounded up.
 func (b *Budget) value(nodes int) (int, error) {
 	digits, percent := strings.CutSuffix(b.Nodes, "%")

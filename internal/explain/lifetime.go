@@ -39,9 +39,8 @@ func lifetimeOf(s *analysis, n *model.Node) *Lifetime {
 		return nil
 	}
 	out := &Lifetime{Repaired: s.Options.NodeRepair}
-	if d := n.Disruption; d.ExpireAfter > 0 && d.Created > 0 { // manifests may not say when it was created
-		at := time.Unix(0, d.Created).Add(d.ExpireAfter).UTC()
-		out.Expires, out.Expired = &at, !at.After(s.Options.Now)
+	if at := n.Disruption.Expires(); !at.IsZero() {
+		out.Expires, out.Expired = known(at), !at.After(s.Options.Now)
 	}
 	if c := condition.For(claim, s.Options.Now).Get(v1.ConditionTypeDisruptionReason); c != nil && c.Status == "True" {
 		out.UnderWay = c.Reason
@@ -52,7 +51,7 @@ func lifetimeOf(s *analysis, n *model.Node) *Lifetime {
 		since = node.DeletionTimestamp
 	}
 	if since != nil {
-		out.Deleting = utc(since.Time)
+		out.Deleting = known(since.Time)
 		out.drain(s, n, claim)
 	}
 	if !joined {
@@ -60,7 +59,7 @@ func lifetimeOf(s *analysis, n *model.Node) *Lifetime {
 	}
 	if i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady }); i >= 0 {
 		if c := node.Status.Conditions[i]; c.Status != corev1.ConditionTrue {
-			out.NotReady, out.NotReadyBecause = utc(c.LastTransitionTime.Time), strings.TrimSpace(c.Reason+" "+c.Message)
+			out.NotReady, out.NotReadyBecause = known(c.LastTransitionTime.Time), strings.TrimSpace(c.Reason+" "+c.Message)
 		}
 	}
 	return out
@@ -69,18 +68,13 @@ func lifetimeOf(s *analysis, n *model.Node) *Lifetime {
 // drain adds what is known of the drain of a node that is being deleted.
 func (l *Lifetime) drain(s *analysis, n *model.Node, claim *v1.NodeClaim) {
 	if at, err := time.Parse(time.RFC3339, claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey]); err == nil {
-		l.Ends = utc(at)
+		l.Ends = known(at)
 	} else if grace := claim.Spec.TerminationGracePeriod; grace != nil && claim.DeletionTimestamp != nil {
-		l.Ends = utc(claim.DeletionTimestamp.Add(grace.Duration))
+		l.Ends = known(claim.DeletionTimestamp.Add(grace.Duration))
 	}
 	if found := problem.InspectPods(n, s.view.Pods[n.NodeName], s.view.PDBs, s.view.PDBLimits, s.Options.Now); found.Blocked {
 		l.Holding = s.obstacle(found.Obstacle).Message
 	}
-}
-
-func utc(t time.Time) *time.Time {
-	t = t.UTC()
-	return &t
 }
 
 // text is a line for each fact.

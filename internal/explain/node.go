@@ -208,13 +208,7 @@ const mostChanges = 1000
 // that is too far away to tell.
 func opens(pool *v1.NodePool, reason disrupt.Reason, now time.Time, usage disrupt.Usage) *time.Time {
 	for range mostChanges {
-		var next time.Time
-		for i := range pool.Spec.Disruption.Budgets {
-			at, err := pool.Spec.Disruption.Budgets[i].Changes(now)
-			if err == nil && at.After(now) && (next.IsZero() || at.Before(next)) {
-				next = at
-			}
-		}
+		next := pool.BudgetsChange(now)
 		if next.IsZero() {
 			return nil
 		}

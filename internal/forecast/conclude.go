@@ -80,10 +80,8 @@ func omissions(r *run) {
 	var first time.Time
 	devices, starting, homeless := 0, 0, 0
 	for _, n := range r.view.Snapshot.Nodes.Sorted() {
-		if d := n.Disruption; d.ExpireAfter > 0 && d.Created > 0 { // manifests may not say when it was created
-			if at := time.Unix(0, d.Created).Add(d.ExpireAfter); at.Before(end) {
-				expiring, first = append(expiring, n.Name), earliest(first, at)
-			}
+		if at := n.Disruption.Expires(); !at.IsZero() && at.Before(end) {
+			expiring, first = append(expiring, n.Name), earliest(first, at)
 		}
 		if n.Managed && n.Initialized && !n.Ready {
 			unhealthy = append(unhealthy, n.Name)

@@ -243,12 +243,7 @@ func nextAllowance(r *run, other time.Time) time.Time {
 	for t := r.now; ; {
 		var next time.Time
 		for _, pool := range r.view.Pools {
-			for i := range pool.Spec.Disruption.Budgets {
-				changes, err := pool.Spec.Disruption.Budgets[i].Changes(t)
-				if err == nil && changes.After(t) && (next.IsZero() || changes.Before(next)) {
-					next = changes
-				}
-			}
+			next = earliest(next, pool.BudgetsChange(t))
 		}
 		switch {
 		case next.IsZero() || !other.IsZero() && !next.Before(other):

@@ -65,10 +65,7 @@ func (b *Books) Succeeded(ctx context.Context, done Done) {
 	until, end := now.Add(maxClaim), ledger.EndedByTime
 	for _, n := range done.Removed {
 		record.Removed = append(record.Removed, b.State(ctx, n))
-		if n.Disruption.ExpireAfter <= 0 {
-			continue
-		}
-		if expiry := time.Unix(0, n.Disruption.Created).Add(n.Disruption.ExpireAfter); expiry.Before(until) {
+		if expiry := n.Disruption.Expires(); !expiry.IsZero() && expiry.Before(until) {
 			until, end = expiry, ledger.EndedByExpiry
 		}
 	}

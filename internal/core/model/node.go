@@ -94,3 +94,11 @@ type Disruption struct {
 	// that are not initialized.
 	LastPodEvent int64
 }
+
+// Expires is when the node expires; zero for never, and where its creation is not known, as in manifests.
+func (d Disruption) Expires() time.Time {
+	if d.ExpireAfter <= 0 || d.Created <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, d.Created).Add(d.ExpireAfter)
+}
