@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -39,6 +38,8 @@ func (r *run) conclude(ctx context.Context) error {
 	slices.SortStableFunc(r.out.Blocked, func(x, y Blocked) int {
 		return cmp.Or(strings.Compare(x.Reason, y.Reason), strings.Compare(x.Node, y.Node))
 	})
+	annotated(r, a.Excluded, a.Qualification.Pools)
+	noteAside(r)
 	omissions(r)
 	return nil
 }
@@ -113,21 +114,6 @@ func omissions(r *run) {
 	}
 	if devices > 0 {
 		r.note("%s pods with ResourceClaims: the devices of new nodes are not known, so that such pods move to existing nodes only", nodes(devices, "has", "have"))
-	}
-}
-
-// staticPools notes the static pools that have more or fewer nodes than replicas.
-func staticPools(r *run) {
-	count := map[string]int64{}
-	for _, n := range r.view.Snapshot.Nodes.Sorted() {
-		if n.Managed && !n.Deleting {
-			count[n.Pool]++
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.view.Pools)) {
-		if want := r.view.Pools[name].Spec.Replicas; want != nil && *want != count[name] {
-			r.note("NodePool %q is static and has %s, and spec.replicas is %d: scaling a static pool is not forecast", name, nodes(int(count[name]), "at the start", "at the start"), *want)
-		}
 	}
 }
 

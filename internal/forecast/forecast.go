@@ -63,8 +63,10 @@ type Forecast struct {
 	Before, After Fleet
 	// Commands are what is done to nodes, in the order in which it starts.
 	Commands []Command
-	// Launches are the nodes that are launched for pending pods, apart from the replacements of commands.
+	// Launches are the nodes that are launched for pending pods, apart from those of static pools and the replacements of commands.
 	Launches []Node
+	// Replicas are the nodes that are launched because static NodePools have fewer nodes than replicas.
+	Replicas []Node
 	// Unplaced is how many pods fit nowhere at the end.
 	Unplaced int
 	// Drifted is how many nodes have drifted at the start.

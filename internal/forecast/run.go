@@ -61,15 +61,19 @@ type run struct {
 	allowances map[string]bool
 	// obstacles are those of the last pass that prevent a disruption for which there is a reason.
 	obstacles []Blocked
-	passes    int
-	out       Forecast
+	// aside are the nodes, by name, that consolidation did not consider in the last pass, and why; considered are those that it has considered since
+	// the cluster changed last.
+	aside      map[string]disrupt.Code
+	considered map[string]bool
+	passes     int
+	out        Forecast
 }
 
 func newRun(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Options) (*run, error) {
 	r := &run{
 		opts: opts, cloud: c, world: newWorld(objects, c, opts.DriftedNodeClasses), now: opts.Now, offerings: map[string]*cloud.OfferingList{},
 		nodeBackoffs: problem.NewBackoffs(), groupBackoffs: problem.NewBackoffs(), allowances: map[string]bool{},
-		owners: map[string]simulation.Owner{}, asked: map[string]bool{}, proposals: map[string]disrupt.Proposal{},
+		aside: map[string]disrupt.Code{}, considered: map[string]bool{}, owners: map[string]simulation.Owner{}, asked: map[string]bool{}, proposals: map[string]disrupt.Proposal{},
 		batch: batch{seen: map[string]bool{}, waits: opts.Now, reminds: opts.Now.Add(remindAfter), nominations: problem.Nominations{}},
 	}
 	r.loop.next, r.loop.woken = opts.Now, true
@@ -134,12 +138,14 @@ func (r *run) start(ctx context.Context) error {
 		}
 	}
 	leave(r)
-	staticPools(r)
 	closures(r)
 	for _, class := range r.opts.DriftedNodeClasses {
 		if !r.world.usesClass(class) {
 			r.note("no NodeClaim has the node class %q: nothing drifts because of it", class)
 		}
+	}
+	if err := fillStaticPools(ctx, r); err != nil {
+		return err
 	}
 	if err := r.schedule(ctx); err != nil {
 		return err

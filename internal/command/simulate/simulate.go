@@ -160,7 +160,7 @@ func (c *Command) read(k *kong.Context, s command.Streams) (input, error) {
 	var origin *source.Origin
 	if c.Snapshot != "" {
 		objects, complete = simulation.Apply(held.Objects, m.Objects), source.AsTaken
-		if origin, err = c.Settings.Adopt(k, held.Objects, source.NoneInSnapshot); err != nil {
+		if origin, err = c.Settings.Adopt(k, objects, source.NoneInSnapshot); err != nil {
 			return input{}, err
 		}
 	} else {
@@ -177,6 +177,18 @@ func (c *Command) read(k *kong.Context, s command.Streams) (input, error) {
 			opened.Notes = append(opened.Notes, c.Settings.PolicyNotes(objects, true, forbidden)...)
 		}
 	}
-	extras.Notes, extras.PlanNotes = slices.Concat(opened.Notes, c.Settings.UnpredictedDevices(opened), edit.Uncounted(m.Objects)), opened.PlanNotes
+	extras.Notes, extras.PlanNotes = slices.Concat(c.assumptions(objects, origin), opened.Notes, c.Settings.UnpredictedDevices(opened), edit.Uncounted(m.Objects)), opened.PlanNotes
 	return input{opened.Objects, opened.Cloud, extras}, nil
+}
+
+// assumptions are what is assumed about the controller where no settings are known, and what the plan leaves out.
+func (c *Command) assumptions(objects []client.Object, origin *source.Origin) []string {
+	var out []string
+	if assumed := c.Settings.AssumedGates(objects); assumed != "" && origin == nil { // the line of an origin says it
+		out = append(out, assumed)
+	}
+	if !c.Disruption {
+		out = append(out, simulation.UnplannedReplicas(objects)...)
+	}
+	return out
 }

@@ -30,6 +30,8 @@ type Origin struct {
 	// published are the settings of the controller; nil if there are none. why says why not, where it is known.
 	published *corev1.ConfigMap
 	why       string
+	// assumed says which feature gates are assumed to be on.
+	assumed string
 	// byUser are the flags that the user set; differing those that contradict the controller.
 	byUser, differing []string
 	// hasCatalog is set if the user named the instance types.
@@ -108,6 +110,9 @@ func (o *Origin) controller() string {
 func (o *Origin) String() string {
 	if o.published == nil {
 		why := cmp.Or(o.why, noneInCluster)
+		if o.assumed != "" {
+			why += "; " + o.assumed
+		}
 		if len(o.byUser) == 0 {
 			return "settings: defaults; " + why + "; give its flags, such as --catalog"
 		}

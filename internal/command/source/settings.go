@@ -33,14 +33,6 @@ type Settings struct {
 // NewSettings returns settings with the flags of all providers.
 func NewSettings(b command.Binary) Settings { return Settings{Place: NewPlace(b)} }
 
-// assumedGates are those of a controller that publishes nothing: NodeOverlays, CapacityBuffers and static NodePools count, because who writes
-// them expects them to.
-func assumedGates() options.FeatureGates {
-	out := options.DefaultFeatureGates()
-	out.NodeOverlay, out.CapacityBuffer, out.StaticCapacity = true, true, true
-	return out
-}
-
 // Simulation returns the options of a simulation.
 func (p *Settings) Simulation() simulation.Options {
 	gates := p.FeatureGates.Apply(assumedGates())
@@ -97,6 +89,7 @@ func (p *Settings) Adopt(k *kong.Context, objects []client.Object, why string) (
 		}
 	}
 	if published == nil {
+		out.assumed = p.AssumedGates(objects)
 		return out, nil
 	}
 	file := published.Data[fileFlag]

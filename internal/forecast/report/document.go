@@ -73,7 +73,9 @@ type Forecast struct {
 	Moves    []Workload `json:"moves"`
 	Commands []Command  `json:"commands"`
 	// PendingLaunches are the nodes that are launched for pending pods.
-	PendingLaunches []Node    `json:"pendingLaunches"`
+	PendingLaunches []Node `json:"pendingLaunches"`
+	// ReplicaLaunches are the nodes that are launched because static NodePools have fewer nodes than replicas.
+	ReplicaLaunches []Node    `json:"replicaLaunches"`
 	Blocked         []Blocked `json:"blocked"`
 	// Approvals are the commands that a person has to approve first. When that happens is not known: they are not among Commands, and their nodes
 	// count as they are now.
@@ -156,7 +158,7 @@ func Of(f forecast.Forecast) Forecast {
 	out := Forecast{
 		Start: f.Start, Now: fleetOf(f.Before), After: fleetOf(f.After), Drifted: f.Drifted, Seconds: seconds(f.Duration()),
 		LaunchSeconds: seconds(f.Launch), LaunchLearned: f.LaunchLearned, Unschedulable: f.Unplaced, Capped: f.Capped, Incomplete: f.Incomplete,
-		Launched: len(f.Launches), PendingLaunches: nodesOf(f.Launches),
+		Launched: len(f.Launches) + len(f.Replicas), PendingLaunches: nodesOf(f.Launches), ReplicaLaunches: nodesOf(f.Replicas),
 		Moves: workloads(f.Moves()), Commands: []Command{}, Blocked: []Blocked{}, Approvals: []Approval{}, Notes: append([]string{}, f.Notes...),
 	}
 	for _, w := range out.Moves {

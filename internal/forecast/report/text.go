@@ -109,6 +109,9 @@ func (f Forecast) Text() string {
 	if len(f.Commands) == 0 {
 		b.WriteString("No node is disrupted.\n")
 	}
+	if f.Unschedulable > 0 {
+		fmt.Fprintf(&b, "Pods that fit nowhere at the end: %d\n", f.Unschedulable)
+	}
 	b.WriteString(f.details(nil))
 	return b.String()
 }
@@ -131,6 +134,9 @@ func (f Forecast) details(notes []string) string {
 	}
 	if len(f.PendingLaunches) > 0 {
 		fmt.Fprintf(&b, "Launched for pending pods: %s\n\n", launched(f.PendingLaunches))
+	}
+	if len(f.ReplicaLaunches) > 0 {
+		fmt.Fprintf(&b, "Launched for the replicas of static NodePools: %s\n\n", launched(f.ReplicaLaunches))
 	}
 	if len(f.Moves) > 0 {
 		b.WriteString("Pods that move, by workload:")

@@ -1,0 +1,45 @@
+package source
+
+import (
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autoscalingv1beta1 "github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/api/v1alpha1"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+// assumedGates are those of a controller that publishes nothing: NodeOverlays, CapacityBuffers and static NodePools count, because who writes
+// them expects them to.
+func assumedGates() options.FeatureGates {
+	out := options.DefaultFeatureGates()
+	out.NodeOverlay, out.CapacityBuffer, out.StaticCapacity = true, true, true
+	return out
+}
+
+// AssumedGates says which feature gates are assumed to be on for objects, although they are off by default and no flag names them; empty for none.
+func (p *Settings) AssumedGates(objects []client.Object) string {
+	found := map[string]bool{}
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *v1.NodePool:
+			found["StaticCapacity"] = found["StaticCapacity"] || o.Spec.Replicas != nil
+		case *v1alpha1.NodeOverlay:
+			found["NodeOverlay"] = true
+		case *autoscalingv1beta1.CapacityBuffer:
+			found["CapacityBuffer"] = true
+		}
+	}
+	var out []string
+	for _, gate := range []string{"CapacityBuffer", "NodeOverlay", "StaticCapacity"} {
+		if _, named := p.FeatureGates[gate]; found[gate] && !named {
+			out = append(out, gate+"=true")
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return "the controller is assumed to have --feature-gates=" + strings.Join(out, ",") + ", which is not the default"
+}

@@ -1,0 +1,81 @@
+package forecast
+
+import (
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+)
+
+// setAside records the nodes that consolidation does not consider although its policy would let it. What no set of nodes contains is considered by
+// itself.
+func setAside(r *run, m disrupt.Method, obstacles []disrupt.Obstacle) {
+	if m.Reason != disrupt.Underutilized || m.Search == disrupt.CandidateSets {
+		return
+	}
+	for _, o := range obstacles {
+		if o.Node != nil && held(o.Code) != "" {
+			r.aside[o.Node.Name] = o.Code
+		}
+	}
+}
+
+// consider records the nodes that consolidation has considered.
+func consider(r *run, m disrupt.Method, fit []disrupt.Candidate) {
+	if m.Reason != disrupt.Underutilized || m.Search == disrupt.CandidateSets {
+		return
+	}
+	for _, c := range fit {
+		if _, aside := r.aside[c.Node.Name]; !aside {
+			r.considered[c.Node.Name] = true
+		}
+	}
+}
+
+// annotated records the nodes that consolidation does not consider because of their annotation.
+func annotated(r *run, excluded []disrupt.Obstacle, pools map[string]disrupt.Pool) {
+	for _, o := range excluded {
+		if o.Code != disrupt.NodeProtected {
+			continue
+		}
+		if pool := pools[o.Node.Pool]; !pool.Static && !pool.ConsolidationDisabled {
+			r.aside[o.Node.Name] = o.Code
+		}
+	}
+}
+
+// held describes nodes that an obstacle keeps from being considered; empty for obstacles that say what consolidation found, or that it is not
+// meant for the node.
+func held(code disrupt.Code) string {
+	switch code {
+	case disrupt.PodProtected:
+		return "with pods that have the annotation karpenter.sh/do-not-disrupt"
+	case disrupt.PDBBlocked, disrupt.SeveralPDBs:
+		return "with pods that PodDisruptionBudgets do not allow to evict"
+	case disrupt.NodeProtected:
+		return "with the annotation karpenter.sh/do-not-disrupt"
+	}
+	if code.OfBudgets() {
+		return "in NodePools whose budgets allow no further disruption"
+	}
+	return ""
+}
+
+// noteAside says which nodes consolidation did not consider at the end: nothing is known about what it would find.
+func noteAside(r *run) {
+	byCause := map[string][]string{}
+	for _, name := range sortedKeys(r.aside) {
+		if r.considered[name] {
+			continue
+		}
+		cause := held(r.aside[name])
+		byCause[cause] = append(byCause[cause], name)
+	}
+	var causes []string
+	for _, cause := range sortedKeys(byCause) {
+		names := byCause[cause]
+		causes = append(causes, nodes(len(names), cause, cause)+" ("+listed(names)+")")
+	}
+	if len(causes) > 0 {
+		r.note("consolidation does not consider %s: whether they could be removed or replaced otherwise is not known", strings.Join(causes, ", "))
+	}
+}
