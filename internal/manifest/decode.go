@@ -112,7 +112,7 @@ func (r *Reader) fill(o client.Object, gvk runtimeschema.GroupVersionKind, conte
 	if ours {
 		findings = append(findings, s.unknown(content)...)
 		s.complete(content)
-		findings = append(findings, s.validate(content)...)
+		findings = append(findings, s.validate(content, r.before(o, gvk, content))...)
 	}
 	if len(findings) > 0 {
 		return findings

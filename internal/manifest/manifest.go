@@ -47,6 +47,8 @@ type place struct {
 type Reader struct {
 	scheme  *runtime.Scheme
 	schemas map[string]*schema // by group/version/kind
+	// stored are the objects that manifests would update, by what describe returns; nil to read manifests by themselves.
+	stored map[string]client.Object
 }
 
 // NewReader returns a reader of the kinds of Kubernetes and of those that definitions describe. provided register the types of

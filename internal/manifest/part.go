@@ -112,7 +112,7 @@ func (r *Reader) Check(content map[string]any) []Finding {
 	found := append(quantities(content, "", false, true), s.unknown(content)...)
 	s.complete(content)
 	var out []Finding
-	for _, f := range append(found, s.validate(content)...) {
+	for _, f := range append(found, s.validate(content, nil)...) {
 		out = append(out, Finding{f.field, f.message})
 	}
 	return out

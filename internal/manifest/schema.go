@@ -76,12 +76,12 @@ func (s *schema) complete(content map[string]any) {
 }
 
 // validate checks structure, list types and rules in the order of the API server: rules are evaluated only on objects whose
-// structure is valid.
-func (s *schema) validate(content map[string]any) []finding {
+// structure is valid, and those about transitions on updates of old only; nil for a creation.
+func (s *schema) validate(content map[string]any, old any) []finding {
 	errs := validation.ValidateCustomResource(nil, content, s.openapi)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, content)...)
 	if len(errs) == 0 && s.rules != nil {
-		errs, _ = s.rules.Validate(context.Background(), nil, s.structural, content, nil, celconfig.RuntimeCELCostBudget)
+		errs, _ = s.rules.Validate(context.Background(), nil, s.structural, content, old, celconfig.RuntimeCELCostBudget)
 	}
 	out := make([]finding, 0, len(errs))
 	for _, err := range errs {

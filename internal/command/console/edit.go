@@ -15,7 +15,7 @@ import (
 func compare(cluster *views.Captured) view.Compare {
 	return func(ctx context.Context, s view.ClusterState, manifests []byte) (report.Diff, error) {
 		held := cluster.Held()
-		edited, err := edit.Read(held.Reader, manifests)
+		edited, err := edit.Read(held.Reader, held.Objects, manifests)
 		if err != nil {
 			return report.Diff{}, fmt.Errorf("%w: %w", view.ErrInvalid, err)
 		}

@@ -59,7 +59,7 @@ func (c *Command) Run(k *kong.Context, b command.Binary, s command.Streams) erro
 	if err != nil {
 		return err
 	}
-	edited, err := held.Reader.ReadPaths(paths, s.In)
+	edited, err := held.Reader.Updating(held.Objects).ReadPaths(paths, s.In)
 	if err != nil {
 		return command.WithCode(err, command.ExitUsage)
 	}

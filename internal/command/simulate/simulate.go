@@ -138,7 +138,7 @@ func (c *Command) read(k *kong.Context, s command.Streams) (input, error) {
 			return input{}, err
 		}
 	}
-	m, err := reader.ReadPaths(paths, s.In)
+	m, err := reader.Updating(held.Objects).ReadPaths(paths, s.In)
 	if err != nil {
 		return input{}, err
 	}

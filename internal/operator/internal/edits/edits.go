@@ -52,7 +52,7 @@ func New(p plugin.Provider, place cloud.Cloud, kinds Kinds) (*Edits, error) {
 
 // Compare implements view.Compare. Errors that are the reader's to mend are view.ErrInvalid.
 func (e *Edits) Compare(ctx context.Context, s view.ClusterState, manifests []byte) (report.Diff, error) {
-	edited, err := edit.Read(e.reader, manifests)
+	edited, err := edit.Read(e.reader, s.Objects, manifests)
 	if err != nil {
 		return report.Diff{}, fmt.Errorf("%w: %w", view.ErrInvalid, err)
 	}
