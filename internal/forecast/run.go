@@ -108,6 +108,8 @@ func (r *run) play(ctx context.Context) error {
 		case next.After(end) && r.opens.After(end):
 			r.out.Incomplete = fmt.Sprintf("OperationsPolicies allow the disruption of some nodes only after the horizon of %s, from %s on", r.opts.Horizon, r.opens.UTC().Format(time.RFC3339))
 		case next.After(end) && !expectsMore(r):
+		case next.After(end) && len(r.underway)+len(r.events) == 0:
+			r.out.Incomplete = fmt.Sprintf("up to the horizon of %s, budgets do not allow the disruption of some nodes; they may later", r.opts.Horizon)
 		case next.After(end):
 			r.out.Incomplete = fmt.Sprintf("nodes are still disrupted at the horizon of %s", r.opts.Horizon)
 		default:
