@@ -24,6 +24,8 @@ import (
 const (
 	// DefaultLaunchTimeout is how long a NodeClaim may stay unlaunched before it is deleted.
 	DefaultLaunchTimeout = 5 * time.Minute
+	// RegistrationTimeout is how long a NodeClaim may stay without a registered Node before it is deleted.
+	RegistrationTimeout = 15 * time.Minute
 	// DefaultOrphanAge is how old an instance without a NodeClaim is when it is terminated.
 	DefaultOrphanAge = 30 * time.Second
 	// DefaultMaxInstanceTypes is how many instance types a NodeClaim may list.

@@ -69,6 +69,8 @@ func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
 		out.Pods = []string{o.Pod}
 	}
 	switch o.Code {
+	case disrupt.NoNode, disrupt.NotRegistered, disrupt.NotInitialized:
+		addArrival(s, &out, o)
 	case disrupt.UnknownType:
 		out.Detail = "not among the instance types known here; the controller may have been started with others"
 		out.Help = "Give the flags that the controller runs with, such as --catalog, or let the cloud list the instance type."

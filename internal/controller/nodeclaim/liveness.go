@@ -9,13 +9,11 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
-
-// registrationTimeout is how long a NodeClaim may stay without a registered Node.
-const registrationTimeout = 15 * time.Minute
 
 // enforceTimeouts deletes a NodeClaim that does not launch or register in time.
 func (l *Lifecycle) enforceTimeouts(ctx context.Context, claim *v1.NodeClaim) outcome {
@@ -57,7 +55,7 @@ func overdue(launched, registered *metav1.Condition, launchLimit time.Duration, 
 		met   bool
 	}{
 		{timeout{"launch_timeout", launchLimit}, launched.LastTransitionTime.Time, launched.Status == metav1.ConditionTrue},
-		{timeout{"registration_timeout", registrationTimeout}, registered.LastTransitionTime.Time, registered.Status == metav1.ConditionTrue},
+		{timeout{"registration_timeout", cloud.RegistrationTimeout}, registered.LastTransitionTime.Time, registered.Status == metav1.ConditionTrue},
 	} {
 		if limit.met {
 			continue

@@ -217,7 +217,7 @@ func Rules() []Rule {
 	return slices.Concat([]Rule{
 		{InCommand, NoEvent, false, "A node is part of at most one command.", "Wait until the command has ended."},
 		{NoNodeClaim, NoEvent, false, "Only nodes with a NodeClaim are disrupted.", "Nothing: the node was not launched by a NodePool."},
-		{NoNode, DisruptionBlocked, false, "A NodeClaim is disrupted only once its Node exists.", "Wait for the node to register, or for its registration to time out."},
+		{NoNode, DisruptionBlocked, false, "A NodeClaim is disrupted only once its Node exists.", "Look at the conditions Launched and Registered of the NodeClaim: it is deleted if it does not launch or register in time."},
 		{Rebooting, DisruptionBlocked, false, "A node that is rebooted is left alone until it is ready again.", "Wait until the reboot has ended: look at the Rebooting condition of the NodeClaim."},
 		{Deleting, DisruptionBlocked, false, "A node that is being deleted is not disrupted again.", "Wait until the node is gone."},
 		{NotRegistered, DisruptionBlocked, false, "A node is disrupted only once it is registered and initialized.", "Look at the Registered condition of the NodeClaim."},
