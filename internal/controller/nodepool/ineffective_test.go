@@ -1,13 +1,18 @@
 package nodepool_test
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -15,6 +20,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/nodepool"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/translate"
+	"github.com/karpenter-anew/karpenter/test/logcapture"
 )
 
 // validation is the controller over a cluster.
@@ -117,4 +123,41 @@ func TestIneffectiveNodePools(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestProblemsAreLoggedOnce: a line is written once the condition is saved, and not again for the same problem.
+func TestProblemsAreLoggedOnce(t *testing.T) {
+	pool := fakecluster.Pool()
+	pool.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0", Schedule: new("@dailyfoo"), Duration: &metav1.Duration{Duration: time.Hour}}}
+	w := fakecluster.New(t, pool, fakecluster.Class())
+	var out logcapture.Buffer
+	ctx := log.IntoContext(w.Context(), logr.FromSlogHandler(slog.NewTextHandler(&out, nil)))
+	pass := func(want int) {
+		t.Helper()
+		if _, err := validation(w).Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(pool)}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(out.String(), "has no effect as it is"); got != want {
+			t.Errorf("%d lines, want %d:\n%s", got, want, out.String())
+		}
+	}
+	w.Fail = fakecluster.Always("patch-status", &v1.NodePool{}, fakecluster.Conflict())
+	pass(0)
+	pass(0)
+	w.Fail = nil
+	pass(1)
+	pass(1)
+	edit := func(change func(*v1.NodePool)) {
+		t.Helper()
+		edited := fakecluster.Must(w, pool)
+		edited.Generation++
+		change(edited)
+		if err := w.Client.Update(t.Context(), edited); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit(func(p *v1.NodePool) { p.Spec.Weight = new(int32(7)) })
+	pass(1)
+	edit(func(p *v1.NodePool) { p.Spec.Disruption.Budgets[0].Schedule = new("@weeklyfoo") })
+	pass(2)
 }

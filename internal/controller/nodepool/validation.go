@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -57,28 +58,37 @@ func (v *Validation) Reconcile(ctx context.Context, request reconcile.Request) (
 		set.True(v1.ConditionTypeValidationSucceeded)
 		v.lookAtKeys(ctx, pool)
 	}
-	v.show(ctx, pool, set, v1.ConditionTypeBudgetsValid, observe.ReasonInvalidBudget, budgetErrors(pool, v.Clock.Now()))
-	v.show(ctx, pool, set, v1.ConditionTypeReplicasKept, observe.ReasonStaticCapacityDisabled, v.ignoredReplicas(pool))
+	v.show(pool, set, v1.ConditionTypeBudgetsValid, observe.ReasonInvalidBudget, budgetErrors(pool, v.Clock.Now()))
+	v.show(pool, set, v1.ConditionTypeReplicasKept, observe.ReasonStaticCapacityDisabled, v.ignoredReplicas(pool))
 	if set.IsTrue(v1.ConditionTypeValidationSucceeded) {
-		v.show(ctx, pool, set, v1.ConditionTypeInstanceTypesFound, observe.ReasonNoCompatibleInstanceTypes, v.mismatch(ctx, pool))
+		v.show(pool, set, v1.ConditionTypeInstanceTypesFound, observe.ReasonNoCompatibleInstanceTypes, v.mismatch(ctx, pool))
 	}
-	result, err := requeue.OnConflict(writeStatus(ctx, v.Client, stored, pool))
-	if err == nil && result.IsZero() {
-		result.RequeueAfter = typesPeriod
+	if err := writeStatus(ctx, v.Client, stored, pool); err != nil {
+		return requeue.OnConflict(err)
 	}
-	return result, err
+	logNewProblems(ctx, stored, pool)
+	return reconcile.Result{RequeueAfter: typesPeriod}, nil
 }
 
-// show sets a condition to false for as long as there is a problem, with an event, and a log line when it begins. Without a problem there is
-// no such condition.
-func (v *Validation) show(ctx context.Context, pool *v1.NodePool, set condition.Set, conditionType, reason, problem string) {
+// logNewProblems writes a line for each problem of a NodePool that is not in its former status. It is called once the status is saved: saving is
+// retried, and each attempt would find the problem to be new.
+func logNewProblems(ctx context.Context, stored, pool *v1.NodePool) {
+	for _, kind := range []string{v1.ConditionTypeBudgetsValid, v1.ConditionTypeReplicasKept, v1.ConditionTypeInstanceTypesFound} {
+		before, now := meta.FindStatusCondition(stored.Status.Conditions, kind), meta.FindStatusCondition(pool.Status.Conditions, kind)
+		known := before != nil && now != nil && before.Reason == now.Reason && before.Message == now.Message
+		if now != nil && !known {
+			observe.Log(ctx).Error("the nodepool has no effect as it is", logfield.Reason(now.Reason), logfield.Error(errors.New(now.Message)))
+		}
+	}
+}
+
+// show sets a condition to false for as long as there is a problem, with an event. Without a problem there is no such condition.
+func (v *Validation) show(pool *v1.NodePool, set condition.Set, conditionType, reason, problem string) {
 	if problem == "" {
 		set.Clear(conditionType)
 		return
 	}
-	if set.False(conditionType, reason, problem) {
-		observe.Log(ctx).Error("the nodepool has no effect as it is", logfield.Reason(reason), logfield.Error(errors.New(problem)))
-	}
+	set.False(conditionType, reason, problem)
 	v.Recorder.Publish(observe.NodePoolProblem(pool, reason, problem))
 }
 
