@@ -46,13 +46,8 @@ func lifetimeOf(s *analysis, n *model.Node) *Lifetime {
 		out.UnderWay = c.Reason
 	}
 	node, joined := find[*corev1.Node](s.Objects, "", n.NodeName)
-	since := claim.DeletionTimestamp
-	if since == nil && joined {
-		since = node.DeletionTimestamp
-	}
-	if since != nil {
-		out.Deleting = known(since.Time)
-		out.drain(s, n, claim)
+	if out.Deleting, out.Ends = deletion(claim, node); out.Deleting != nil {
+		out.drain(s, n)
 	}
 	if !joined {
 		return out
@@ -65,13 +60,28 @@ func lifetimeOf(s *analysis, n *model.Node) *Lifetime {
 	return out
 }
 
-// drain adds what is known of the drain of a node that is being deleted.
-func (l *Lifetime) drain(s *analysis, n *model.Node, claim *v1.NodeClaim) {
-	if at, err := time.Parse(time.RFC3339, claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey]); err == nil {
-		l.Ends = known(at)
-	} else if grace := claim.Spec.TerminationGracePeriod; grace != nil && claim.DeletionTimestamp != nil {
-		l.Ends = known(claim.DeletionTimestamp.Add(grace.Duration))
+// deletion is since when a node is being deleted, and when its terminationGracePeriod ends the drain; nil for not, or never. The claim or the node
+// may be nil.
+func deletion(claim *v1.NodeClaim, node *corev1.Node) (since, ends *time.Time) {
+	switch {
+	case claim != nil && claim.DeletionTimestamp != nil:
+		since = known(claim.DeletionTimestamp.Time)
+	case node != nil && node.DeletionTimestamp != nil:
+		since = known(node.DeletionTimestamp.Time)
 	}
+	if since == nil || claim == nil {
+		return since, nil
+	}
+	if at, err := time.Parse(time.RFC3339, claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey]); err == nil {
+		ends = known(at)
+	} else if grace := claim.Spec.TerminationGracePeriod; grace != nil && claim.DeletionTimestamp != nil {
+		ends = known(claim.DeletionTimestamp.Add(grace.Duration))
+	}
+	return since, ends
+}
+
+// drain adds what the drain of a node that is being deleted waits for.
+func (l *Lifetime) drain(s *analysis, n *model.Node) {
 	if found := problem.InspectPods(n, s.view.Pods[n.NodeName], s.view.PDBs, s.view.PDBLimits, s.Options.Now); found.Blocked {
 		l.Holding = s.obstacle(found.Obstacle).Message
 	}

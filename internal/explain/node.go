@@ -29,7 +29,7 @@ type Node struct {
 	// Verdicts are one for each reason, in the order in which methods run; where Obstacle is set, only that of repair. Repair comes first, and
 	// only for unhealthy nodes, if the controller repairs nodes.
 	Verdicts []Verdict `json:"verdicts"`
-	// Expected are pending pods that are nominated to the node.
+	// Expected are pods that are nominated to the node: pending ones, and those of nodes that are being deleted.
 	Expected []string `json:"expected,omitempty"`
 	// Lifetime is what ends the node otherwise; null without a NodeClaim.
 	Lifetime *Lifetime `json:"lifetime"`
@@ -109,7 +109,7 @@ func AboutNodeClaim(ctx context.Context, q Question, name string) (Node, error) 
 func (s *analysis) explainNode(ctx context.Context, n *model.Node) (Node, error) {
 	a := Node{
 		Version: Version, Kind: "Node", Name: n.Name, NodeClaim: n.ClaimName, NodePool: n.Pool,
-		PricePerHour: s.knownPrice(n), Verdicts: []Verdict{}, Expected: s.expected(disrupt.Obstacle{Node: n}),
+		PricePerHour: s.knownPrice(n), Verdicts: []Verdict{}, Expected: podIDs(s.expected(n)),
 		Lifetime: lifetimeOf(s, n),
 	}
 	for _, p := range n.Pods {

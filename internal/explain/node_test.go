@@ -142,6 +142,9 @@ func TestNode(t *testing.T) {
 			"    what would help: Loosen the budgets of the NodePool, or wait until other nodes are done.\n" + current + empty},
 		{"a pending pod is expected", "node-1", nil, front + "  not disrupted: node is nominated for a pending pod\n    expected: shop/small\n" +
 			"    what would help: Wait until the pod has started or the nomination has ended.\n"},
+		{"a pod of a node that goes is expected", "node-2", append(leaving("node-1", "web-1"), quiet), spare +
+			"  not disrupted: node is nominated for a pod of a node that is being deleted\n    expected: shop/front-1 (from node \"node-1\", which is being deleted)\n" +
+			"    what would help: Wait until the pod has started or the nomination has ended.\n"},
 		{"a pod disruption budget", "node-1", changes{quiet}, front + used + current +
 			"  Underutilized: blocked: pdb prevents pod evictions (PodDisruptionBudget=[shop/front])\n" +
 			"    pod shop/front-1; shop/front has 1 healthy pods and wants 1 of 1: none may ever go\n" +

@@ -12,6 +12,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
@@ -75,8 +76,7 @@ func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
 		out.Detail = "not among the instance types known here; the controller may have been started with others"
 		out.Help = "Give the flags that the controller runs with, such as --catalog, or let the cloud list the instance type."
 	case disrupt.Nominated:
-		out.Pods = s.expected(o)
-		out.Detail = "expected: " + strings.Join(out.Pods, ", ")
+		addExpected(s, &out, o)
 	case disrupt.PodProtected:
 		out.Until = s.protectedUntil(o)
 	case disrupt.PDBBlocked, disrupt.SeveralPDBs:
@@ -146,21 +146,41 @@ func (s *analysis) addClosedDestinations(shown *Obstacle, o disrupt.Obstacle, c 
 	shown.Until = &until
 }
 
-// expected are the pending pods that are nominated to the node.
-func (s *analysis) expected(o disrupt.Obstacle) []string {
-	var out []string
+// expected are the pods that are nominated to the node, by name: pending ones, and those of nodes that are being deleted.
+func (s *analysis) expected(n *model.Node) []*model.Pod {
+	var out []*model.Pod
 	for _, at := range s.view.Result.Plan.Placements {
-		if at.Node.ID != o.Node.ID {
-			continue
-		}
-		for _, p := range at.Pods {
-			if !p.Virtual {
-				out = append(out, p.ID())
-			}
+		if at.Node.ID == n.ID {
+			out = append(out, slices.DeleteFunc(slices.Clone(at.Pods), func(p *model.Pod) bool { return p.Virtual })...)
 		}
 	}
-	slices.Sort(out)
+	slices.SortFunc(out, func(a, b *model.Pod) int { return strings.Compare(a.ID(), b.ID()) })
 	return out
+}
+
+// podIDs are the namespace/name of pods.
+func podIDs(pods []*model.Pod) []string {
+	var out []string
+	for _, p := range pods {
+		out = append(out, p.ID())
+	}
+	return out
+}
+
+// addExpected adds the pods that are nominated to the node, and from which nodes they come.
+func addExpected(s *analysis, shown *Obstacle, o disrupt.Obstacle) {
+	pods := s.expected(o.Node)
+	names, pending := podIDs(pods), false
+	shown.Pods = slices.Clone(names)
+	for i, p := range pods {
+		if pending = pending || p.Node == ""; p.Node != "" {
+			names[i] += fmt.Sprintf(" (from node %q, which is being deleted)", p.Node)
+		}
+	}
+	shown.Detail = "expected: " + strings.Join(names, ", ")
+	if !pending && len(pods) > 0 {
+		shown.Message = "node is nominated for a pod of a node that is being deleted"
+	}
 }
 
 // protectedUntil is when the do-not-disrupt annotation of the pod ends.

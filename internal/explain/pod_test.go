@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,11 @@ func leaving(node, claim string) []func([]client.Object) {
 		change(node, func(n *corev1.Node) { n.DeletionTimestamp = &at }),
 		change(claim, func(c *v1.NodeClaim) { c.DeletionTimestamp = &at }),
 	}
+}
+
+// graceful gives a NodeClaim a terminationGracePeriod.
+func graceful(claim string) func([]client.Object) {
+	return change(claim, func(c *v1.NodeClaim) { c.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Hour} })
 }
 
 func TestPod(t *testing.T) {
@@ -66,6 +72,19 @@ func TestPod(t *testing.T) {
   Karpenter ignores it: scheduling gate a/b holds it back
 `},
 		{"finished", "default", "done", nil, Finished, "Pod default/done has finished\n"},
+		{"on a node that goes", "shop", "front-1", append(leaving("node-1", "web-1"), quiet), Bound, `Pod shop/front-1 is on node "node-1" (NodeClaim "web-1", NodePool "web")
+  The node is being deleted, and its drain waits for the pod: pdb prevents pod evictions (PodDisruptionBudget=[shop/front])
+  For the pod:
+    it fits on node "node-2"
+`},
+		{"on a node that goes, protected", "shop", "front-1", append(leaving("node-1", "web-1"), quiet, graceful("web-1"), annotatedPod("true")), Bound, `Pod shop/front-1 is on node "node-1" (NodeClaim "web-1", NodePool "web")
+  The node is being deleted, and its drain waits for the pod, at the latest until 2026-01-02T13:00:00Z: pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/front-1)
+`},
+		{"on a node that goes, of a DaemonSet", "shop", "front-1", append(leaving("node-1", "web-1"), quiet, free, change("front-1", func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "front", Controller: new(true)}}
+		})), Bound, `Pod shop/front-1 is on node "node-1" (NodeClaim "web-1", NodePool "web")
+  The node is being deleted
+`},
 		{
 			"on a node that goes, with nowhere to go", "shop", "front-1",
 			append(leaving("node-1", "web-1"), change("front-1", func(p *corev1.Pod) {
