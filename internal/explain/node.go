@@ -58,6 +58,8 @@ type Plan struct {
 	TerminateFirst string `json:"terminateFirst,omitempty"`
 	// Replacements are the cheapest instance types that would be launched first.
 	Replacements []string `json:"replacements,omitempty"`
+	// AlsoFor are other pods that these would be for, so that SavesPerHour includes their costs: pending ones, and those of nodes that are being deleted.
+	AlsoFor []string `json:"alsoFor,omitempty"`
 	// SavesPerHour is in dollars; null when the price of a node is not known.
 	SavesPerHour *float64 `json:"savesPerHour"`
 	// With are other nodes that would be removed at the same time.
@@ -241,6 +243,9 @@ func (s *analysis) planOf(c disrupt.Command, n *model.Node) *Plan {
 	}
 	for _, claim := range c.Replacements {
 		p.Replacements = append(p.Replacements, claim.InstanceTypes[0])
+		p.AlsoFor = append(p.AlsoFor, podIDs(slices.DeleteFunc(slices.Clone(claim.Pods), func(p *model.Pod) bool {
+			return p.Virtual || slices.ContainsFunc(c.Candidates, func(c disrupt.Candidate) bool { return c.Node.NodeName == p.Node })
+		}))...)
 	}
 	if d, asked := s.assessed.Demand(c); asked {
 		p.Approval = &Approval{OperationsPolicy: d.Policy, Message: d.Why}
@@ -339,6 +344,9 @@ func (p Plan) String() string {
 		text = "be replaced"
 		if len(p.Replacements) > 0 {
 			text += " by " + strings.Join(p.Replacements, ", ")
+		}
+		if len(p.AlsoFor) > 0 {
+			text += " (which would also be for other pods that need a node: " + firstOf(p.AlsoFor) + ")"
 		}
 	}
 	if len(p.With) > 0 {

@@ -32,6 +32,8 @@ type Obstacle struct {
 	// PaidPerHour is what the node costs, LeastPerHour the least that a replacement would cost, in dollars.
 	PaidPerHour  float64 `json:"paidPerHour,omitempty"`
 	LeastPerHour float64 `json:"leastPerHour,omitempty"`
+	// AlsoFor are other pods that such a replacement would be for: pending ones, and those of nodes that are being deleted.
+	AlsoFor []string `json:"alsoFor,omitempty"`
 	// Score is that of a Balanced NodePool, Threshold the least that is required.
 	Score     float64 `json:"score,omitempty"`
 	Threshold float64 `json:"threshold,omitempty"`
@@ -98,6 +100,10 @@ func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
 			out.Detail = fmt.Sprintf("it costs $%.4f/h, what could replace it at least $%.4f/h: $%.4f too much",
 				o.Paid, o.Least, o.Least-o.Paid)
 		}
+		if out.AlsoFor = podIDs(o.AlsoFor); len(out.AlsoFor) > 0 {
+			out.Detail += fmt.Sprintf("; the replacement would also be for %s, and its price includes that", alsoFor(o.AlsoFor))
+			out.Help += " Or wait until the other pods have a place: the answer depends on them."
+		}
 	case disrupt.ScoreTooLow:
 		out.Threshold = disrupt.Threshold
 		for _, score := range o.Scores {
@@ -111,6 +117,28 @@ func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
 		}
 	}
 	return out
+}
+
+// alsoFor names pods that a replacement would be for, beside those of the node.
+func alsoFor(pods []*model.Pod) string {
+	var pending, leaving []*model.Pod
+	for _, p := range pods {
+		if p.Node == "" {
+			pending = append(pending, p)
+		} else {
+			leaving = append(leaving, p)
+		}
+	}
+	var parts []string
+	for _, group := range []struct {
+		what string
+		pods []*model.Pod
+	}{{"pending", pending}, {"of nodes that are being deleted", leaving}} {
+		if len(group.pods) > 0 {
+			parts = append(parts, fmt.Sprintf("%s (%s)", firstOf(podIDs(group.pods)), group.what))
+		}
+	}
+	return strings.Join(parts, " and ")
 }
 
 // maxClosedDestinations is how many closed destinations a detail names.

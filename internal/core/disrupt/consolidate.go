@@ -39,7 +39,7 @@ func (sim *Simulator) consolidate(set []Candidate, kind string, first map[string
 		}
 		claim, o := sim.replacement(set, t.Plan.NodeClaims[0])
 		if o != nil {
-			o.Node = set[0].Node
+			o.Node, o.AlsoFor = set[0].Node, sim.others(t.Plan.NodeClaims[0])
 			return Command{}, o
 		}
 		command.Replacements = []solve.NodeClaim{claim}

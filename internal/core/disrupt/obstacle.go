@@ -340,6 +340,8 @@ type Obstacle struct {
 	Count int
 	// Paid is the present cost of the nodes, and Least the minimum cost of a replacement, in dollars per hour.
 	Paid, Least float64
+	// AlsoFor are pods that the replacement is for beside those of the nodes: pending ones, and those of nodes that are being deleted.
+	AlsoFor []*model.Pod
 	// Scores are the scores of the pools for the move.
 	Scores []Score
 }

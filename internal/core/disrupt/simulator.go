@@ -290,6 +290,11 @@ func (sim *Simulator) replacements(t Outcome) []solve.NodeClaim {
 	})
 }
 
+// others are the pods of a NodeClaim that are pending, or on nodes that are being deleted.
+func (sim *Simulator) others(claim solve.NodeClaim) []*model.Pod {
+	return slices.DeleteFunc(slices.Clone(claim.Pods), func(p *model.Pod) bool { return p.Virtual || p.Node != "" && !sim.leaving[p.UID] })
+}
+
 // maxNamedPods is how many unplaced pods a message names.
 const maxNamedPods = 5
 
