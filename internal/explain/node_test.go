@@ -148,7 +148,7 @@ func TestNode(t *testing.T) {
 		{"a pod disruption budget", "node-1", changes{quiet}, front + used + current +
 			"  Underutilized: blocked: pdb prevents pod evictions (PodDisruptionBudget=[shop/front])\n" +
 			"    pod shop/front-1; shop/front has 1 healthy pods and wants 1 of 1: none may ever go\n" +
-			"    what would help: Loosen the PodDisruptionBudget, or wait until more of its pods are healthy.\n"},
+			"    what would help: Lower minAvailable of PodDisruptionBudget shop/front, or run more than its 1 pod: with these, it never allows a disruption.\n"},
 		{"a protected pod", "node-1", changes{quiet, free, annotatedPod("1h")}, front + used + current +
 			"  Underutilized: blocked: pod has \"karpenter.sh/do-not-disrupt\" annotation (Pod=shop/front-1)\n    until 2026-01-02T13:00:00Z\n" +
 			"    what would help: Remove the annotation karpenter.sh/do-not-disrupt from the pod, or wait until its duration has passed.\n"},

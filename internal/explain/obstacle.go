@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
@@ -62,12 +63,17 @@ func known(at time.Time) *time.Time {
 	return &at
 }
 
+// remedy is that of all obstacles of a kind.
+func remedy(code disrupt.Code) string {
+	if i := slices.IndexFunc(disrupt.Rules(), func(r disrupt.Rule) bool { return r.Code == code }); i >= 0 {
+		return disrupt.Rules()[i].Remedy
+	}
+	return ""
+}
+
 // obstacle is o for users.
 func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
-	out := Obstacle{Code: string(o.Code), Message: strings.TrimSpace(o.String()), PodDisruptionBudgets: o.PDBs}
-	if i := slices.IndexFunc(disrupt.Rules(), func(r disrupt.Rule) bool { return r.Code == o.Code }); i >= 0 {
-		out.Help = disrupt.Rules()[i].Remedy
-	}
+	out := Obstacle{Code: string(o.Code), Message: strings.TrimSpace(o.String()), PodDisruptionBudgets: o.PDBs, Help: remedy(o.Code)}
 	if o.Pod != "" {
 		out.Pods = []string{o.Pod}
 	}
@@ -83,6 +89,9 @@ func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
 		out.Until = s.protectedUntil(o)
 	case disrupt.PDBBlocked, disrupt.SeveralPDBs:
 		out.Detail = s.budgetState(o)
+		if help := podBudgetHelp(s, o); help != "" && o.Code == disrupt.PDBBlocked {
+			out.Help = help
+		}
 	case disrupt.NotConsolidatable:
 		if quiet, after := o.Node.Disruption.LastPodEvent, s.assessed.Input.Pools[o.Node.Pool].ConsolidateAfter; quiet != 0 {
 			until := time.Unix(0, quiet).Add(after).UTC()
@@ -232,14 +241,51 @@ func (s *analysis) budgetState(o disrupt.Obstacle) string {
 	for _, key := range o.PDBs {
 		namespace, name, _ := strings.Cut(key, "/")
 		if b, ok := find[*policyv1.PodDisruptionBudget](s.Objects, namespace, name); ok {
-			state := fmt.Sprintf("%s has %d healthy pods and wants %d", key, b.Status.CurrentHealthy, b.Status.DesiredHealthy)
-			if problem.NeverAllows(b) {
-				state += fmt.Sprintf(" of %d: none may ever go", b.Status.ExpectedPods)
-			}
-			parts = append(parts, state)
+			parts = append(parts, podBudgetText(key, b))
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// podBudgetText is the state of a PodDisruptionBudget.
+func podBudgetText(key string, b *policyv1.PodDisruptionBudget) string {
+	switch {
+	case unobserved(b) && podrules.NeverAllows(b):
+		return key + " has no status yet, and allows no disruption whatever its pods are"
+	case unobserved(b):
+		return key + " has no status for its present spec yet"
+	}
+	state := fmt.Sprintf("%s has %d healthy pods and wants %d", key, b.Status.CurrentHealthy, b.Status.DesiredHealthy)
+	if podrules.NeverAllows(b) || problem.NeverAllows(b) {
+		state += fmt.Sprintf(" of %d: none may ever go", b.Status.ExpectedPods)
+	}
+	return state
+}
+
+// unobserved reports whether the disruption controller of kube-controller-manager has not written the status for the spec of a budget. Manifests have
+// no generation, and mostly no status.
+func unobserved(b *policyv1.PodDisruptionBudget) bool {
+	return b.Status.ObservedGeneration < b.Generation || equality.Semantic.DeepEqual(b.Status, policyv1.PodDisruptionBudgetStatus{})
+}
+
+// podBudgetHelp is the remedy for the PodDisruptionBudgets of an obstacle that more healthy pods do not change; empty if there are none.
+func podBudgetHelp(s *analysis, o disrupt.Obstacle) string {
+	for _, key := range o.PDBs {
+		namespace, name, _ := strings.Cut(key, "/")
+		b, ok := find[*policyv1.PodDisruptionBudget](s.Objects, namespace, name)
+		switch {
+		case !ok:
+		case podrules.NeverAllows(b) && b.Spec.MaxUnavailable != nil:
+			return fmt.Sprintf("Raise maxUnavailable of PodDisruptionBudget %s, which is %s: it never allows a disruption.", key, b.Spec.MaxUnavailable)
+		case podrules.NeverAllows(b):
+			return fmt.Sprintf("Lower minAvailable of PodDisruptionBudget %s, which is %s: it never allows a disruption.", key, b.Spec.MinAvailable)
+		case unobserved(b):
+			return fmt.Sprintf("Wait until the disruption controller of kube-controller-manager has written the status of PodDisruptionBudget %s; look in its log if that lasts.", key)
+		case problem.NeverAllows(b):
+			return fmt.Sprintf("Lower minAvailable of PodDisruptionBudget %s, or run more than its %s: with these, it never allows a disruption.", key, counted(int(b.Status.ExpectedPods), "pod"))
+		}
+	}
+	return ""
 }
 
 // text renders the obstacle behind a label, with its details below.

@@ -94,7 +94,7 @@ type Tally struct {
 	Wanted bool `json:"wanted"`
 	// Nodes are their names.
 	Nodes []string `json:"nodes"`
-	// Message is that of the first, Help is the remedy.
+	// Message is that of the first, Help is the remedy: that of the kind of obstacle if the nodes have different ones.
 	Message string `json:"message"`
 	Help    string `json:"help"`
 }
@@ -349,9 +349,11 @@ func (s *analysis) outlook(ctx context.Context, pool string, reason disrupt.Reas
 
 // count adds a node to the tally of its obstacle.
 func (s *analysis) count(tallies []Tally, n *model.Node, o disrupt.Obstacle, wanted bool) []Tally {
-	i := slices.IndexFunc(tallies, func(t Tally) bool { return t.Code == string(o.Code) && t.Wanted == wanted })
-	if i < 0 {
-		shown := s.obstacle(o)
+	i, shown := slices.IndexFunc(tallies, func(t Tally) bool { return t.Code == string(o.Code) && t.Wanted == wanted }), s.obstacle(o)
+	switch {
+	case i >= 0 && tallies[i].Help != shown.Help:
+		tallies[i].Help = remedy(o.Code)
+	case i < 0:
 		i = len(tallies)
 		tallies = append(tallies, Tally{Code: shown.Code, Wanted: wanted, Message: shown.Message, Help: shown.Help})
 	}

@@ -58,10 +58,10 @@ func TestNodePool(t *testing.T) {
       what would help: Nothing: the node is in use.
   Drifted: 1 could be removed, 0 now (0 allowed at a time, 0 disrupting)
     1 node blocked: pdb prevents pod evictions (PodDisruptionBudget=[shop/front]) (node-1)
-      what would help: Loosen the PodDisruptionBudget, or wait until more of its pods are healthy.
+      what would help: Lower minAvailable of PodDisruptionBudget shop/front, or run more than its 1 pod: with these, it never allows a disruption.
   Underutilized: 0 could be removed, 0 now (1 allowed at a time, 0 disrupting)
     1 node blocked: pdb prevents pod evictions (PodDisruptionBudget=[shop/front]) (node-1)
-      what would help: Loosen the PodDisruptionBudget, or wait until more of its pods are healthy.
+      what would help: Lower minAvailable of PodDisruptionBudget shop/front, or run more than its 1 pod: with these, it never allows a disruption.
     1 node no: node is empty (node-2)
       what would help: Nothing: the node is removed as empty.
 `,
@@ -125,7 +125,7 @@ func TestNodePool(t *testing.T) {
       what would help: Nothing: the node is as it should be.
   Underutilized: 0 could be removed, 0 now (0 allowed at a time, 0 disrupting)
     1 node blocked: pdb prevents pod evictions (PodDisruptionBudget=[shop/front]) (node-1)
-      what would help: Loosen the PodDisruptionBudget, or wait until more of its pods are healthy.
+      what would help: Lower minAvailable of PodDisruptionBudget shop/front, or run more than its 1 pod: with these, it never allows a disruption.
     1 node no: node is empty (node-2)
       what would help: Nothing: the node is removed as empty.
 `},
