@@ -6,6 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -24,6 +28,10 @@ type analysis struct {
 	candidates map[string]int
 	// ofPool are the nodes by NodePool.
 	ofPool map[string][]*model.Node
+	// underWay are the reasons of the commands that the controller is carrying out, by the IDs of their nodes.
+	underWay map[string]string
+	// pledged are the IDs of these nodes.
+	pledged map[string]bool
 	// allowances are what budgets allow, by reason; computed when first needed.
 	allowances map[disrupt.Reason]problem.Allowances
 	// together is the command for several nodes at once; nil until it was searched for.
@@ -36,8 +44,12 @@ func newAnalysis(ctx context.Context, q Question) (*analysis, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &analysis{Question: q, view: fleet, excluded: map[string]disrupt.Obstacle{}, candidates: map[string]int{}, ofPool: map[string][]*model.Node{}, allowances: map[disrupt.Reason]problem.Allowances{}}
-	if s.assessed, err = fleet.Assess(ctx, q.Options.Now, simulation.InProgress{}); err != nil {
+	s := &analysis{Question: q, view: fleet, excluded: map[string]disrupt.Obstacle{}, candidates: map[string]int{}, ofPool: map[string][]*model.Node{}, allowances: map[disrupt.Reason]problem.Allowances{}, pledged: map[string]bool{}}
+	s.underWay = commandsUnderWay(q.Objects, fleet.Snapshot)
+	for id := range s.underWay {
+		s.pledged[id] = true
+	}
+	if s.assessed, err = fleet.Assess(ctx, q.Options.Now, simulation.InProgress{InCommand: s.pledged}); err != nil {
 		return nil, err
 	}
 	for _, o := range s.assessed.Excluded {
@@ -94,6 +106,26 @@ func (s *analysis) assess(reason disrupt.Reason, c disrupt.Candidate) (command d
 	default:
 		return disrupt.Command{}, disrupt.Obstacle{Code: disrupt.NotEmpty, Node: c.Node}, true
 	}
+}
+
+// commandsUnderWay are the reasons of the commands that the controller is carrying out, as NodeClaims show them, by the IDs of their nodes.
+func commandsUnderWay(objects []client.Object, snapshot *model.Snapshot) map[string]string {
+	byClaim, out := map[string]string{}, map[string]string{}
+	for _, o := range objects {
+		claim, ok := o.(*v1.NodeClaim)
+		if !ok {
+			continue
+		}
+		if c := meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeDisruptionReason); c != nil && c.Status == metav1.ConditionTrue {
+			byClaim[claim.Name] = c.Reason
+		}
+	}
+	for id, n := range snapshot.Nodes.All() {
+		if reason, ok := byClaim[n.ClaimName]; ok && !n.Deleting {
+			out[id] = reason
+		}
+	}
+	return out
 }
 
 // obstacleOf is the obstacle of a candidate, if it has one.
@@ -170,11 +202,11 @@ type Closure struct {
 
 func (s *analysis) allowance(pool string, reason disrupt.Reason) Allowance {
 	if s.allowances[reason] == nil {
-		s.allowances[reason] = problem.AllowancesOf(s.view.Snapshot, s.Options.Now, s.view.Pools, reason, nil, s.assessed.Operations)
+		s.allowances[reason] = problem.AllowancesOf(s.view.Snapshot, s.Options.Now, s.view.Pools, reason, s.pledged, s.assessed.Operations)
 	}
 	found := s.allowances[reason][pool]
 	allowed := found.Allowed
-	a := Allowance{Reason: string(reason), Disrupting: found.Usage.Disrupting, Remaining: min(found.Remaining(), found.Usage.Nodes)}
+	a := Allowance{Reason: string(reason), Disrupting: found.Usage.Disrupting + found.Usage.Planned, Remaining: min(found.Remaining(), found.Usage.Nodes)}
 	if found.Err != nil {
 		a.Error = found.Err.Error()
 	}

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/problem"
@@ -42,9 +41,7 @@ func lifetimeOf(s *analysis, n *model.Node) *Lifetime {
 	if at := n.Disruption.Expires(); !at.IsZero() {
 		out.Expires, out.Expired = known(at), !at.After(s.Options.Now)
 	}
-	if c := condition.For(claim, s.Options.Now).Get(v1.ConditionTypeDisruptionReason); c != nil && c.Status == "True" {
-		out.UnderWay = c.Reason
-	}
+	out.UnderWay = s.underWay[n.ID]
 	node, joined := find[*corev1.Node](s.Objects, "", n.NodeName)
 	if out.Deleting, out.Ends = deletion(claim, node); out.Deleting != nil {
 		out.drain(s, n)
@@ -115,7 +112,7 @@ func (l *Lifetime) text() string {
 		}
 		return b.String()
 	case l.UnderWay != "":
-		fmt.Fprintf(&b, "  The controller is disrupting it already (%s): what follows is what it would decide without that\n", l.UnderWay)
+		fmt.Fprintf(&b, "  The controller is disrupting it already (%s)\n", l.UnderWay)
 	}
 	switch {
 	case l.Expires == nil:

@@ -46,7 +46,7 @@ func TestLifetime(t *testing.T) {
 `},
 		"is being disrupted": {claim(func(c *v1.NodeClaim) {
 			c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: v1.ConditionTypeDisruptionReason, Status: metav1.ConditionTrue, Reason: "Underutilized"})
-		}), false, "  The controller is disrupting it already (Underutilized): what follows is what it would decide without that\n"},
+		}), false, "  The controller is disrupting it already (Underutilized)\n"},
 		"is not ready": {unready(claim(func(*v1.NodeClaim) {})), false, "  Not ready since 2026-01-02T10:00:00Z (KubeletNotReady disk is full): it is repaired only with the feature gate NodeRepair\n"},
 		"is not ready, with node repair": {
 			unready(claim(func(*v1.NodeClaim) {})), true,

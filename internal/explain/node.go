@@ -185,7 +185,7 @@ func (s *analysis) budgetObstacle(o disrupt.Obstacle, reason disrupt.Reason) Obs
 	if b, ok := s.tightest(s.view.Pools[n.Pool], reason); ok && allowance.Error == "" {
 		b.Changes = nil
 		shown.Detail += "; the tightest budget is " + b.text()
-		shown.Until = opens(s.view.Pools[n.Pool], reason, s.Options.Now, disrupt.Usages(s.view.Snapshot, nil, "")[n.Pool])
+		shown.Until = opens(s.view.Pools[n.Pool], reason, s.Options.Now, disrupt.Usages(s.view.Snapshot, s.pledged, "")[n.Pool])
 	}
 	if allowance.Disrupting == 0 {
 		shown.Help = "Loosen the budgets of the NodePool."
@@ -214,7 +214,7 @@ func opens(pool *v1.NodePool, reason disrupt.Reason, now time.Time, usage disrup
 		if next.IsZero() {
 			return nil
 		}
-		if allowed, err := pool.AllowedDisruptions(next, usage.Nodes, v1.DisruptionReason(reason)); err == nil && allowed > usage.Disrupting {
+		if allowed, err := pool.AllowedDisruptions(next, usage.Nodes, v1.DisruptionReason(reason)); err == nil && usage.Remaining(allowed) > 0 {
 			return &next
 		}
 		now = next
@@ -224,15 +224,9 @@ func opens(pool *v1.NodePool, reason disrupt.Reason, now time.Time, usage disrup
 
 // includeTogether adds the plan to consolidate a node together with others, which precedes plans for single nodes.
 func (s *analysis) includeTogether(v *Verdict, n *model.Node) {
-	command, ok := s.consolidatedTogether()
-	if !ok {
-		return
-	}
-	for _, c := range command.Candidates {
-		if c.Node.ID == n.ID {
-			v.Plan, v.Obstacle = s.planOf(command, n), nil
-			v.Now = v.Plan.Approval == nil
-		}
+	if command, ok := s.consolidatedTogether(); ok && slices.Contains(command.IDs(), n.ID) {
+		v.Plan, v.Obstacle = s.planOf(command, n), nil
+		v.Now = v.Plan.Approval == nil
 	}
 }
 

@@ -77,7 +77,7 @@ type Disrupting struct {
 // Outlook is how many nodes may be disrupted for one reason.
 type Outlook struct {
 	Reason string `json:"reason"`
-	// Possible is how many nodes could be, each by itself; Now how many of them budgets allow at once. NeedApproval is how many a person has to
+	// Possible is how many nodes could be, each by itself or together with others; Now how many of them budgets allow at once. NeedApproval is how many a person has to
 	// approve first: none of them counts in Now.
 	Possible     int `json:"possible"`
 	Now          int `json:"now"`
@@ -292,6 +292,8 @@ func (s *analysis) disrupting(pool string) []Disrupting {
 			out = append(out, Disrupting{n.Name, "it is rebooting"})
 		case !n.Ready:
 			out = append(out, Disrupting{n.Name, "it is not ready"})
+		case s.underWay[n.ID] != "":
+			out = append(out, Disrupting{n.Name, "the controller is disrupting it (" + s.underWay[n.ID] + ")"})
 		}
 	}
 	return out
@@ -335,6 +337,9 @@ func (s *analysis) outlook(ctx context.Context, pool string, reason disrupt.Reas
 			continue
 		}
 		command, o, wanted := s.assess(reason, c)
+		if set, ok := s.consolidatedTogether(); ok && reason == disrupt.Underutilized && slices.Contains(set.IDs(), n.ID) {
+			command, o = set, disrupt.Obstacle{}
+		}
 		if o.Code == "" {
 			out.Possible++
 			if _, asked := s.assessed.Demand(command); asked {
