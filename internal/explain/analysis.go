@@ -90,7 +90,7 @@ func (s *analysis) assess(reason disrupt.Reason, c disrupt.Candidate) (command d
 	m := disrupt.MethodFor(reason, c)
 	taken, refused := m.FilterNodes(m.Together(c, s.assessed.Candidates))
 	if o, ok := obstacleOf(c, refused); ok {
-		return disrupt.Command{}, o, m.Filter(c) == ""
+		return disrupt.Command{}, orHeadroom(o, c), m.Filter(c) == ""
 	}
 	fit, blocked := m.FilterPods(taken, s.assessed.PodObstacles)
 	if o, ok := obstacleOf(c, blocked); ok {
@@ -106,6 +106,17 @@ func (s *analysis) assess(reason disrupt.Reason, c disrupt.Candidate) (command d
 	default:
 		return disrupt.Command{}, disrupt.Obstacle{Code: disrupt.NotEmpty, Node: c.Node}, true
 	}
+}
+
+// orHeadroom is o, or that a node without pods to move is kept for capacity buffers: such nodes are left to emptiness, which does not remove it.
+func orHeadroom(o disrupt.Obstacle, c disrupt.Candidate) disrupt.Obstacle {
+	if o.Code != disrupt.AlreadyEmpty {
+		return o
+	}
+	if code := disrupt.MethodFor(disrupt.Empty, c).Filter(c); code == disrupt.KeepsHeadroom || code == disrupt.HeadroomUnknown {
+		o.Code = code
+	}
+	return o
 }
 
 // commandsUnderWay are the reasons of the commands that the controller is carrying out, as NodeClaims show them, by the IDs of their nodes.
