@@ -96,19 +96,22 @@ func (s Analysis) obstacleTo(n *model.Node, reason disrupt.Reason) disrupt.Code 
 		return ""
 	}
 	if o, barred := s.excluded[n.ID]; barred {
-		return o.Code
-	}
-	if o, blocked := s.assessed.PodObstacles[n.ID]; blocked {
+		if o.Code == disrupt.InCommand {
+			return "" // its disruption is under way
+		}
 		return o.Code
 	}
 	c, ok := s.candidate(n.ID)
 	if !ok {
 		return ""
 	}
-	if code := disrupt.MethodFor(reason, c).Filter(c); code != "" {
-		return code
+	m := disrupt.MethodFor(reason, c)
+	taken, refused := m.FilterNodes(m.Together(c, s.assessed.Candidates))
+	if o, ok := obstacleOf(c, refused); ok {
+		return o.Code
 	}
-	if o, closed := c.Closed(reason); closed {
+	_, blocked := m.FilterPods(taken, s.assessed.PodObstacles)
+	if o, ok := obstacleOf(c, blocked); ok {
 		return o.Code
 	}
 	budgets := disrupt.Budgets{n.Pool: s.allowance(n.Pool, reason).Remaining}
