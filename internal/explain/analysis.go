@@ -30,7 +30,7 @@ type analysis struct {
 	ofPool map[string][]*model.Node
 	// underWay are the reasons of the commands that the controller is carrying out, by the IDs of their nodes.
 	underWay map[string]string
-	// pledged are the IDs of these nodes.
+	// pledged are the IDs of those of these nodes that show no disruption otherwise.
 	pledged map[string]bool
 	// allowances are what budgets allow, by reason; computed when first needed.
 	allowances map[disrupt.Reason]problem.Allowances
@@ -47,7 +47,8 @@ func newAnalysis(ctx context.Context, q Question) (*analysis, error) {
 	s := &analysis{Question: q, view: fleet, excluded: map[string]disrupt.Obstacle{}, candidates: map[string]int{}, ofPool: map[string][]*model.Node{}, allowances: map[disrupt.Reason]problem.Allowances{}, pledged: map[string]bool{}}
 	s.underWay = commandsUnderWay(q.Objects, fleet.Snapshot)
 	for id := range s.underWay {
-		s.pledged[id] = true
+		n, _ := fleet.Snapshot.Nodes.Get(id)
+		s.pledged[id] = !n.Deleting && !n.Rebooting // these say more
 	}
 	if s.assessed, err = fleet.Assess(ctx, q.Options.Now, simulation.InProgress{InCommand: s.pledged}); err != nil {
 		return nil, err
@@ -132,7 +133,7 @@ func commandsUnderWay(objects []client.Object, snapshot *model.Snapshot) map[str
 		}
 	}
 	for id, n := range snapshot.Nodes.All() {
-		if reason, ok := byClaim[n.ClaimName]; ok && !n.Deleting {
+		if reason, ok := byClaim[n.ClaimName]; ok {
 			out[id] = reason
 		}
 	}

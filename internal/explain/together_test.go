@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 )
 
 // disrupting makes a NodeClaim one of a command that is under way.
@@ -16,6 +17,19 @@ func disrupting(claim string) func([]client.Object) {
 	return change(claim, func(c *v1.NodeClaim) {
 		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: v1.ConditionTypeDisruptionReason, Status: metav1.ConditionTrue, Reason: "Underutilized"})
 	})
+}
+
+// TestRebootUnderWay: the command that reboots a node is not in the way of what is known of the reboot.
+func TestRebootUnderWay(t *testing.T) {
+	got, err := AboutNode(t.Context(), shop(t, quiet, disrupting("web-2"), change("web-2", func(c *v1.NodeClaim) {
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: v1.ConditionTypeRebooting, Status: metav1.ConditionTrue})
+	})), "node-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := got.Obstacle; o == nil || o.Code != string(disrupt.Rebooting) || got.Lifetime.UnderWay != "Underutilized" {
+		t.Errorf("obstacle %+v, lifetime %+v", o, got.Lifetime)
+	}
 }
 
 // both puts a small pod on each of the two nodes, which one node could run.
