@@ -295,10 +295,7 @@ func (s shortfall) dismiss() {
 func ofOnePod(reasons unschedulable.Reasons) unschedulable.Reasons {
 	out := slices.Clone(reasons)
 	for i := range out {
-		out[i].Limits = slices.Clone(out[i].Limits)
-		for k := range out[i].Limits {
-			out[i].Limits[k].Needed = ""
-		}
+		out[i] = out[i].WithoutNeeded()
 	}
 	return out
 }

@@ -55,8 +55,8 @@ func TestTheReasonIsTheOneThatNarrows(t *testing.T) {
 			flip:   func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 8_000, resource.Memory: 32 * gi}) },
 		},
 		{
-			name: "no limit would be sufficient", pod: shape(50_000, gi), code: unschedulable.LimitsExceeded,
-			detail: "cpu: limit 2, used or planned 0",
+			name: "no limit would be sufficient", pod: shape(50_000, gi), code: unschedulable.NoInstanceType,
+			detail: "cpu: 50 requested, at most 31900m available for pods; all available instance types exceed limits as well (cpu: limit 2, used or planned 0)",
 			change: func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 2_000}) },
 		},
 		{

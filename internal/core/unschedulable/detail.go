@@ -43,12 +43,10 @@ func (r Reason) Detail() string {
 	for _, v := range r.MinValues {
 		parts = append(parts, fmt.Sprintf("%s: %d values required, %d available", v.Key, v.Required, v.Available))
 	}
-	for _, l := range r.Limits {
-		part := fmt.Sprintf("%s: limit %s, used or planned %s", l.Resource, l.Limit, l.Used)
-		if l.Needed != "" {
-			part += fmt.Sprintf(", a limit of %s would be sufficient", l.Needed)
-		}
-		parts = append(parts, part)
+	limits := r.limitDetails()
+	beside := len(limits) > 0 && r.limitedBeside()
+	if !beside {
+		parts = append(parts, limits...)
 	}
 	if r.AttachLimit.Driver != "" {
 		parts = append(parts, fmt.Sprintf("%s: %d volumes, at most %d can be attached", r.AttachLimit.Driver, r.AttachLimit.Volumes, r.AttachLimit.Max))
@@ -92,8 +90,27 @@ func (r Reason) Detail() string {
 		}
 		parts = append(parts, outcome+list(entries, ", or without "))
 	}
+	if beside {
+		parts = append(parts, "all available instance types exceed limits as well ("+strings.Join(limits, ", ")+")")
+	}
 	return strings.Join(parts, "; ")
 }
+
+// limitDetails are the limits, and what would be sufficient.
+func (r Reason) limitDetails() []string {
+	var parts []string
+	for _, l := range r.Limits {
+		part := fmt.Sprintf("%s: limit %s, used or planned %s", l.Resource, l.Limit, l.Used)
+		if l.Needed != "" {
+			part += fmt.Sprintf(", a limit of %s would be sufficient", l.Needed)
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// limitedBeside reports whether limits are exceeded beside the reason, which would remain without them.
+func (r Reason) limitedBeside() bool { return !r.OverLimits() && r.Code != MinValuesUnmet }
 
 // Remedy returns what a user can change so that the reason no longer applies.
 func (r Reason) Remedy() string {

@@ -29,7 +29,8 @@ type Reason struct {
 	Group PodGroup
 	// Topology is the constraint that leaves no domain.
 	Topology Topology
-	// Limits are the pool's limits that are exceeded; Narrowed is set when they leave instance types, but none that the pod fits on.
+	// Limits are the pool's limits that are exceeded; Narrowed is set when they leave instance types, but none that the pod fits on. Beside
+	// another reason, which would remain without limits, they are those that leave no instance type.
 	Limits   []Limit
 	Narrowed bool
 	// Port is the host port that is taken.
@@ -67,6 +68,20 @@ func OverLimits(limits []Limit, narrowed bool) Reason {
 	r := Reason{Code: LimitsExceeded, Narrowed: narrowed, Limits: limits}
 	if len(limits) > 0 && !slices.ContainsFunc(limits, func(l Limit) bool { return !resource.IsCost(l.Resource) }) {
 		r.Code = CostCapExceeded
+	}
+	return r
+}
+
+// OverLimits reports whether the reason is that a node would exceed limits, or caps on cost.
+func (r Reason) OverLimits() bool {
+	return r.Code == LimitsExceeded || r.Code == NodesExhausted || r.Code == CostCapExceeded
+}
+
+// WithoutNeeded is the reason without the limits that would be sufficient: other things may be in the way of the pod too.
+func (r Reason) WithoutNeeded() Reason {
+	r.Limits = slices.Clone(r.Limits)
+	for i := range r.Limits {
+		r.Limits[i].Needed = ""
 	}
 	return r
 }

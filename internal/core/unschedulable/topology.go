@@ -2,6 +2,7 @@ package unschedulable
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
@@ -25,6 +26,11 @@ type Topology struct {
 	// Unreachable are the domains with the fewest pods of a spread in which no NodePool launches nodes for the pod: they keep the others from
 	// taking more.
 	Unreachable []UnreachableDomain
+}
+
+// Unplaced reports whether an affinity names pods that exist, none of which has a node.
+func (t Topology) Unplaced(affinity bool) bool {
+	return affinity && !t.Unmatched && !slices.ContainsFunc(t.Counts, func(c Count) bool { return c.Pods > 0 })
 }
 
 // UnreachableDomain is a domain in which no NodePool launches nodes for the pod.

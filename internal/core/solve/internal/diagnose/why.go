@@ -95,10 +95,19 @@ func (s diagnosis) whyEmpty() unschedulable.Reasons {
 // whyNot is the first reason why no new node of a pool takes a pod. Reasons that higher limits would not remove come before
 // the limits; the rest is in the order in which a new open node is tested.
 func (s diagnosis) whyNot(v *poolFilter, st *compile.Level) unschedulable.Reason {
-	t, c := v.t, v.c
-	if r, ok := v.whyClosed(st); ok {
+	if r, ok := v.whyAll(st); ok {
 		return r
 	}
+	r := s.whyNode(v, st)
+	if v.closed() && !r.OverLimits() {
+		r.Limits = v.limits(bitset.New(v.t.Columns.Len()), v.t.States[v.t.Root])
+	}
+	return r
+}
+
+// whyNode is the reason against the pod on nodes of a pool that takes such pods in general.
+func (s diagnosis) whyNode(v *poolFilter, st *compile.Level) unschedulable.Reason {
+	t, c := v.t, v.c
 	if r, ok := s.whyVolumes(t, c, st); ok {
 		return r
 	}
@@ -107,15 +116,24 @@ func (s diagnosis) whyNot(v *poolFilter, st *compile.Level) unschedulable.Reason
 	}
 	v.c = compile.Plain(c) // no device serves it: the resources have to be offered
 	c = v.c
-	if r, ok := s.whyTopology(t, c, st); ok {
+	if g := s.whyTopology(t, c, st); g != nil {
+		r := s.unsatisfiable(t, st, g)
+		if v.closed() && r.Topology.Unplaced(g.IsAffinity()) {
+			// The pods that the affinity names may be those that the limits keep out.
+			return v.overLimits(bitset.New(t.Columns.Len()), t.States[t.Root])
+		}
 		return r
 	}
 	if r, ok := s.whyDaemons(v, st); ok {
 		return r
 	}
 	r := s.whyEmptyNode(v, st)
-	if g := s.Daemons.Blames(c); g != nil && r.Code == unschedulable.MinValuesUnmet && len(r.Keys) == 0 {
+	g := s.Daemons.Blames(c)
+	switch {
+	case g != nil && r.Code == unschedulable.MinValuesUnmet && len(r.Keys) == 0:
 		return s.unsatisfiable(t, st, g) // an empty node would do, if there were no pods of DaemonSets on it or elsewhere
+	case r.OverLimits() && (g != nil || len(c.DeviceClaims) > 0):
+		return r.WithoutNeeded() // the pods of DaemonSets, or devices, may be in the way of the node
 	}
 	return r
 }
@@ -148,8 +166,10 @@ func (s diagnosis) whyEmptyNode(v *poolFilter, st *compile.Level) unschedulable.
 // whyDaemons is the anti-affinity between the pod and a DaemonSet that runs wherever the pod fits.
 func (s diagnosis) whyDaemons(v *poolFilter, st *compile.Level) (unschedulable.Reason, bool) {
 	next := v.t.States[v.t.Step(v.t.Root, st.Conjunction)]
-	v.runTests(next)
-	would := next.Mask.And(v.admitted).And(v.portFree).And(v.attaching).And(v.fits)
+	would := v.sufficient(next)
+	if within := would.And(v.admitted); !within.Empty() {
+		would = within
+	}
 	if would.Empty() {
 		return unschedulable.Reason{}, false
 	}
@@ -160,30 +180,19 @@ func (s diagnosis) whyDaemons(v *poolFilter, st *compile.Level) (unschedulable.R
 	return s.unsatisfiable(v.t, st, by), true
 }
 
-// whyClosed is the reason against the pod on all nodes of the pool.
-func (s *poolFilter) whyClosed(st *compile.Level) (unschedulable.Reason, bool) {
+// whyAll is the reason against the pod on all nodes of the pool, whatever their instance types.
+func (s *poolFilter) whyAll(st *compile.Level) (unschedulable.Reason, bool) {
 	t := s.t
 	if features, drivers := compile.Lacking(t.Pool, s.c); len(features) > 0 {
 		return unschedulable.Reason{Code: unschedulable.FeatureMissing, Features: features}, true
 	} else if len(drivers) > 0 {
 		return unschedulable.Reason{Code: unschedulable.DriverMissing, Features: drivers}, true
 	}
-	taint, repelled := t.Repels(s.c, st)
-	to := t.Step(t.Root, st.Conjunction)
-	switch {
-	case repelled:
+	if taint, repelled := t.Repels(s.c, st); repelled {
 		return unschedulable.Reason{Code: unschedulable.TaintNotTolerated, Taint: taint.String()}, true
-	case to == compile.NoState:
+	}
+	if t.Step(t.Root, st.Conjunction) == compile.NoState {
 		return conflict(t, t.Root, st.Conjunction), true
-	case t.Limits.Exhausted(), !s.admitted.Intersects(t.States[t.Root].Mask):
-		next := t.States[to]
-		s.runTests(next)
-		would := next.Mask.And(s.portFree).And(s.attaching).And(s.fits)
-		r := unschedulable.OverLimits(s.limits(would, next), false)
-		if t.Limits.Exhausted() {
-			r.Code = unschedulable.NodesExhausted
-		}
-		return r, true
 	}
 	return unschedulable.Reason{}, false
 }

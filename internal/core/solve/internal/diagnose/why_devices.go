@@ -13,7 +13,8 @@ func (s diagnosis) whyDevices(v *poolFilter, st *compile.Level) (unschedulable.R
 	}
 	t, c := v.t, v.c
 	r, ok := s.Devices.Failures[c][t]
-	if !ok || t.Limits.Unlimited() {
+	untested := !ok && len(c.DeviceClaims) > 0 && v.closed()
+	if t.Limits.Unlimited() || !ok && !untested {
 		return r, ok
 	}
 	v.runTests(t.States[t.Step(t.Root, st.Conjunction)])
@@ -25,8 +26,11 @@ func (s diagnosis) whyDevices(v *poolFilter, st *compile.Level) (unschedulable.R
 		s.FitOpen(&got, compile.Bin{Host: compile.Uncounted, Number: len(s.Open), Open: on}, c, o.Forms, make([]*model.Pod, 1))
 		t.Free([]*compile.OpenNode{on})
 		if got.Pods > 0 {
-			return unschedulable.OverLimits(v.limits(got.Mask, t.States[got.State]), true), true
+			return v.overLimits(got.Mask, t.States[got.State]), true
 		}
+	}
+	if untested {
+		r, ok = s.Devices.Failures[compile.Asked(c)][t]
 	}
 	return r, ok
 }

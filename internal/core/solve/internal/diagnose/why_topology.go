@@ -13,23 +13,23 @@ import (
 )
 
 // whyTopology is the group that leaves the class no domain among those that a new node of the pool could be in. Where each
-// group leaves one and all of them together leave none, it is the first.
-func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compile.Level) (unschedulable.Reason, bool) {
+// group leaves one and all of them together leave none, it is the first. It is nil if there is a domain.
+func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compile.Level) *compile.Group {
 	host := len(s.Targets.List) + len(s.Open)
 	for _, o := range st.Hosts {
 		boots := o.IsAffinity() && o.Bootstraps(o.Self)
 		if !boots && o.AllowedOnHost(host, 0, o.Self) == 0 {
-			return s.unsatisfiable(t, st, o.Group), true
+			return o.Group
 		}
 	}
 	root := t.States[t.Step(t.Root, st.Conjunction)]
 	if root.Mask.Empty() {
-		return unschedulable.Reason{}, false // no domain has anything to launch
+		return nil // no domain has anything to launch
 	}
 	for _, o := range s.Options(nil, c, st) {
 		for _, form := range o.Forms {
 			if to := t.Step(t.Root, form); to != compile.NoState && !t.States[to].Mask.Empty() {
-				return unschedulable.Reason{}, false
+				return nil
 			}
 		}
 	}
@@ -42,7 +42,7 @@ func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compil
 				first = b.Group
 			}
 			if !slices.ContainsFunc(possible, func(d int) bool { maxPods, _ := place.CapacityIn([]place.GroupState{b}, d, within); return maxPods > 0 }) {
-				return s.unsatisfiable(t, st, b.Group), true
+				return b.Group
 			}
 		}
 		for _, g := range c.Avoid {
@@ -50,14 +50,11 @@ func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compil
 				first = g
 			}
 			if g.Key == key && !slices.ContainsFunc(possible, func(d int) bool { return g.Count(d)+g.Expected(d) == 0 }) {
-				return s.unsatisfiable(t, st, g), true
+				return g
 			}
 		}
 	}
-	if first == nil {
-		return unschedulable.Reason{}, false
-	}
-	return s.unsatisfiable(t, st, first), true
+	return first
 }
 
 func (s diagnosis) unsatisfiable(t *compile.Template, st *compile.Level, g *compile.Group) unschedulable.Reason {

@@ -61,28 +61,64 @@ func (s *poolFilter) runTests(next *compile.State) {
 	}
 }
 
+// closed reports whether the limits of the pool admit no node at all.
+func (s *poolFilter) closed() bool {
+	return s.t.Limits.Exhausted() || !s.admitted.Intersects(s.t.States[s.t.Root].Mask)
+}
+
+// compared are the columns that are compared with the pod: those that the limits admit, or all, if they admit none.
+func (s *poolFilter) compared() bitset.Set {
+	if s.closed() {
+		return bitset.Full(s.t.Columns.Len())
+	}
+	return s.admitted
+}
+
+// sufficient are the columns that would take the pod in the state next, whatever the limits.
+func (s *poolFilter) sufficient(next *compile.State) bitset.Set {
+	s.runTests(next)
+	return next.Mask.And(s.portFree).And(s.attaching).And(s.fits)
+}
+
+// overLimits is the reason that limits exclude the columns that would take the pod.
+func (s *poolFilter) overLimits(would bitset.Set, next *compile.State) unschedulable.Reason {
+	r := unschedulable.OverLimits(s.limits(would, next), !s.closed())
+	if s.t.Limits.Exhausted() {
+		r.Code = unschedulable.NodesExhausted
+	}
+	return r
+}
+
+// whyFew is the reason that the columns left have too few values of a label, and the limits with which there would be enough.
+func (s *poolFilter) whyFew(next *compile.State, left, limited bitset.Set) unschedulable.Reason {
+	t := s.t
+	r := unschedulable.Reason{Code: unschedulable.MinValuesUnmet, Keys: t.Unmet(next, left), Requirements: t.Requirements(next)}
+	for _, m := range (&compile.OpenNode{Template: t}).Minimums(next) {
+		if n := t.Distinct(next, m.Key, left); n < m.Values {
+			r.MinValues = append(r.MinValues, unschedulable.MinValues{Key: t.Universe.Keys[m.Key].Name, Required: m.Values, Available: n})
+		}
+	}
+	if len(t.Unmet(next, limited)) == 0 {
+		r.Limits = s.limits(limited, next)
+	}
+	return r
+}
+
 // why is what the instance types of the pool lack for an open node in the state next.
 func (s *poolFilter) why(next *compile.State) unschedulable.Reason {
-	s.runTests(next)
-	t, limited := s.t, next.Mask.And(s.portFree).And(s.attaching).And(s.fits)
-	left := limited.And(s.admitted)
-	reqs := t.Requirements(next)
-	if !left.Empty() {
-		r := unschedulable.Reason{Code: unschedulable.MinValuesUnmet, Keys: t.Unmet(next, left), Requirements: reqs}
-		for _, m := range (&compile.OpenNode{Template: t}).Minimums(next) {
-			if n := t.Distinct(next, m.Key, left); n < m.Values {
-				r.MinValues = append(r.MinValues, unschedulable.MinValues{Key: t.Universe.Keys[m.Key].Name, Required: m.Values, Available: n})
-			}
-		}
-		if len(t.Unmet(next, limited)) == 0 {
-			r.Limits = s.limits(limited, next)
-		}
-		return r
+	t, limited := s.t, s.sufficient(next)
+	if left := limited.And(s.admitted); !left.Empty() {
+		return s.whyFew(next, left, limited)
 	}
 	if !limited.Empty() {
-		return unschedulable.OverLimits(s.limits(limited, next), true)
+		if !t.BestEffort && len(t.Unmet(next, limited)) > 0 {
+			return s.whyFew(next, limited, limited) // with any limits
+		}
+		t.AwayFromDaemons(limited, next, s.c)
+		return s.overLimits(limited, next)
 	}
-	rest := next.Mask.And(s.admitted)
+	reqs, compared := t.Requirements(next), s.compared()
+	rest := next.Mask.And(compared)
 	for column := range rest.And(s.attaching).And(s.fits).All() {
 		port, _ := model.FirstConflict(s.c.Shape.HostPorts, s.capacity.DaemonPorts[column])
 		return unschedulable.Reason{Code: unschedulable.HostPortTaken, Port: port.String()}
@@ -92,7 +128,7 @@ func (s *poolFilter) why(next *compile.State) unschedulable.Reason {
 	}
 	r := unschedulable.Reason{Code: unschedulable.NoInstanceType, Criteria: s.criteria(next), Requirements: reqs}
 	r.HugeCPU = s.c.Shape.Requests.At(resource.CPU) >= hugeCPU
-	others := s.admitted.And(s.portFree).And(s.attaching)
+	others := compared.And(s.portFree).And(s.attaching)
 	if without := next.Mask.And(others).And(s.bare); !without.Empty() {
 		least, _ := s.capacity.DaemonRange(without)
 		r.Code, r.Daemons = unschedulable.DaemonsTakeRoom, resource.Describe(least, s.resources)
@@ -106,9 +142,10 @@ func (s *poolFilter) why(next *compile.State) unschedulable.Reason {
 	return r
 }
 
-// criteria tests labels, resources and offerings independently of each other, over the columns that the limits admit.
+// criteria tests labels, resources and offerings independently of each other, over the columns that are compared with the pod.
 func (s *poolFilter) criteria(next *compile.State) unschedulable.Criteria {
-	labels, fits, offers := next.Labels.And(s.admitted), s.fits.And(s.admitted), next.Offers.And(s.admitted)
+	compared := s.compared()
+	labels, fits, offers := next.Labels.And(compared), s.fits.And(compared), next.Offers.And(compared)
 	return unschedulable.Criteria{
 		Requirements:             !labels.Empty(),
 		Resources:                !fits.Empty(),
