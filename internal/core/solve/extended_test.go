@@ -42,7 +42,7 @@ func TestExtendedResources(t *testing.T) {
 				"new gpu: pod2 [pod2/extended-resources=new-0] drivers gpu.example.com",
 		},
 		"the resource is offered, and no device is allocated": {2, true, []int{1, 1, 1}, 0, "new gpu: pod0,pod1\nnew gpu: pod2"},
-		"without a class, the resource has to be offered": {0, false, []int{1}, 0, "pod0: no instance type has enough resources (example.org/gpu: 1 requested, at most 0 available for pods), " +
+		"without a class, the resource has to be offered": {0, false, []int{1}, 0, "pod0: no instance type has enough resources (example.org/gpu: 1 requested, and no node or instance type offers the resource), " +
 			`requirements=karpenter.sh/nodepool In [default], resources={"cpu":"1","example.org/gpu":"1","memory":"1Gi","pods":"1"}`},
 		"a starting node keeps the devices of its pods": {
 			0, true,

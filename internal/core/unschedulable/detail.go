@@ -2,6 +2,7 @@ package unschedulable
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,17 @@ type Limit struct {
 type InsufficientResource struct {
 	// Requested is the pod's request; Available is the largest amount that an instance type leaves for pods.
 	Resource, Requested, Available string
+	// Unoffered is set when nothing offers the resource; Hint is a known one that the user may have meant.
+	Unoffered bool
+	Hint      string
+}
+
+// String compares the request with what there is.
+func (s InsufficientResource) String() string {
+	if s.Unoffered {
+		return fmt.Sprintf("%s: %s requested, and no node or instance type offers the resource%s", s.Resource, s.Requested, typoOf(s.Hint))
+	}
+	return fmt.Sprintf("%s: %s requested, at most %s available for pods", s.Resource, s.Requested, s.Available)
 }
 
 // AttachLimit is the number of a pod's volumes of a driver, and the maximum that a node can attach.
@@ -52,7 +64,7 @@ func (r Reason) Detail() string {
 		parts = append(parts, fmt.Sprintf("%s: %d volumes, at most %d can be attached", r.AttachLimit.Driver, r.AttachLimit.Volumes, r.AttachLimit.Max))
 	}
 	for _, s := range r.Insufficient {
-		parts = append(parts, fmt.Sprintf("%s: %s requested, at most %s available for pods", s.Resource, s.Requested, s.Available))
+		parts = append(parts, s.String())
 	}
 	if r.Daemons != "" {
 		parts = append(parts, fmt.Sprintf("the pod would fit without the %s that DaemonSets request", r.Daemons))
@@ -62,6 +74,9 @@ func (r Reason) Detail() string {
 	}
 	if r.Topology.Unmatched {
 		parts = append(parts, "no pod matches the affinity, neither on a node nor pending")
+	}
+	if r.Topology.Undefined {
+		parts = append(parts, fmt.Sprintf("no node has the label %s, and no NodePool or instance type has values for it%s", r.Topology.Key, typoOf(r.Topology.Hint)))
 	}
 	if r.Topology.MinDomains > 0 {
 		parts = append(parts, fmt.Sprintf("minDomains is %d, and there are %d domains", r.Topology.MinDomains, len(r.Topology.Counts)))
@@ -112,19 +127,37 @@ func (r Reason) limitDetails() []string {
 // limitedBeside reports whether limits are exceeded beside the reason, which would remain without them.
 func (r Reason) limitedBeside() bool { return !r.OverLimits() && r.Code != MinValuesUnmet }
 
+// typoOf asks whether a label or resource is meant; empty for none.
+func typoOf(hint string) string {
+	if hint == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (typo of %q?)", hint)
+}
+
+// zoneKey is the label with the zone of a node.
+const zoneKey = "topology.kubernetes.io/zone"
+
 // Remedy returns what a user can change so that the reason no longer applies.
 func (r Reason) Remedy() string {
 	code := r.Code
 	switch {
 	case r.Topology.Unmatched:
 		return "Create the pods that the affinity names, or correct its label selector and namespaces."
+	case r.Topology.Undefined:
+		return "Correct the topologyKey of the constraint, or list values of the label in the requirements of a NodePool."
 	case r.Topology.MinDomains > 0:
 		return "Lower minDomains of the constraint, or let NodePools launch nodes in more domains."
 	case len(r.Topology.Unreachable) > 0:
 		return r.Topology.remedy()
 	case len(r.UnknownValues) > 0:
 		u := r.UnknownValues[0]
+		if u.Key == zoneKey {
+			return fmt.Sprintf("Use a value of %s that exists, such as %s, or let the node class cover the zone.", u.Key, u.Known[0])
+		}
 		return fmt.Sprintf("Use a value of %s that exists, such as %s.", u.Key, u.Known[0])
+	case slices.ContainsFunc(r.Insufficient, func(i InsufficientResource) bool { return i.Unoffered }):
+		return "Correct the name of the resource, or add it to the capacity of instance types with a NodeOverlay."
 	}
 	if code == PoolEmpty && len(r.UnavailableOfferings) > 0 {
 		code = OfferingUnavailable

@@ -144,11 +144,7 @@ func (r Reason) Headline() string {
 	case DriverMissing:
 		return "nodes of the pool do not have the CSI driver of the pod's volumes (" + strings.Join(r.Features, ", ") + ")"
 	case LabelUndefined:
-		hint := ""
-		if r.Hint != "" {
-			hint = fmt.Sprintf(" (typo of %q?)", r.Hint)
-		}
-		return fmt.Sprintf("incompatible requirements, label %q does not have known values%s", r.Conflict.Key, hint)
+		return fmt.Sprintf("incompatible requirements, label %q does not have known values%s", r.Conflict.Key, typoOf(r.Hint))
 	case RequirementConflict:
 		return fmt.Sprintf("incompatible requirements, key %s, %s not in %s", r.Conflict.Key, r.Conflict.Want, r.Conflict.Have)
 	case TooManyRequirements:

@@ -21,6 +21,9 @@ type Topology struct {
 	PodDomains, NodeDomains requirement.Requirement
 	// Unmatched is set for an affinity to pods that do not exist, neither on a node nor pending.
 	Unmatched bool
+	// Undefined is set when neither a node nor a NodePool has a value of the label; Hint is a known label that the user may have meant.
+	Undefined bool
+	Hint      string
 	// MinDomains is minDomains of a spread that has fewer domains; 0 otherwise.
 	MinDomains int
 	// Unreachable are the domains with the fewest pods of a spread in which no NodePool launches nodes for the pod: they keep the others from

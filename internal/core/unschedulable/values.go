@@ -1,6 +1,7 @@
 package unschedulable
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,9 +41,25 @@ func Unknown(want requirement.Requirement, known []string, ranked bool) (Unknown
 	}
 	if ranked {
 		known = spelling.Nearest(values[0], known)
+		// Zones are often given without their region: "1" instead of "eastus-1".
+		slices.SortStableFunc(known, func(a, b string) int { return cmp.Compare(endsIn(values[0], b), endsIn(values[0], a)) })
 	}
 	kept := known[:min(maxKnownValues, len(known))]
 	return UnknownValue{Key: want.Key, Values: values, Known: kept, More: len(known) - len(kept)}, true
+}
+
+// Meant is the name of a label or resource that a user may have meant by one that nothing has; empty if none is nearly equal to it.
+func Meant(name string, known []string) string {
+	meant, _ := spelling.Suggest(name, known)
+	return meant
+}
+
+// endsIn is 1 if the value ends in "-" and the suffix, 0 otherwise.
+func endsIn(suffix, value string) int {
+	if strings.HasSuffix(value, "-"+suffix) {
+		return 1
+	}
+	return 0
 }
 
 // EmptyPool is why the requirements of a pool leave none of the instance types: values that no type has, otherwise the requirements of which

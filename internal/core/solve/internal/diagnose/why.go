@@ -251,18 +251,23 @@ func conflict(t *compile.Template, from compile.StateID, c *compile.Conjunction)
 	return unschedulable.Reason{Code: unschedulable.RequirementConflict, Conflict: *contradicting}
 }
 
-// hint is a label that the user may have meant: a known one that contains the key, or ends like it.
+// hint is a label that the user may have meant: a known one that contains the key or ends like it, or that is nearly equal to it.
 func hint(t *compile.Template, key string) string {
 	name := key[strings.LastIndexByte(key, '/')+1:]
 	best := ""
+	var labels []string
 	for _, k := range t.Universe.Keys {
 		known := k.WellKnown || t.States[t.Root].Get(t.Universe.Index[k.Name]) != index.Undefined
 		if !known || k.Name == key || k.Name == compile.HostnameKey || k.Name == compile.RegisteredKey || k.Name == compile.InitializedKey {
 			continue
 		}
+		labels = append(labels, k.Name)
 		if (strings.Contains(k.Name, key) || strings.HasSuffix(k.Name, name)) && (best == "" || k.Name < best) {
 			best = k.Name
 		}
+	}
+	if best == "" {
+		best = unschedulable.Meant(key, labels)
 	}
 	return best
 }

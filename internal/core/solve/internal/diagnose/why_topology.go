@@ -63,6 +63,10 @@ func (s diagnosis) unsatisfiable(t *compile.Template, st *compile.Level, g *comp
 	if set := t.States[t.Root].Get(g.Key); set != index.Undefined && !g.Host {
 		node = k.Sets[set]
 	}
+	undefined, meant := !g.Host && len(s.Counts.Domains.Of(g.Key).Names) == 0, ""
+	if undefined {
+		meant = hint(t, k.Name)
+	}
 	return unschedulable.Reason{Code: unschedulable.TopologyUnsatisfiable, Topology: unschedulable.Topology{
 		Kind:        g.Constraint(),
 		Key:         k.Name,
@@ -71,6 +75,8 @@ func (s diagnosis) unsatisfiable(t *compile.Template, st *compile.Level, g *comp
 		NodeDomains: node,
 		MinDomains:  missingDomains(g, len(counts)),
 		Unreachable: s.unreachable(st, g),
+		Undefined:   undefined,
+		Hint:        meant,
 		Unmatched:   g.IsAffinity() && !s.Classes.Counts(g) && !slices.ContainsFunc(counts, func(c unschedulable.Count) bool { return c.Pods > 0 }),
 	}}
 }

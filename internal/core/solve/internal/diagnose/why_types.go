@@ -257,7 +257,7 @@ func (s *poolFilter) insufficientResources(columns bitset.Set) []unschedulable.I
 		if need.Resource == resource.Unoffered {
 			for _, r := range s.c.Shape.Unoffered {
 				out = append(out, unschedulable.InsufficientResource{
-					Resource: r.Name, Requested: resource.Format(resource.Unoffered, r.Amount), Available: "0",
+					Resource: r.Name, Requested: resource.Format(resource.Unoffered, r.Amount), Available: "0", Unoffered: true, Hint: unschedulable.Meant(r.Name, s.resources),
 				})
 			}
 			continue

@@ -1,0 +1,20 @@
+package unschedulable
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// TestZonesWithoutTheirRegionAreRecognized: a value that ends in what is required comes before one that is nearer by letters.
+func TestZonesWithoutTheirRegionAreRecognized(t *testing.T) {
+	u, unknown := Unknown(requirement.New(zoneKey, requirement.In, "2"), []string{"0", "eastus-1", "eastus-2", "eastus-3"}, true)
+	if !unknown || strings.Join(u.Known, " ") != "eastus-2 0 eastus-1 eastus-3" {
+		t.Errorf("known values %q", u.Known)
+	}
+	want := "Use a value of topology.kubernetes.io/zone that exists, such as eastus-2, or let the node class cover the zone."
+	if got := (Reason{Code: NoInstanceType, UnknownValues: []UnknownValue{u}}).Remedy(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
