@@ -24,6 +24,8 @@ type Node struct {
 	PricePerHour *float64 `json:"pricePerHour"`
 	// PodsToMove is how many pods have to run elsewhere when the node is removed.
 	PodsToMove int `json:"podsToMove"`
+	// Lost are those of them without a controller that would create them elsewhere.
+	Lost []string `json:"podsWithoutController,omitempty"`
 	// Obstacle prevents disruption for every reason; null when that depends on the reason.
 	Obstacle *Obstacle `json:"obstacle"`
 	// Verdicts are one for each reason, in the order in which methods run; where Obstacle is set, only that of repair. Repair comes first, and
@@ -112,7 +114,7 @@ func (s *analysis) explainNode(ctx context.Context, n *model.Node) (Node, error)
 	a := Node{
 		Version: Version, Kind: "Node", Name: n.Name, NodeClaim: n.ClaimName, NodePool: n.Pool,
 		PricePerHour: s.knownPrice(n), Verdicts: []Verdict{}, Expected: podIDs(s.expected(n)),
-		Lifetime: lifetimeOf(s, n),
+		Lifetime: lifetimeOf(s, n), Lost: withoutController(s.Objects, n),
 	}
 	for _, p := range n.Pods {
 		if p.Reschedulable {
@@ -278,6 +280,9 @@ func (a Node) Text() string {
 		b.WriteString(" has an unknown price,")
 	}
 	fmt.Fprintf(&b, " has %s to move\n", counted(a.PodsToMove, "pod"))
+	if len(a.Lost) > 0 {
+		fmt.Fprintf(&b, "  Without a controller, and lost once the node is removed: %s\n", strings.Join(a.Lost, ", "))
+	}
 	if a.Lifetime != nil {
 		b.WriteString(a.Lifetime.text())
 	}

@@ -155,7 +155,16 @@ func TestNode(t *testing.T) {
 		{"nothing is cheaper", "node-1", changes{quiet, free, full}, front + used + current +
 			"  Underutilized: blocked: can't replace with a cheaper node\n" +
 			"    it costs $0.1086/h, what could replace it at least $0.1086/h: $0.0000 too much\n" +
-			"    what would help: Let the NodePool use instance types below the price that is named.\n"},
+			"    what would help: Let the NodePool use instance types that cost less than the node.\n"},
+		{"a pod without a controller", "node-1", changes{quiet, free, full, change("front-1", func(p *corev1.Pod) { p.OwnerReferences = nil })}, front +
+			"  Without a controller, and lost once the node is removed: shop/front-1\n" + used + current +
+			"  Underutilized: blocked: can't replace with a cheaper node\n" +
+			"    it costs $0.1086/h, what could replace it at least $0.1086/h: $0.0000 too much\n" +
+			"    what would help: Let the NodePool use instance types that cost less than the node.\n"},
+		{"its NodeClaim is gone", "node-2", changes{quiet, change("web-2", func(c *v1.NodeClaim) { c.Status.ProviderID = "kwok://other" })},
+			"Node node-2 costs $0.1086/h, has 0 pods to move\n  not disrupted: node does not have an associated nodeclaim\n" +
+				"    its labels name NodePool \"web\", but no NodeClaim has its provider ID: the NodeClaim is gone\n" +
+				"    what would help: Wait until the controller has terminated the instance, as it does with those of the cluster that have no NodeClaim. If it stays, drain and delete the node, and end the instance at the cloud.\n"},
 		{"too recent", "node-2", changes{quiet, change("web-2", func(c *v1.NodeClaim) {
 			c.Status.Conditions = c.Status.Conditions[:3]
 			c.Status.LastPodEventTime = metav1.NewTime(noon())
@@ -171,7 +180,7 @@ func TestNode(t *testing.T) {
 			"  Drifted: would be replaced by c-4x-amd64-linux, saving $0.0000/h, now\n" +
 			"  Underutilized: blocked: can't replace with a cheaper node\n" +
 			"    it costs $0.1086/h, what could replace it at least $0.1086/h: $0.0000 too much\n" +
-			"    what would help: Let the NodePool use instance types below the price that is named.\n"},
+			"    what would help: Let the NodePool use instance types that cost less than the node.\n"},
 		{"of a type that is not known here", "node-1", changes{quiet, free, full, change("node-1", func(n *corev1.Node) {
 			n.Labels[corev1.LabelInstanceTypeStable] = "antique"
 		})}, "Node node-1 (NodeClaim \"web-1\", NodePool \"web\") has an unknown price, has 1 pod to move\n" + used + current +

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/problem"
@@ -80,6 +81,11 @@ func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
 	switch o.Code {
 	case disrupt.NoNode, disrupt.NotRegistered, disrupt.NotInitialized:
 		addArrival(s, &out, o)
+	case disrupt.NoNodeClaim:
+		if pool := o.Node.Labels[v1.NodePoolLabelKey]; pool != "" {
+			out.Detail = fmt.Sprintf("its labels name NodePool %q, but no NodeClaim has its provider ID: the NodeClaim is gone", pool)
+			out.Help = "Wait until the controller has terminated the instance, as it does with those of the cluster that have no NodeClaim. If it stays, drain and delete the node, and end the instance at the cloud."
+		}
 	case disrupt.UnknownType:
 		out.Detail = "not among the instance types known here; the controller may have been started with others"
 		out.Help = "Give the flags that the controller runs with, such as --catalog, or let the cloud list the instance type."

@@ -83,7 +83,7 @@ func TestNodePool(t *testing.T) {
       what would help: Nothing: the node is as it should be.
   Underutilized: 0 could be removed, 0 now (1 allowed at a time, 1 disrupting)
     1 node blocked: can't replace with a cheaper node (node-1)
-      what would help: Let the NodePool use instance types below the price that is named.
+      what would help: Let the NodePool use instance types that cost less than the node.
 `,
 		},
 		{"several nodes alike", "web", changes{quiet, func(objects []client.Object) {

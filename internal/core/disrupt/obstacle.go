@@ -260,7 +260,7 @@ func Rules() []Rule {
 		{NoPlaceToDrift, DisruptionBlocked, false, "Every pod of a drifted node needs a place before the node goes.", "Add capacity for the pods that are named, or loosen their scheduling constraints."},
 		{NoOtherPlace, Unconsolidatable, false, "Every pod of a node needs a place before the node goes.", "Add capacity for the pods that are named, or loosen their scheduling constraints."},
 		{SeveralReplacements, Unconsolidatable, false, "A node is replaced by one new node at most.", "Nothing: the pods need several nodes without it."},
-		{NotCheaper, Unconsolidatable, false, "Whatever is launched in place of a node must cost less than it.", "Let the NodePool use instance types below the price that is named."},
+		{NotCheaper, Unconsolidatable, false, "Whatever is launched in place of a node must cost less than it.", "Let the NodePool use instance types that cost less than the node."},
 		{tooFewValues, Unconsolidatable, false, "Cheaper instance types must still meet the minValues of the pool.", "Lower minValues of the NodePool, or let it use more instance types."},
 		{spotToSpotOff, Unconsolidatable, false, "Spot nodes are replaced by spot nodes only with the feature gate SpotToSpotConsolidation.", "Turn the feature gate SpotToSpotConsolidation on."},
 		{spotToSpotInflexible, Unconsolidatable, false, "A single spot node is replaced only if 15 instance types are cheaper.", "Let the NodePool use more instance types."},
