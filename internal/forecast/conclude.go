@@ -40,6 +40,7 @@ func (r *run) conclude(ctx context.Context) error {
 	})
 	annotated(r, a.Excluded, a.Qualification.Pools)
 	noteAside(r)
+	lostPods(r)
 	omissions(r)
 	return nil
 }
@@ -114,6 +115,24 @@ func omissions(r *run) {
 	}
 	if devices > 0 {
 		r.note("%s pods with ResourceClaims: the devices of new nodes are not known, so that such pods move to existing nodes only", nodes(devices, "has", "have"))
+	}
+}
+
+// lostPods notes the pods of commands that no controller creates again.
+func lostPods(r *run) {
+	var names []string
+	for owner := range r.out.Moves() {
+		if owner.Kind == "Pod" {
+			names = append(names, owner.String())
+		}
+	}
+	slices.Sort(names)
+	switch n := len(names); n {
+	case 0:
+	case 1:
+		r.note("1 pod that has to move has no controller (%s): it is lost with its node, although the forecast lets it run elsewhere", names[0])
+	default:
+		r.note("%d pods that have to move have no controller (%s): they are lost with their nodes, although the forecast lets them run elsewhere", n, listed(names))
 	}
 }
 
