@@ -42,6 +42,7 @@ func Evaluate(overlays []*v1alpha1.NodeOverlay, pools []Pool, rules v1.LabelRule
 			results[i].Reason, results[i].Message, results[i].With = v1alpha1.ReasonConflict, conflictMessage, other
 			continue
 		}
+		results[i].Unmatched = !slices.ContainsFunc(scenes, func(s *labeledTypes) bool { return s.matches(terms[k]) })
 		c.terms = append(c.terms, terms[k])
 	}
 	c.keys = keysOf(c.terms)
@@ -100,6 +101,11 @@ func apply(t term, scenes []*labeledTypes) (with string, conflicts bool) {
 		s.last = &t
 	}
 	return "", false
+}
+
+// matches reports whether an instance type of the list meets the requirements of the overlay.
+func (s *labeledTypes) matches(t term) bool {
+	return slices.ContainsFunc(s.views, func(v typeLabels) bool { return len(v.matches(t.want)) > 0 })
 }
 
 // targetsOf returns all prices and resources that the overlay applies to.

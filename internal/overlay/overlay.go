@@ -36,6 +36,8 @@ type Result struct {
 	Overlay *v1alpha1.NodeOverlay
 	// Reason is empty if the overlay is in effect; otherwise Reason and Message are those of the condition.
 	Reason, Message string
+	// Unmatched is set if the overlay is in effect and no instance type of a pool meets its requirements.
+	Unmatched bool
 	// With is the name of the overlay that it conflicts with; empty for other results.
 	With string
 }

@@ -16,6 +16,8 @@ import (
 // IgnoredOverlay is a NodeOverlay that does not apply, and why.
 type IgnoredOverlay struct {
 	Name, Why string
+	// Unmatched is set if it would apply, but no instance type meets its requirements.
+	Unmatched bool
 	// With is the overlay that it conflicts with, if that is why.
 	With string
 }
@@ -40,6 +42,7 @@ func (w *clusterObjects) provider(ctx context.Context, opts Options) (cloud.Prov
 		return plain, out
 	}
 	var pools []overlay.Pool
+	listed := true
 	for _, name := range slices.Sorted(maps.Keys(w.pools)) {
 		pool := w.pools[name]
 		if !w.cloud.Manages(pool.Spec.Template.Spec.NodeClassRef) {
@@ -48,13 +51,18 @@ func (w *clusterObjects) provider(ctx context.Context, opts Options) (cloud.Prov
 		// The error comes again when the instance types of the pool are listed for the problem.
 		if types, err := plain.InstanceTypes(ctx, pool); err == nil {
 			pools = append(pools, overlay.Pool{NodePool: pool, Types: types})
+		} else {
+			listed = false
 		}
 	}
 	corrections, verdicts := overlay.Evaluate(w.overlays, pools, w.cloud.Labels)
 	var out []IgnoredOverlay
 	for _, v := range verdicts {
-		if v.Reason != "" {
+		switch {
+		case v.Reason != "":
 			out = append(out, IgnoredOverlay{Name: v.Overlay.Name, Why: v.Message, With: v.With})
+		case v.Unmatched && listed:
+			out = append(out, IgnoredOverlay{Name: v.Overlay.Name, Why: "no instance type of a NodePool meets its requirements", Unmatched: true})
 		}
 	}
 	store := &overlay.Store{}

@@ -61,7 +61,9 @@ func (r Result) Text() string {
 		fmt.Fprintf(&b, "skip %s: %s\n", s.Name, s.Why)
 	}
 	for _, o := range r.IgnoredOverlays {
-		fmt.Fprintf(&b, "leave out %s: %s\n", o.Name, o.Why)
+		if !o.Unmatched {
+			fmt.Fprintf(&b, "leave out %s: %s\n", o.Name, o.Why)
+		}
 	}
 	for _, o := range r.Plan.OmittedDaemons {
 		fmt.Fprintf(&b, "leave out DaemonSet %s/%s: no node of %s could hold its pods\n", o.DaemonSet.Namespace, o.DaemonSet.Name, strings.Join(o.Pools, ", "))

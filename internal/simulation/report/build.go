@@ -246,7 +246,11 @@ func (b reporter) notes(r Report, extras Extras) []string {
 		if o.With != "" {
 			why += fmt.Sprintf(": %q", o.With)
 		}
-		out = append(out, fmt.Sprintf("NodeOverlay %q does not apply: %s", o.Name, why))
+		effect := "does not apply"
+		if o.Unmatched {
+			effect = "changes nothing"
+		}
+		out = append(out, fmt.Sprintf("NodeOverlay %q %s: %s", o.Name, effect, why))
 	}
 	for _, k := range b.Buffers {
 		out = append(out, fmt.Sprintf("CapacityBuffer %q keeps capacity for future pods: %d of the pods below, placed after all others", k.Owner, len(k.Pods)))
