@@ -188,6 +188,9 @@ func boundErrors(requirement NodeSelectorRequirementWithMinValues, key string) [
 
 // whyRestricted explains, for a restricted label, what it is that restricts it.
 func (r LabelRules) whyRestricted(key string) string {
+	if key == corev1.LabelHostname {
+		return "the label is restricted: which host name a new node has is not known before its launch"
+	}
 	if r.RestrictedKeys[key] {
 		return "the label is restricted"
 	}

@@ -2,8 +2,10 @@ package simulation
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,5 +44,20 @@ func TestNodeClassesAreAssumedOnlyWhereNoneIsDescribed(t *testing.T) {
 	described.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("KWOKNodeClass"))
 	if objects, assumed := AssumeNodeClasses(append(pools, described), vendor); len(assumed) != 0 || len(objects) != len(pools)+1 {
 		t.Errorf("assumed %v beside a class that is described", assumed)
+	}
+}
+
+// TestInvalidLabelsAreNotCalledCustom: a NodePool with a restricted label launches no nodes that could have it.
+func TestInvalidLabelsAreNotCalledCustom(t *testing.T) {
+	vendor, err := kwok.New(nil, kwok.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]int{v1alpha1.Group + "/instance-famly": 0, "node.kubernetes.io/instance-typ": 1} {
+		pool := poolWith("a", v1alpha1.Group, "one")
+		pool.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{"c"}}}
+		if got := gather([]client.Object{pool}, vendor, Options{}).poolWarnings(time.Time{}); len(got) != want {
+			t.Errorf("%s: %q, want %d", key, got, want)
+		}
 	}
 }

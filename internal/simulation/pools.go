@@ -120,7 +120,7 @@ func (w *clusterObjects) poolWarnings(now time.Time) []string {
 			out = append(out, strings.ReplaceAll(err.Error(), "\n", "; ")+"; no node of the NodePool is disrupted until this is corrected")
 		}
 		for _, r := range pool.Spec.Template.Spec.Requirements {
-			if meant, ok := w.cloud.MeantKey(r.Key); ok {
+			if meant, ok := w.cloud.MeantKey(r.Key); ok && !w.cloud.Labels.Restricted(r.Key) {
 				out = append(out, fmt.Sprintf("NodePool %q: the required label %q is not about instance types: nodes get it as a custom label; did you mean %q?", name, r.Key, meant))
 			}
 		}

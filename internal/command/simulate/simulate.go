@@ -177,7 +177,7 @@ func (c *Command) read(k *kong.Context, s command.Streams) (input, error) {
 			opened.Notes = append(opened.Notes, c.Settings.PolicyNotes(objects, true, forbidden)...)
 		}
 	}
-	extras.Notes, extras.PlanNotes = slices.Concat(c.assumptions(objects, origin), opened.Notes, c.Settings.UnpredictedDevices(opened), edit.Uncounted(m.Objects)), opened.PlanNotes
+	extras.Notes, extras.PlanNotes = slices.Concat(c.assumptions(objects, origin), opened.Notes, c.Settings.UnpredictedDevices(opened), edit.Uncounted(m.Objects), simulation.Unadmitted(m.Objects, opened.Objects)), opened.PlanNotes
 	return input{opened.Objects, opened.Cloud, extras}, nil
 }
 
