@@ -16,9 +16,9 @@ func TestNamesThatNothingHasAreSaidToBeUnknown(t *testing.T) {
 		s.Spreads = []topology.Spread{spreadOver(key, 1, "web")}
 		return s
 	}
-	near := func(key string) *model.Shape {
+	beside := func(key, app string) *model.Shape {
 		s := shape(1_000, gi)
-		s.Affinities = []topology.Affinity{near(key, "web")}
+		s.Affinities = []topology.Affinity{near(key, app)}
 		return s
 	}
 	requesting := func(name string) *model.Shape {
@@ -34,7 +34,8 @@ func TestNamesThatNothingHasAreSaidToBeUnknown(t *testing.T) {
 		detail, remedy string
 	}{
 		{over("rack"), "no node has the label rack, and no NodePool or instance type has values for it", correctKey},
-		{near("rack"), "no node has the label rack, and no NodePool or instance type has values for it", correctKey},
+		{beside("rack", "other"), "no pod matches the affinity, neither on a node nor pending; no node has the label rack", correctKey},
+		{beside("rack", "web"), "no node has the label rack, and no NodePool or instance type has values for it", correctKey},
 		{
 			over("topology.kubernetes.io/zones"),
 			`no node has the label topology.kubernetes.io/zones, and no NodePool or instance type has values for it (typo of "topology.kubernetes.io/zone"?)`, correctKey,

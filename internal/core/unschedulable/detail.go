@@ -142,10 +142,10 @@ const zoneKey = "topology.kubernetes.io/zone"
 func (r Reason) Remedy() string {
 	code := r.Code
 	switch {
-	case r.Topology.Unmatched:
-		return "Create the pods that the affinity names, or correct its label selector and namespaces."
 	case r.Topology.Undefined:
 		return "Correct the topologyKey of the constraint, or list values of the label in the requirements of a NodePool."
+	case r.Topology.Unmatched:
+		return "Create the pods that the affinity names, or correct its label selector and namespaces."
 	case r.Topology.MinDomains > 0:
 		return "Lower minDomains of the constraint, or let NodePools launch nodes in more domains."
 	case len(r.Topology.Unreachable) > 0:
