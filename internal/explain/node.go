@@ -62,7 +62,7 @@ type Plan struct {
 	Replacements []string `json:"replacements,omitempty"`
 	// AlsoFor are other pods that these would be for, so that SavesPerHour includes their costs: pending ones, and those of nodes that are being deleted.
 	AlsoFor []string `json:"alsoFor,omitempty"`
-	// SavesPerHour is in dollars; null when the price of a node is not known.
+	// SavesPerHour is in dollars; null when the price of a node is not known, as that of what a static NodePool launches.
 	SavesPerHour *float64 `json:"savesPerHour"`
 	// With are other nodes that would be removed at the same time.
 	With []string `json:"with,omitempty"`
@@ -234,7 +234,8 @@ func (s *analysis) includeTogether(v *Verdict, n *model.Node) {
 
 func (s *analysis) planOf(c disrupt.Command, n *model.Node) *Plan {
 	p, savings := Plan{Decision: c.Decision(), TerminateFirst: c.TerminateFirst}, c.Savings()
-	if !slices.ContainsFunc(c.Candidates, func(c disrupt.Candidate) bool { return s.knownPrice(c.Node) == nil }) {
+	unpriced := slices.ContainsFunc(c.Candidates, func(c disrupt.Candidate) bool { return s.knownPrice(c.Node) == nil })
+	if !unpriced && !c.Static { // what a static pool launches is chosen at the launch
 		p.SavesPerHour = &savings
 	}
 	for _, claim := range c.Replacements {

@@ -29,6 +29,8 @@ type NodePool struct {
 	Help     string `json:"help,omitempty"`
 	// Replicas is the number of nodes of a static NodePool; null for others.
 	Replicas *int64 `json:"replicas"`
+	// MissingNodes is how many nodes a static NodePool lacks, those being deleted left out.
+	MissingNodes int64 `json:"missingNodes,omitempty"`
 	// Nodes is the number of nodes, those being deleted included. PricePerHour is what they cost in dollars, without the price of
 	// UnpricedNodes of them, which is not known; null when that is all of them.
 	Nodes         int      `json:"nodes"`
@@ -191,6 +193,7 @@ func (s *analysis) nodes(pool string) []*model.Node { return s.ofPool[pool] }
 func (s *analysis) possessions(a *NodePool, pool *v1.NodePool) {
 	var sum resource.Vector
 	var dollars float64
+	staying := int64(0)
 	for _, n := range s.nodes(a.Name) {
 		a.Nodes++
 		if price := s.knownPrice(n); price != nil {
@@ -200,7 +203,11 @@ func (s *analysis) possessions(a *NodePool, pool *v1.NodePool) {
 		}
 		if !n.Deleting {
 			sum = sum.Add(n.Capacity)
+			staying++
 		}
+	}
+	if a.Replicas != nil && !s.Options.IgnoreReplicas {
+		a.MissingNodes = max(*a.Replicas-staying, 0)
 	}
 	if a.UnpricedNodes == 0 || a.UnpricedNodes < a.Nodes {
 		a.PricePerHour = &dollars
@@ -378,6 +385,9 @@ func (a NodePool) Text() string {
 		if a.Help != "" {
 			b.WriteString("    what would help: " + a.Help + "\n")
 		}
+	}
+	if a.MissingNodes > 0 {
+		fmt.Fprintf(&b, "  Of the replicas, %d are missing: nodes for them are launched while the NodePool is ready and limits.nodes allows it\n", a.MissingNodes)
 	}
 	for _, u := range a.Usage {
 		limit := "no limit"

@@ -16,7 +16,7 @@ func TestReplacementForOtherPods(t *testing.T) {
 	}
 	const want = `  Underutilized: blocked: can't replace with a cheaper node
     it costs $0.1086/h, what could replace it at least $0.2172/h: $0.1086 too much; the replacement would also be for shop/medium (pending), and its price includes that
-    what would help: Let the NodePool use instance types below the price that is named. Or wait until the other pods have a place: the answer depends on them.
+    what would help: Let the NodePool use instance types that cost less than the node. Or wait until the other pods have a place: the answer depends on them.
 `
 	if text := got.Text(); !strings.HasSuffix(text, want) {
 		t.Errorf("got:\n%s\nwant at the end:\n%s", text, want)

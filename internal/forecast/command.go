@@ -181,7 +181,7 @@ func (r *run) replace(ctx context.Context, c *running, pool string, claim *v1.No
 		out := &r.out.Commands[c.index]
 		out.Launches = append(out.Launches, node)
 		if c.plan.Static {
-			out.Savings -= node.Price // a command about a static pool does not say what is launched
+			out.Savings += c.plan.Cost() - node.Price // a command about a static pool does not say what is launched
 		}
 	}
 	return err

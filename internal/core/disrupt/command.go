@@ -86,10 +86,10 @@ func (c Command) disruptionCost() float64 {
 	return sum
 }
 
-// Savings are the savings of the command in dollars per hour, if every launch is as cheap as possible. A node that is terminated first is
-// replaced by one like it.
+// Savings are the savings of the command in dollars per hour, if every launch is as cheap as possible. A node that is terminated first, or
+// that belongs to a static pool, is replaced by one like it.
 func (c Command) Savings() float64 {
-	if c.Reboot || c.TerminateFirst != "" {
+	if c.Reboot || c.TerminateFirst != "" || c.Static {
 		return 0
 	}
 	sum := c.Cost()

@@ -29,6 +29,9 @@ func (u UnknownValue) String() string {
 	if u.More > 0 {
 		more = fmt.Sprintf(" and %d more", u.More)
 	}
+	if u.Key == nodePoolKey {
+		return fmt.Sprintf("no NodePool that launches nodes for pods has the name %s; those that do: %s%s", list(u.Values, ", "), strings.Join(u.Known, ", "), more)
+	}
 	return fmt.Sprintf("no instance type or NodePool has %s %s; known values: %s%s", u.Key, list(u.Values, ", "), strings.Join(u.Known, ", "), more)
 }
 
