@@ -161,10 +161,13 @@ func TestNode(t *testing.T) {
 			"  Underutilized: blocked: can't replace with a cheaper node\n" +
 			"    it costs $0.1086/h, what could replace it at least $0.1086/h: $0.0000 too much\n" +
 			"    what would help: Let the NodePool use instance types that cost less than the node.\n"},
-		{"its NodeClaim is gone", "node-2", changes{quiet, change("web-2", func(c *v1.NodeClaim) { c.Status.ProviderID = "kwok://other" })},
+		{
+			"its NodeClaim is gone", "node-2",
+			changes{quiet, change("web-2", func(c *v1.NodeClaim) { c.Status.ProviderID = "kwok://other" })},
 			"Node node-2 costs $0.1086/h, has 0 pods to move\n  not disrupted: node does not have an associated nodeclaim\n" +
 				"    its labels name NodePool \"web\", but no NodeClaim has its provider ID: the NodeClaim is gone\n" +
-				"    what would help: Wait until the controller has terminated the instance, as it does with those of the cluster that have no NodeClaim. If it stays, drain and delete the node, and end the instance at the cloud.\n"},
+				"    what would help: Wait until the controller has terminated the instance, as it does with those of the cluster that have no NodeClaim. If it stays, drain and delete the node, and end the instance at the cloud.\n",
+		},
 		{"too recent", "node-2", changes{quiet, change("web-2", func(c *v1.NodeClaim) {
 			c.Status.Conditions = c.Status.Conditions[:3]
 			c.Status.LastPodEventTime = metav1.NewTime(noon())
