@@ -160,4 +160,12 @@ func TestProblemsAreLoggedOnce(t *testing.T) {
 	pass(1)
 	edit(func(p *v1.NodePool) { p.Spec.Disruption.Budgets[0].Schedule = new("@weeklyfoo") })
 	pass(2)
+	edit(func(p *v1.NodePool) {
+		p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: v1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{"spot", "sport"}}}
+	})
+	pass(2)
+	pass(2)
+	if got := strings.Count(out.String(), "unknown values beside known ones"); got != 1 {
+		t.Errorf("%d lines about unknown values, want one:\n%s", got, out.String())
+	}
 }

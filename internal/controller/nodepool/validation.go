@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -56,7 +57,7 @@ func (v *Validation) Reconcile(ctx context.Context, request reconcile.Request) (
 		set.False(v1.ConditionTypeValidationSucceeded, "NodePoolValidationFailed", err.Error())
 	} else {
 		set.True(v1.ConditionTypeValidationSucceeded)
-		v.lookAtKeys(ctx, pool)
+		v.showMeantKeys(pool)
 	}
 	v.show(pool, set, v1.ConditionTypeBudgetsValid, observe.ReasonInvalidBudget, budgetErrors(pool, v.Clock.Now()))
 	v.show(pool, set, v1.ConditionTypeReplicasKept, observe.ReasonStaticCapacityDisabled, v.ignoredReplicas(pool))
@@ -67,6 +68,7 @@ func (v *Validation) Reconcile(ctx context.Context, request reconcile.Request) (
 		return requeue.OnConflict(err)
 	}
 	logNewProblems(ctx, stored, pool)
+	v.logUnknownValues(ctx, stored, pool)
 	return reconcile.Result{RequeueAfter: typesPeriod}, nil
 }
 
@@ -92,14 +94,24 @@ func (v *Validation) show(pool *v1.NodePool, set condition.Set, conditionType, r
 	v.Recorder.Publish(observe.NodePoolProblem(pool, reason, problem))
 }
 
-// lookAtKeys shows keys and values of requirements that are allowed, but probably mistyped.
-func (v *Validation) lookAtKeys(ctx context.Context, pool *v1.NodePool) {
+// showMeantKeys publishes the keys of requirements that are allowed, but probably mistyped.
+func (v *Validation) showMeantKeys(pool *v1.NodePool) {
+	for _, requirement := range pool.Spec.Template.Spec.Requirements {
+		if meant, ok := v.Cloud.MeantKey(requirement.Key); ok {
+			v.Recorder.Publish(observe.UnknownRequirementKey(pool, requirement.Key, meant))
+		}
+	}
+}
+
+// logUnknownValues writes a line for each requirement of a valid NodePool that has unknown values beside known ones, once for each generation.
+func (v *Validation) logUnknownValues(ctx context.Context, stored, pool *v1.NodePool) {
+	before := meta.FindStatusCondition(stored.Status.Conditions, v1.ConditionTypeValidationSucceeded)
+	if condition.Status(pool, v1.ConditionTypeValidationSucceeded) != metav1.ConditionTrue || before != nil && before.ObservedGeneration == pool.Generation {
+		return
+	}
 	for _, requirement := range pool.Spec.Template.Spec.Requirements {
 		if unknown := v.Cloud.Labels.UnknownValues(requirement); len(unknown) > 0 {
 			observe.Log(ctx).Error("requirement has unknown values beside known ones", logfield.Key(requirement.Key), logfield.UnknownValues(unknown))
-		}
-		if meant, ok := v.Cloud.MeantKey(requirement.Key); ok {
-			v.Recorder.Publish(observe.UnknownRequirementKey(pool, requirement.Key, meant))
 		}
 	}
 }
