@@ -135,8 +135,11 @@ func typoOf(hint string) string {
 	return fmt.Sprintf(" (typo of %q?)", hint)
 }
 
-// zoneKey is the label with the zone of a node.
-const zoneKey = "topology.kubernetes.io/zone"
+// The labels with the zone and the host name of a node.
+const (
+	zoneKey     = "topology.kubernetes.io/zone"
+	hostnameKey = "kubernetes.io/hostname"
+)
 
 // Remedy returns what a user can change so that the reason no longer applies.
 func (r Reason) Remedy() string {
@@ -146,6 +149,8 @@ func (r Reason) Remedy() string {
 		return "Correct the topologyKey of the constraint, or list values of the label in the requirements of a NodePool."
 	case r.Topology.Unmatched:
 		return "Create the pods that the affinity names, or correct its label selector and namespaces."
+	case r.Topology.Key == hostnameKey && r.Topology.Kind == "pod affinity":
+		return "Free capacity on the nodes of the pods that the affinity names, which no new node has, or use a topologyKey that several nodes share."
 	case r.Topology.MinDomains > 0:
 		return "Lower minDomains of the constraint, or let NodePools launch nodes in more domains."
 	case len(r.Topology.Unreachable) > 0:

@@ -18,3 +18,12 @@ func TestZonesWithoutTheirRegionAreRecognized(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestRemedyForPodsOfOneNode: capacity elsewhere does not help a pod that has to be on the node of another one.
+func TestRemedyForPodsOfOneNode(t *testing.T) {
+	r := Reason{Code: TopologyUnsatisfiable, Topology: Topology{Kind: "pod affinity", Key: "kubernetes.io/hostname", Counts: []Count{{Domain: "node-1", Pods: 1}}}}
+	const want = "Free capacity on the nodes of the pods that the affinity names, which no new node has, or use a topologyKey that several nodes share."
+	if got := r.Remedy(); got != want {
+		t.Error(got)
+	}
+}
