@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -90,7 +91,7 @@ func List[T any, P Object[T]](v *View) ([]P, error) {
 	out := make([]P, 0, len(items.Items))
 	for i := range items.Items {
 		item := &items.Items[i]
-		key, version := item.GetNamespace()+"/"+item.GetName(), item.GetResourceVersion()
+		key, version := identify(item)
 		entry, ok := known[key]
 		if !ok || entry.version != version {
 			object := P(new(T))
@@ -106,6 +107,15 @@ func List[T any, P Object[T]](v *View) ([]P, error) {
 	}
 	v.typed[k], v.lists[k] = next, list{changed, out}
 	return slices.Clone(out), nil
+}
+
+// identify returns the namespace/name and the resource version. It reads the metadata in place: the methods of an Unstructured search it each time.
+func identify(item *unstructured.Unstructured) (key, version string) {
+	metadata, _ := item.Object["metadata"].(map[string]any)
+	namespace, _ := metadata["namespace"].(string)
+	name, _ := metadata["name"].(string)
+	version, _ = metadata["resourceVersion"].(string)
+	return namespace + "/" + name, version
 }
 
 // Create creates an object.

@@ -36,6 +36,7 @@ type invariants struct {
 	revision map[schema.GroupVersionKind]int64
 	claims   map[types.UID]*v1.NodeClaim
 	nodes    map[string]*corev1.Node
+	inPool   map[string]int // nodes by pool
 	pods     map[types.UID]*corev1.Pod
 	pools    map[string]*v1.NodePool
 	// attachments are the VolumeAttachments, by name.
@@ -79,7 +80,7 @@ type size struct {
 
 func watchInvariants(c *Cluster) *invariants {
 	i := &invariants{
-		cluster: c, began: c.API.Registry.Revision(), revision: map[schema.GroupVersionKind]int64{}, claims: map[types.UID]*v1.NodeClaim{}, nodes: map[string]*corev1.Node{},
+		cluster: c, began: c.API.Registry.Revision(), revision: map[schema.GroupVersionKind]int64{}, claims: map[types.UID]*v1.NodeClaim{}, nodes: map[string]*corev1.Node{}, inPool: map[string]int{},
 		pods: map[types.UID]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, attachments: map[string]*storagev1.VolumeAttachment{}, unmarked: map[types.UID]bool{}, used: map[string]bool{}, marked: map[string]time.Time{}, bound: map[types.UID]time.Time{}, sizes: map[string][]size{},
 		unready: map[string]time.Time{}, lacking: map[string]time.Time{}, empty: map[string]time.Time{}, full: map[string]bool{}, tallies: map[string]tally{}, orphans: map[string]time.Time{}, last: time.Now(), seen: map[string]bool{},
 	}
@@ -221,30 +222,35 @@ func disrupted(node *corev1.Node) bool {
 func (i *invariants) node(e change) {
 	node, _ := e.object.(*corev1.Node)
 	old := i.nodes[node.Name]
+	if old != nil {
+		i.inPool[old.Labels[v1.NodePoolLabelKey]]--
+	}
 	if e.kind == watch.Deleted {
 		delete(i.nodes, node.Name)
 		delete(i.used, node.Name)
 		i.nodeGone(node)
 	} else {
 		i.nodes[node.Name] = node
+		i.inPool[node.Labels[v1.NodePoolLabelKey]]++
 		i.opened(old, node)
 		i.bounded(node, nil, node.Spec.Taints)
 	}
 	pool := node.Labels[v1.NodePoolLabelKey]
-	i.sizes[pool] = append(slices.DeleteFunc(i.sizes[pool], func(s size) bool { return time.Since(s.at) > budgetWindow }), size{time.Now(), i.inPool(pool)})
+	i.sized(pool)
 	if e.kind != watch.Deleted && disrupted(node) && node.DeletionTimestamp == nil && (old == nil || !disrupted(old)) {
 		i.budget(pool)
 	}
 }
 
-func (i *invariants) inPool(pool string) int {
-	n := 0
-	for _, node := range i.nodes {
-		if node.Labels[v1.NodePoolLabelKey] == pool {
-			n++
-		}
+// sized records how many nodes a pool has.
+func (i *invariants) sized(pool string) {
+	sizes := slices.DeleteFunc(i.sizes[pool], func(s size) bool { return time.Since(s.at) > budgetWindow })
+	if last := len(sizes) - 1; last >= 0 && sizes[last].nodes == i.inPool[pool] {
+		sizes[last].at = time.Now()
+	} else {
+		sizes = append(sizes, size{time.Now(), i.inPool[pool]})
 	}
-	return n
+	i.sizes[pool] = sizes
 }
 
 // budget: no more nodes of a pool are disrupted at a time than its strictest budget allows. While a deposed process acts, each of the two keeps

@@ -84,10 +84,9 @@ func (r *Registry) List(req *Request, options ListOptions) (*unstructured.Unstru
 	selective := options.Labels != nil && !options.Labels.Empty() || options.Fields != nil && !options.Fields.Empty()
 	out.Items = []unstructured.Unstructured{}
 	more, remaining := false, int64(0)
-	last := ""
+	var last *unstructured.Unstructured
 	for _, object := range objects {
-		path := object.GetNamespace() + "/" + object.GetName()
-		if from.After != "" && path <= from.After {
+		if from.After != "" && pathOf(object) <= from.After {
 			continue
 		}
 		if options.Limit > 0 && int64(len(out.Items)) == options.Limit {
@@ -102,13 +101,13 @@ func (r *Registry) List(req *Request, options ListOptions) (*unstructured.Unstru
 		if err != nil {
 			return nil, err
 		}
-		out.Items, last = append(out.Items, *seen), path
+		out.Items, last = append(out.Items, *seen), object
 	}
 	if k.New == nil {
 		out.SetContinue("") // kube-apiserver shows it for custom resources
 	}
 	if more {
-		next, err := token{tokenVersion, from.Revision, last}.encode()
+		next, err := token{tokenVersion, from.Revision, pathOf(last)}.encode()
 		if err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
@@ -118,6 +117,11 @@ func (r *Registry) List(req *Request, options ListOptions) (*unstructured.Unstru
 		}
 	}
 	return out, nil
+}
+
+// pathOf orders the objects of a kind.
+func pathOf(object *unstructured.Unstructured) string {
+	return object.GetNamespace() + "/" + object.GetName()
 }
 
 func orAll(selector fields.Selector) fields.Selector {
