@@ -195,9 +195,9 @@ test: build local ## Run all tests, including scenarios on a real control plane
 	  for module in . $(if $(CHROMIUM_FOUND),$(MODULES),$(filter-out test/browser,$(MODULES))); do \
 	    race=""; [[ " $(RACED) " != *" $$module "* ]] || race="$(RACE)"; \
 	    packages=./...; [ $$module != . ] || packages="$$(go list ./... | grep -vE "/($$unraced)(/|$$)")"; \
-	    echo "module $$module: go test $$race"; go test -C $$module $$race -vet=off -timeout=30m $$packages | tee -a "$$log" || failed+=" $$module"; \
+	    echo "module $$module: go test $$race"; go test -C $$module $$race -vet=off -timeout=45m $$packages | tee -a "$$log" || failed+=" $$module"; \
 	  done; \
-	  echo "$(UNRACED): go test"; go test -vet=off -timeout=30m $(UNRACED:%=./%/...) | tee -a "$$log" || failed+=" $(UNRACED)"; \
+	  echo "$(UNRACED): go test"; go test -vet=off -timeout=45m $(UNRACED:%=./%/...) | tee -a "$$log" || failed+=" $(UNRACED)"; \
 	  if [ -n "$$failed" ]; then echo "failed in module$$failed:"; grep -E '^ *--- FAIL|^panic:|WARNING: DATA RACE|^ *[a-z_]+_test\.go:[0-9]+: ' "$$log" | cut -c 1-800 || true; exit 1; fi
 
 checklist: ## Print the behaviors of the checklist and the tests that cover them: MISSING=1
