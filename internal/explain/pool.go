@@ -387,7 +387,7 @@ func (a NodePool) Text() string {
 		}
 	}
 	if a.MissingNodes > 0 {
-		fmt.Fprintf(&b, "  Of the replicas, %d are missing: nodes for them are launched while the NodePool is ready and limits.nodes allows it\n", a.MissingNodes)
+		fmt.Fprintf(&b, "  Missing replicas: %d; nodes for them are launched while the NodePool is ready and limits.nodes allows it\n", a.MissingNodes)
 	}
 	for _, u := range a.Usage {
 		limit := "no limit"

@@ -160,7 +160,7 @@ func TestStaticNodePool(t *testing.T) {
 	}{
 		"feature gate on": {false, `NodePool batch has 0 nodes of 3 replicas, $0.0000/h
   No nodes are launched from it for pods: it is static: its number of nodes is spec.replicas
-  Of the replicas, 3 are missing: nodes for them are launched while the NodePool is ready and limits.nodes allows it
+  Missing replicas: 3; nodes for them are launched while the NodePool is ready and limits.nodes allows it
   Budget of 0 for Drifted: 0 at a time
 `},
 		"feature gate off": {true, `NodePool batch has 0 nodes of 3 replicas, $0.0000/h
