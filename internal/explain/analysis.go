@@ -30,8 +30,8 @@ type analysis struct {
 	ofPool map[string][]*model.Node
 	// underWay are the reasons of the commands that the controller is carrying out, by the IDs of their nodes.
 	underWay map[string]string
-	// pledged are the IDs of those of these nodes that show no disruption otherwise.
-	pledged map[string]bool
+	// inCommand are the IDs of those of these nodes that show no disruption otherwise.
+	inCommand map[string]bool
 	// allowances are what budgets allow, by reason; computed when first needed.
 	allowances map[disrupt.Reason]problem.Allowances
 	// together is the command for several nodes at once; nil until it was searched for.
@@ -44,13 +44,13 @@ func newAnalysis(ctx context.Context, q Question) (*analysis, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &analysis{Question: q, view: fleet, excluded: map[string]disrupt.Obstacle{}, candidates: map[string]int{}, ofPool: map[string][]*model.Node{}, allowances: map[disrupt.Reason]problem.Allowances{}, pledged: map[string]bool{}}
+	s := &analysis{Question: q, view: fleet, excluded: map[string]disrupt.Obstacle{}, candidates: map[string]int{}, ofPool: map[string][]*model.Node{}, allowances: map[disrupt.Reason]problem.Allowances{}, inCommand: map[string]bool{}}
 	s.underWay = commandsUnderWay(q.Objects, fleet.Snapshot)
 	for id := range s.underWay {
 		n, _ := fleet.Snapshot.Nodes.Get(id)
-		s.pledged[id] = !n.Deleting && !n.Rebooting // these say more
+		s.inCommand[id] = !n.Deleting && !n.Rebooting // these say more
 	}
-	if s.assessed, err = fleet.Assess(ctx, q.Options.Now, simulation.InProgress{InCommand: s.pledged}); err != nil {
+	if s.assessed, err = fleet.Assess(ctx, q.Options.Now, simulation.InProgress{InCommand: s.inCommand}); err != nil {
 		return nil, err
 	}
 	for _, o := range s.assessed.Excluded {
@@ -214,7 +214,7 @@ type Closure struct {
 
 func (s *analysis) allowance(pool string, reason disrupt.Reason) Allowance {
 	if s.allowances[reason] == nil {
-		s.allowances[reason] = problem.AllowancesOf(s.view.Snapshot, s.Options.Now, s.view.Pools, reason, s.pledged, s.assessed.Operations)
+		s.allowances[reason] = problem.AllowancesOf(s.view.Snapshot, s.Options.Now, s.view.Pools, reason, s.inCommand, s.assessed.Operations)
 	}
 	found := s.allowances[reason][pool]
 	allowed := found.Allowed

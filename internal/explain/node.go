@@ -187,7 +187,7 @@ func (s *analysis) budgetObstacle(o disrupt.Obstacle, reason disrupt.Reason) Obs
 	if b, ok := s.tightest(s.view.Pools[n.Pool], reason); ok && allowance.Error == "" {
 		b.Changes = nil
 		shown.Detail += "; the tightest budget is " + b.text()
-		shown.Until = opens(s.view.Pools[n.Pool], reason, s.Options.Now, disrupt.Usages(s.view.Snapshot, s.pledged, "")[n.Pool])
+		shown.Until = opens(s.view.Pools[n.Pool], reason, s.Options.Now, disrupt.Usages(s.view.Snapshot, s.inCommand, "")[n.Pool])
 	}
 	if allowance.Disrupting == 0 {
 		shown.Help = "Loosen the budgets of the NodePool."

@@ -38,8 +38,8 @@ func (r *run) conclude(ctx context.Context) error {
 	slices.SortStableFunc(r.out.Blocked, func(x, y Blocked) int {
 		return cmp.Or(strings.Compare(x.Reason, y.Reason), strings.Compare(x.Node, y.Node))
 	})
-	annotated(r, a.Excluded, a.Qualification.Pools)
-	noteAside(r)
+	recordAnnotated(r, a.Excluded, a.Qualification.Pools)
+	noteSkipped(r)
 	lostPods(r)
 	omissions(r)
 	return nil

@@ -142,13 +142,13 @@ func (r *run) pass(ctx context.Context, a simulation.Assessment) (bool, error) {
 	}
 	r.loop.changed = time.Time{}
 	r.overBudget, r.obstacles, r.opens = false, nil, time.Time{}
-	clear(r.aside)
+	clear(r.skipped)
 	for _, m := range r.view.Methods() {
 		wanted, refused := m.FilterNodes(a.Candidates)
 		wait(r, a, m, refused)
 		fit, blocked := m.FilterPods(wanted, a.PodObstacles)
 		block(r, m, blocked)
-		setAside(r, m, blocked)
+		recordSkipped(r, m, blocked)
 		budgets := r.budgets(a, m.Reason, nil)
 		for _, c := range fit {
 			r.overBudget = r.overBudget || budgets[c.Node.Pool] == 0
@@ -156,7 +156,7 @@ func (r *run) pass(ctx context.Context, a simulation.Assessment) (bool, error) {
 		if m.Admit != nil {
 			fit, blocked = m.Admit(budgets, fit)
 			block(r, m, blocked)
-			setAside(r, m, blocked)
+			recordSkipped(r, m, blocked)
 		}
 		if len(fit) == 0 {
 			continue
@@ -171,8 +171,8 @@ func (r *run) pass(ctx context.Context, a simulation.Assessment) (bool, error) {
 			}
 		}
 		block(r, m, d.Obstacles)
-		setAside(r, m, d.Obstacles)
-		consider(r, m, fit)
+		recordSkipped(r, m, d.Obstacles)
+		recordConsidered(r, m, fit)
 		r.overBudget = r.overBudget || d.Incomplete
 		if len(d.Commands) > 0 {
 			return true, nil

@@ -61,9 +61,9 @@ type run struct {
 	allowances map[string]bool
 	// obstacles are those of the last pass that prevent a disruption for which there is a reason.
 	obstacles []Blocked
-	// aside are the nodes, by name, that consolidation did not consider in the last pass, and why; considered are those that it has considered since
+	// skipped are the nodes, by name, that consolidation did not consider in the last pass, and why; considered are those that it has considered since
 	// the cluster changed last.
-	aside      map[string]disrupt.Code
+	skipped    map[string]disrupt.Code
 	considered map[string]bool
 	passes     int
 	out        Forecast
@@ -73,7 +73,7 @@ func newRun(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Op
 	r := &run{
 		opts: opts, cloud: c, world: newWorld(objects, c, opts.DriftedNodeClasses), now: opts.Now, offerings: map[string]*cloud.OfferingList{},
 		nodeBackoffs: problem.NewBackoffs(), groupBackoffs: problem.NewBackoffs(), allowances: map[string]bool{},
-		aside: map[string]disrupt.Code{}, considered: map[string]bool{}, owners: map[string]simulation.Owner{}, asked: map[string]bool{}, proposals: map[string]disrupt.Proposal{},
+		skipped: map[string]disrupt.Code{}, considered: map[string]bool{}, owners: map[string]simulation.Owner{}, asked: map[string]bool{}, proposals: map[string]disrupt.Proposal{},
 		batch: batch{seen: map[string]bool{}, waits: opts.Now, reminds: opts.Now.Add(remindAfter), nominations: problem.Nominations{}},
 	}
 	r.loop.next, r.loop.woken = opts.Now, true

@@ -6,39 +6,39 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 )
 
-// setAside records the nodes that consolidation does not consider although its policy would let it. What no set of nodes contains is considered by
+// recordSkipped records the nodes that consolidation does not consider although its policy would let it. What no set of nodes contains is considered by
 // itself.
-func setAside(r *run, m disrupt.Method, obstacles []disrupt.Obstacle) {
+func recordSkipped(r *run, m disrupt.Method, obstacles []disrupt.Obstacle) {
 	if m.Reason != disrupt.Underutilized || m.Search == disrupt.CandidateSets {
 		return
 	}
 	for _, o := range obstacles {
 		if o.Node != nil && held(o.Code) != "" {
-			r.aside[o.Node.Name] = o.Code
+			r.skipped[o.Node.Name] = o.Code
 		}
 	}
 }
 
-// consider records the nodes that consolidation has considered.
-func consider(r *run, m disrupt.Method, fit []disrupt.Candidate) {
+// recordConsidered records the nodes that consolidation has considered.
+func recordConsidered(r *run, m disrupt.Method, fit []disrupt.Candidate) {
 	if m.Reason != disrupt.Underutilized || m.Search == disrupt.CandidateSets {
 		return
 	}
 	for _, c := range fit {
-		if _, aside := r.aside[c.Node.Name]; !aside {
+		if _, skipped := r.skipped[c.Node.Name]; !skipped {
 			r.considered[c.Node.Name] = true
 		}
 	}
 }
 
-// annotated records the nodes that consolidation does not consider because of their annotation.
-func annotated(r *run, excluded []disrupt.Obstacle, pools map[string]disrupt.Pool) {
+// recordAnnotated records the nodes that consolidation does not consider because of their annotation.
+func recordAnnotated(r *run, excluded []disrupt.Obstacle, pools map[string]disrupt.Pool) {
 	for _, o := range excluded {
 		if o.Code != disrupt.NodeProtected {
 			continue
 		}
 		if pool := pools[o.Node.Pool]; !pool.Static && !pool.ConsolidationDisabled {
-			r.aside[o.Node.Name] = o.Code
+			r.skipped[o.Node.Name] = o.Code
 		}
 	}
 }
@@ -60,14 +60,14 @@ func held(code disrupt.Code) string {
 	return ""
 }
 
-// noteAside says which nodes consolidation did not consider at the end: nothing is known about what it would find.
-func noteAside(r *run) {
+// noteSkipped says which nodes consolidation did not consider at the end: nothing is known about what it would find.
+func noteSkipped(r *run) {
 	byCause := map[string][]string{}
-	for _, name := range sortedKeys(r.aside) {
+	for _, name := range sortedKeys(r.skipped) {
 		if r.considered[name] {
 			continue
 		}
-		cause := held(r.aside[name])
+		cause := held(r.skipped[name])
 		byCause[cause] = append(byCause[cause], name)
 	}
 	var causes []string
