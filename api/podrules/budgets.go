@@ -68,7 +68,7 @@ func NewBudgets(list []policyv1.PodDisruptionBudget) (Budgets, error) {
 			key:           types.NamespacedName{Namespace: pdb.Namespace, Name: pdb.Name},
 			selector:      selector,
 			zero:          pdb.Status.DisruptionsAllowed == 0,
-			full:          NeverAllows(pdb),
+			full:          SpecNeverAllows(pdb),
 			sparesUnready: policy != nil && *policy == policyv1.AlwaysAllow,
 		})
 	}
@@ -79,9 +79,9 @@ func NewBudgets(list []policyv1.PodDisruptionBudget) (Budgets, error) {
 	return out, errors.Join(errs...)
 }
 
-// NeverAllows recognises the budgets that rule out every voluntary disruption by their spec alone. An integer
+// SpecNeverAllows recognises the budgets that rule out every voluntary disruption by their spec alone. An integer
 // minAvailable is not considered: it depends on the number of replicas.
-func NeverAllows(pdb *policyv1.PodDisruptionBudget) bool {
+func SpecNeverAllows(pdb *policyv1.PodDisruptionBudget) bool {
 	if most := pdb.Spec.MaxUnavailable; most != nil {
 		if most.Type == intstr.Int && most.IntVal == 0 || most.Type == intstr.String && most.StrVal == "0%" {
 			return true

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,6 +29,9 @@ type analysis struct {
 	candidates map[string]int
 	// ofPool are the nodes by NodePool.
 	ofPool map[string][]*model.Node
+	// claims are the NodeClaims by name, pdbs the PodDisruptionBudgets by namespace/name.
+	claims map[string]*v1.NodeClaim
+	pdbs   map[string]*policyv1.PodDisruptionBudget
 	// underWay are the reasons of the commands that the controller is carrying out, by the IDs of their nodes.
 	underWay map[string]string
 	// inCommand are the IDs of those of these nodes that show no disruption otherwise.
@@ -45,7 +49,8 @@ func newAnalysis(ctx context.Context, q Question) (*analysis, error) {
 		return nil, err
 	}
 	s := &analysis{Question: q, view: fleet, excluded: map[string]disrupt.Obstacle{}, candidates: map[string]int{}, ofPool: map[string][]*model.Node{}, allowances: map[disrupt.Reason]problem.Allowances{}, inCommand: map[string]bool{}}
-	s.underWay = commandsUnderWay(q.Objects, fleet.Snapshot)
+	s.claims, s.pdbs = byName(q.Objects)
+	s.underWay = commandsUnderWay(s.claims, fleet.Snapshot)
 	for id := range s.underWay {
 		n, _ := fleet.Snapshot.Nodes.Get(id)
 		s.inCommand[id] = !n.Deleting && !n.Rebooting // these say more
@@ -120,21 +125,30 @@ func orHeadroom(o disrupt.Obstacle, c disrupt.Candidate) disrupt.Obstacle {
 	return o
 }
 
-// commandsUnderWay are the reasons of the commands that the controller is carrying out, as NodeClaims show them, by the IDs of their nodes.
-func commandsUnderWay(objects []client.Object, snapshot *model.Snapshot) map[string]string {
-	byClaim, out := map[string]string{}, map[string]string{}
+// byName are the objects that answers about many nodes look up.
+func byName(objects []client.Object) (claims map[string]*v1.NodeClaim, pdbs map[string]*policyv1.PodDisruptionBudget) {
+	claims, pdbs = map[string]*v1.NodeClaim{}, map[string]*policyv1.PodDisruptionBudget{}
 	for _, o := range objects {
-		claim, ok := o.(*v1.NodeClaim)
+		switch o := o.(type) {
+		case *v1.NodeClaim:
+			claims[o.Name] = o
+		case *policyv1.PodDisruptionBudget:
+			pdbs[o.Namespace+"/"+o.Name] = o
+		}
+	}
+	return claims, pdbs
+}
+
+// commandsUnderWay are the reasons of the commands that the controller is carrying out, as NodeClaims show them, by the IDs of their nodes.
+func commandsUnderWay(claims map[string]*v1.NodeClaim, snapshot *model.Snapshot) map[string]string {
+	out := map[string]string{}
+	for id, n := range snapshot.Nodes.All() {
+		claim, ok := claims[n.ClaimName]
 		if !ok {
 			continue
 		}
 		if c := meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeDisruptionReason); c != nil && c.Status == metav1.ConditionTrue {
-			byClaim[claim.Name] = c.Reason
-		}
-	}
-	for id, n := range snapshot.Nodes.All() {
-		if reason, ok := byClaim[n.ClaimName]; ok {
-			out[id] = reason
+			out[id] = c.Reason
 		}
 	}
 	return out

@@ -18,7 +18,7 @@ import (
 // addArrival adds what a node waits for that is not registered or initialized yet, as the first condition of its NodeClaim that is not True says,
 // and when the controller deletes the NodeClaim for that.
 func addArrival(s *analysis, shown *Obstacle, o disrupt.Obstacle) {
-	found, ok := find[*v1.NodeClaim](s.Objects, "", o.Node.ClaimName)
+	found, ok := s.claims[o.Node.ClaimName]
 	if !ok {
 		return
 	}

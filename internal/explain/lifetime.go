@@ -33,7 +33,7 @@ type Lifetime struct {
 
 // lifetimeOf is that of a node with a NodeClaim; nil for others.
 func lifetimeOf(s *analysis, n *model.Node) *Lifetime {
-	claim, ok := find[*v1.NodeClaim](s.Objects, "", n.ClaimName)
+	claim, ok := s.claims[n.ClaimName]
 	if !ok {
 		return nil
 	}

@@ -114,7 +114,7 @@ func (s *analysis) explainNode(ctx context.Context, n *model.Node) (Node, error)
 	a := Node{
 		Version: Version, Kind: "Node", Name: n.Name, NodeClaim: n.ClaimName, NodePool: n.Pool,
 		PricePerHour: s.knownPrice(n), Verdicts: []Verdict{}, Expected: podIDs(s.expected(n)),
-		Lifetime: lifetimeOf(s, n), Lost: withoutController(s.Objects, n),
+		Lifetime: lifetimeOf(s, n), Lost: withoutController(s.view.Pods[n.NodeName], n),
 	}
 	for _, p := range n.Pods {
 		if p.Reschedulable {
@@ -226,10 +226,15 @@ func opens(pool *v1.NodePool, reason disrupt.Reason, now time.Time, usage disrup
 
 // includeTogether adds the plan to consolidate a node together with others, which precedes plans for single nodes.
 func (s *analysis) includeTogether(v *Verdict, n *model.Node) {
-	if command, ok := s.consolidatedTogether(); ok && slices.Contains(command.IDs(), n.ID) {
+	if command, ok := s.consolidatedTogether(); ok && includes(command, n) {
 		v.Plan, v.Obstacle = s.planOf(command, n), nil
 		v.Now = v.Plan.Approval == nil
 	}
+}
+
+// includes reports whether a node is one of those of a command.
+func includes(c disrupt.Command, n *model.Node) bool {
+	return slices.ContainsFunc(c.Candidates, func(c disrupt.Candidate) bool { return c.Node.ID == n.ID })
 }
 
 func (s *analysis) planOf(c disrupt.Command, n *model.Node) *Plan {

@@ -64,17 +64,9 @@ func known(at time.Time) *time.Time {
 	return &at
 }
 
-// remedy is that of all obstacles of a kind.
-func remedy(code disrupt.Code) string {
-	if i := slices.IndexFunc(disrupt.Rules(), func(r disrupt.Rule) bool { return r.Code == code }); i >= 0 {
-		return disrupt.Rules()[i].Remedy
-	}
-	return ""
-}
-
 // obstacle is o for users.
 func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
-	out := Obstacle{Code: string(o.Code), Message: strings.TrimSpace(o.String()), PodDisruptionBudgets: o.PDBs, Help: remedy(o.Code)}
+	out := Obstacle{Code: string(o.Code), Message: strings.TrimSpace(o.String()), PodDisruptionBudgets: o.PDBs, Help: o.Code.Remedy()}
 	if o.Pod != "" {
 		out.Pods = []string{o.Pod}
 	}
@@ -228,12 +220,12 @@ func addExpected(s *analysis, shown *Obstacle, o disrupt.Obstacle) {
 
 // protectedUntil is when the do-not-disrupt annotation of the pod ends.
 func (s *analysis) protectedUntil(o disrupt.Obstacle) *time.Time {
-	namespace, name, _ := strings.Cut(o.Pod, "/")
-	pod, ok := find[*corev1.Pod](s.Objects, namespace, name)
-	if !ok {
+	on := s.view.Pods[o.Node.NodeName]
+	i := slices.IndexFunc(on, func(p *corev1.Pod) bool { return p.Namespace+"/"+p.Name == o.Pod })
+	if i < 0 {
 		return nil
 	}
-	until := podrules.DoNotDisrupt(pod, s.Options.Now).Until
+	until := podrules.DoNotDisrupt(on[i], s.Options.Now).Until
 	if until.IsZero() {
 		return nil
 	}
@@ -245,8 +237,7 @@ func (s *analysis) protectedUntil(o disrupt.Obstacle) *time.Time {
 func (s *analysis) budgetState(o disrupt.Obstacle) string {
 	parts := []string{"pod " + o.Pod}
 	for _, key := range o.PDBs {
-		namespace, name, _ := strings.Cut(key, "/")
-		if b, ok := find[*policyv1.PodDisruptionBudget](s.Objects, namespace, name); ok {
+		if b, ok := s.pdbs[key]; ok {
 			parts = append(parts, podBudgetText(key, b))
 		}
 	}
@@ -256,13 +247,13 @@ func (s *analysis) budgetState(o disrupt.Obstacle) string {
 // podBudgetText is the state of a PodDisruptionBudget.
 func podBudgetText(key string, b *policyv1.PodDisruptionBudget) string {
 	switch {
-	case unobserved(b) && podrules.NeverAllows(b):
+	case unobserved(b) && podrules.SpecNeverAllows(b):
 		return key + " has no status yet, and allows no disruption whatever its pods are"
 	case unobserved(b):
 		return key + " has no status for its present spec yet"
 	}
 	state := fmt.Sprintf("%s has %d healthy pods and wants %d", key, b.Status.CurrentHealthy, b.Status.DesiredHealthy)
-	if podrules.NeverAllows(b) || problem.NeverAllows(b) {
+	if podrules.SpecNeverAllows(b) || problem.NeverAllows(b) {
 		state += fmt.Sprintf(" of %d: none may ever go", b.Status.ExpectedPods)
 	}
 	return state
@@ -277,13 +268,12 @@ func unobserved(b *policyv1.PodDisruptionBudget) bool {
 // podBudgetHelp is the remedy for the PodDisruptionBudgets of an obstacle that more healthy pods do not change; empty if there are none.
 func podBudgetHelp(s *analysis, o disrupt.Obstacle) string {
 	for _, key := range o.PDBs {
-		namespace, name, _ := strings.Cut(key, "/")
-		b, ok := find[*policyv1.PodDisruptionBudget](s.Objects, namespace, name)
+		b, ok := s.pdbs[key]
 		switch {
 		case !ok:
-		case podrules.NeverAllows(b) && b.Spec.MaxUnavailable != nil:
+		case podrules.SpecNeverAllows(b) && b.Spec.MaxUnavailable != nil:
 			return fmt.Sprintf("Raise maxUnavailable of PodDisruptionBudget %s, which is %s: it never allows a disruption.", key, b.Spec.MaxUnavailable)
-		case podrules.NeverAllows(b):
+		case podrules.SpecNeverAllows(b):
 			return fmt.Sprintf("Lower minAvailable of PodDisruptionBudget %s, which is %s: it never allows a disruption.", key, b.Spec.MinAvailable)
 		case unobserved(b):
 			return fmt.Sprintf("Wait until the disruption controller of kube-controller-manager has written the status of PodDisruptionBudget %s; look in its log if that lasts.", key)

@@ -344,8 +344,10 @@ func (s *analysis) outlook(ctx context.Context, pool string, reason disrupt.Reas
 			continue
 		}
 		command, o, wanted := s.assess(reason, c)
-		if set, ok := s.consolidatedTogether(); ok && reason == disrupt.Underutilized && slices.Contains(set.IDs(), n.ID) {
-			command, o = set, disrupt.Obstacle{}
+		if reason == disrupt.Underutilized {
+			if set, ok := s.consolidatedTogether(); ok && includes(set, n) {
+				command, o = set, disrupt.Obstacle{}
+			}
 		}
 		if o.Code == "" {
 			out.Possible++
@@ -361,12 +363,14 @@ func (s *analysis) outlook(ctx context.Context, pool string, reason disrupt.Reas
 
 // count adds a node to the tally of its obstacle.
 func (s *analysis) count(tallies []Tally, n *model.Node, o disrupt.Obstacle, wanted bool) []Tally {
-	i, shown := slices.IndexFunc(tallies, func(t Tally) bool { return t.Code == string(o.Code) && t.Wanted == wanted }), s.obstacle(o)
-	switch {
-	case i >= 0 && tallies[i].Help != shown.Help:
-		tallies[i].Help = remedy(o.Code)
-	case i < 0:
+	i := slices.IndexFunc(tallies, func(t Tally) bool { return t.Code == string(o.Code) && t.Wanted == wanted })
+	general := o.Code.Remedy()
+	if i >= 0 && tallies[i].Help != general && tallies[i].Help != s.obstacle(o).Help {
+		tallies[i].Help = general
+	}
+	if i < 0 {
 		i = len(tallies)
+		shown := s.obstacle(o)
 		tallies = append(tallies, Tally{Code: shown.Code, Wanted: wanted, Message: shown.Message, Help: shown.Help})
 	}
 	tallies[i].Count++

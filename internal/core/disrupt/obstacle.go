@@ -14,17 +14,6 @@ import (
 // its rule.
 type Code string
 
-// OfSimulation reports whether the obstacle is what a simulation of consolidation found.
-func (c Code) OfSimulation() bool {
-	return c == NoOtherPlace || c == SeveralReplacements || c == NotCheaper || c == tooFewValues
-}
-
-// OfBudgets reports whether the obstacle is that budgets do not allow enough.
-func (c Code) OfBudgets() bool { return c == NodePoolBudgetExhausted || c == podGroupOverBudget }
-
-// OfClosure reports whether the obstacle is that operations policies do not allow disruption now.
-func (c Code) OfClosure() bool { return c == outsideWindow || c == frozen || c == invalidPolicy }
-
 // The obstacles of every method, in the order in which they are tested.
 const (
 	// InCommand means that the node is part of a command that is being checked or carried out.
@@ -306,20 +295,6 @@ var ruleOf = sync.OnceValue(func() map[Code]Rule { //nolint:gochecknoglobals // 
 	}
 	return out
 })
-
-// rule is the rule of a code.
-func (c Code) rule() Rule { return ruleOf()[c] }
-
-// Event is how the obstacle is published.
-func (c Code) Event() Event { return c.rule().Event }
-
-// Verbatim reports whether the text of the obstacle is published as it is, and not with an upper-case first letter.
-func (c Code) Verbatim() bool {
-	return c == noPoolForRepair || c == repairProtected || c == noGracePeriodForRepair || c == NodeLimit || c == reservationsFull
-}
-
-// OfPool reports whether the event is a warning on the NodePool, too.
-func (c Code) OfPool() bool { return c == tooManyUnhealthy }
 
 // Obstacle is why one node is not disrupted. Code determines which of the other fields are set.
 type Obstacle struct {

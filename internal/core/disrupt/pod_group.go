@@ -121,7 +121,13 @@ func (m Method) Together(c Candidate, candidates []Candidate) []Candidate {
 	if c.unit == nil || !m.movesUnits {
 		return []Candidate{c}
 	}
-	return slices.DeleteFunc(slices.Clone(candidates), func(other Candidate) bool { return other.unit != c.unit })
+	var out []Candidate
+	for _, other := range candidates {
+		if other.unit == c.unit {
+			out = append(out, other)
+		}
+	}
+	return out
 }
 
 // wholeUnits keeps the candidates of units of which all nodes are kept, and those of no unit. The others get the obstacle of a node of their

@@ -291,8 +291,13 @@ func (sim *Simulator) replacements(t Outcome) []solve.NodeClaim {
 }
 
 // others are the pods of a NodeClaim that are pending, or on nodes that are being deleted.
-func (sim *Simulator) others(claim solve.NodeClaim) []*model.Pod {
-	return slices.DeleteFunc(slices.Clone(claim.Pods), func(p *model.Pod) bool { return p.Virtual || p.Node != "" && !sim.leaving[p.UID] })
+func (sim *Simulator) others(claim solve.NodeClaim) (out []*model.Pod) {
+	for _, p := range claim.Pods { // mostly there are none, and this is done for every set that is tried
+		if !p.Virtual && (p.Node == "" || sim.leaving[p.UID]) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // maxNamedPods is how many unplaced pods a message names.
