@@ -37,7 +37,7 @@ type PodMetrics struct {
 	DeletionCostPendingNodes *prometheus.GaugeVec
 	// DeletionCostWrites has label result: updated, skipped_unchanged, skipped_notfound, skipped_conflict or error.
 	DeletionCostWrites *prometheus.CounterVec
-	// Nominations has label result: written, bound, bound_elsewhere, cleared, withdrawn, pod_deleted, conflict, error or throttled.
+	// Nominations has label result: written, bound, bound_elsewhere, cleared, withdrawn, pod_deleted, conflict, timeout, error or throttled.
 	Nominations *prometheus.CounterVec
 }
 

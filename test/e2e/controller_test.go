@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -150,7 +151,9 @@ func (p *controller) tail() string {
 	if err != nil {
 		return err.Error()
 	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(text)), "\n"), func(line string) bool {
+		return strings.Contains(line, `"logger":"controller.controller-runtime.cache"`) // informers that list and watch
+	})
 	return strings.Join(lines[max(0, len(lines)-shownLines):], "\n")
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // TestPodsAreNominated: with the feature gate, the API server takes the nominations of pods, and all of them end. kube-scheduler may bind a pod
-// before it is nominated: how many are depends on which of both sees the node first.
+// before it is nominated: how many are depends on which of both sees the node first. Those that the API server answers too late do not count either.
 func TestPodsAreNominated(t *testing.T) {
 	t.Parallel()
 	t.Attr("covers", "N486 N488")

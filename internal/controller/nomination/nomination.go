@@ -62,6 +62,7 @@ const (
 	deleted        = "pod_deleted"
 	conflict       = "conflict"
 	failed         = "error"
+	timedOut       = "timeout"
 	throttled      = "throttled"
 )
 
@@ -219,6 +220,8 @@ func (n *Nominator) write(ctx context.Context, pod *corev1.Pod, node *string) er
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		n.count(conflict)
+	case err != nil && ctx.Err() != nil: // an API server that is slow costs the node no more than that time
+		n.count(timedOut)
 	case err != nil:
 		n.count(failed)
 		observe.Log(ctx).Error("writing the nomination of a pod failed", logfield.Pod(client.ObjectKeyFromObject(pod).String()), logfield.Error(err))

@@ -1,6 +1,7 @@
 package nomination
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -68,7 +69,7 @@ func (h *harness) see() {
 // counts checks how often each result was counted; results that are not listed are 0.
 func (h *harness) counts(want map[string]float64) {
 	h.Helper()
-	for _, result := range []string{written, bound, boundElsewhere, cleared, withdrawn, deleted, conflict, failed, throttled} {
+	for _, result := range []string{written, bound, boundElsewhere, cleared, withdrawn, deleted, conflict, failed, timedOut, throttled} {
 		if got := testutil.ToFloat64(h.Metrics.Pods.Nominations.WithLabelValues(result)); got != want[result] {
 			h.Errorf("%s is counted %v times, want %v", result, got, want[result])
 		}
@@ -223,4 +224,19 @@ func TestFailedWritesAreNotRetried(t *testing.T) {
 		}
 		h.counts(map[string]float64{result: 1})
 	}
+}
+
+func TestASlowAnswerIsNoError(t *testing.T) {
+	t.Attr("covers", "N486")
+	h := begin(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	h.Fail = func(op string, _ runtime.Object) error {
+		if op == "patch-status" {
+			cancel() // as the deadline does
+			return ctx.Err()
+		}
+		return nil
+	}
+	h.n.Nominate(ctx, h.claim, h.node)
+	h.counts(map[string]float64{timedOut: 1})
 }
