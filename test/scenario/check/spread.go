@@ -155,7 +155,8 @@ func (j *judge) minCount(s spread, at *plannedNode, count map[string]int) int {
 	return least
 }
 
-// reachableDomains are the domains that count for the spread: those of nodes that do, of candidates of pools, and that of the site.
+// reachableDomains are the domains that count for the spread: those of nodes that do, of candidates of pools of which some pod tolerates the
+// taints, and that of the site.
 func (j *judge) reachableDomains(s spread, at *plannedNode) map[string]bool {
 	out, known := map[string]bool{}, j.domains(s.TopologyKey, func(n *corev1.Node) bool { return n.DeletionTimestamp == nil })
 	for _, value := range at.values(s.TopologyKey) {
@@ -173,6 +174,9 @@ func (j *judge) reachableDomains(s spread, at *plannedNode) map[string]bool {
 	}
 	for name, types := range j.Types {
 		pool := j.pools[name]
+		if !j.opened(pool) {
+			continue
+		}
 		combinations := j.customLabels(s.owner, pool)
 		for _, t := range types {
 			for _, m := range j.candidatesOf(t, pool, combinations) {
@@ -181,6 +185,17 @@ func (j *judge) reachableDomains(s spread, at *plannedNode) map[string]bool {
 		}
 	}
 	return out
+}
+
+// opened reports whether some pod that needs a node tolerates the taints of the pool.
+func (j *judge) opened(pool *v1.NodePool) bool {
+	opens := func(pod *corev1.Pod) bool { return tolerates(pod, pool.Spec.Template.Spec.Taints) }
+	for _, pod := range j.pods {
+		if pod.Spec.NodeName == "" && opens(pod) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(j.sites, func(at *plannedNode) bool { return slices.ContainsFunc(at.arrivals, opens) })
 }
 
 // allDomains are all values of the key that nodes have or pools name.

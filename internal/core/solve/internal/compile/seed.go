@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -15,7 +16,7 @@ func (r *Run) Seed() {
 	ct := r.Counts
 	r.Classes.Universe.Key(HostnameKey)
 	moving := r.Problem.Moving() // they are placed anew and must not count twice
-	ct.addDomains(r.Templates)
+	ct.addDomains(r.reachable())
 	for i, t := range r.Targets.List {
 		ct.addNode(t.Node, i, nil, moving)
 	}
@@ -26,6 +27,26 @@ func (r *Run) Seed() {
 	r.findClosed()
 	r.restrictLate()
 	r.seedDaemons()
+}
+
+// reachable are the templates of which some pod tolerates the taints: the others open no node. kube-scheduler counts the domains of nodes
+// that exist, tainted or not, so that a domain which only the others offer counts once one of their nodes is there.
+func (r *Run) reachable() []*Template {
+	if !slices.ContainsFunc(r.Templates, func(t *Template) bool { return len(t.Pool.Taints) > 0 }) {
+		return r.Templates
+	}
+	different := map[string][]model.Toleration{}
+	for _, c := range r.Classes.list {
+		different[fmt.Sprint(c.Shape.Tolerations)] = c.Shape.Tolerations
+	}
+	return slices.DeleteFunc(slices.Clone(r.Templates), func(t *Template) bool {
+		for _, tolerations := range different { // the order does not matter
+			if _, repelled := model.Untolerated(t.Pool.Taints, tolerations, true); !repelled {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // span is the values of a label that new nodes of one template can have, in the state of an empty node that some requirements leave.
