@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/karpenter-anew/karpenter/api/condition"
 	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 )
 
@@ -18,7 +20,8 @@ func (r *run) conclude(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.out.After, r.out.Unplaced = fleet(r), r.view.Snapshot.Pending.Len()
+	r.out.After, r.out.Waiting = fleet(r), expected(r)
+	r.out.Unplaced = r.view.Snapshot.Pending.Len() - r.out.Waiting
 	r.out.Capped = min(r.out.Capped, r.out.Unplaced)
 	if r.out.Incomplete != "" && r.ending > 0 {
 		r.out.Incomplete += ", and of those that are removed, " + nodes(r.ending, "is not gone", "are not gone")
@@ -43,6 +46,18 @@ func (r *run) conclude(ctx context.Context) error {
 	lostPods(r)
 	omissions(r)
 	return nil
+}
+
+// expected is how many pods that are pending are planned on nodes that start.
+func expected(r *run) int {
+	n := 0
+	for uid := range r.view.Snapshot.Pending.All() {
+		claim := r.world.claims[r.batch.nominations[uid]]
+		if claim != nil && claim.DeletionTimestamp == nil && !condition.For(claim, r.now).IsTrue(v1.ConditionTypeInitialized) {
+			n++
+		}
+	}
+	return n
 }
 
 // block records the obstacles of nodes that a method would disrupt. That consolidation finds nothing better for a node is no obstacle of

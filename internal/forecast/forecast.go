@@ -67,8 +67,8 @@ type Forecast struct {
 	Launches []Node
 	// Replicas are the nodes that are launched because static NodePools have fewer nodes than replicas.
 	Replicas []Node
-	// Unplaced is how many pods fit nowhere at the end.
-	Unplaced int
+	// Unplaced is how many pods fit nowhere at the end, Waiting how many wait then for nodes that start.
+	Unplaced, Waiting int
 	// Drifted is how many nodes have drifted at the start.
 	Drifted int
 	// Blocked are nodes for which a reason for disruption holds at the end and that are not disrupted, with what prevents it.

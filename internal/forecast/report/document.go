@@ -67,7 +67,9 @@ type Forecast struct {
 	LaunchLearned bool `json:"launchLearned"`
 	// Unschedulable is how many pods fit nowhere at the end.
 	Unschedulable int `json:"unschedulable"`
-	// Capped is how many of these wait because of a cap on cost.
+	// WaitingForNodes is how many pods wait at the end for nodes that start.
+	WaitingForNodes int `json:"waitingForNodes"`
+	// Capped is how many of the unschedulable pods wait because of a cap on cost.
 	Capped int `json:"capped"`
 	// Moves is how many pods move, by workload, the most first.
 	Moves    []Workload `json:"moves"`
@@ -157,7 +159,7 @@ type Blocked struct {
 func Of(f forecast.Forecast) Forecast {
 	out := Forecast{
 		Start: f.Start, Now: fleetOf(f.Before), After: fleetOf(f.After), Drifted: f.Drifted, Seconds: seconds(f.Duration()),
-		LaunchSeconds: seconds(f.Launch), LaunchLearned: f.LaunchLearned, Unschedulable: f.Unplaced, Capped: f.Capped, Incomplete: f.Incomplete,
+		LaunchSeconds: seconds(f.Launch), LaunchLearned: f.LaunchLearned, Unschedulable: f.Unplaced, WaitingForNodes: f.Waiting, Capped: f.Capped, Incomplete: f.Incomplete,
 		Launched: len(f.Launches) + len(f.Replicas), PendingLaunches: nodesOf(f.Launches), ReplicaLaunches: nodesOf(f.Replicas),
 		Moves: workloads(f.Moves()), Commands: []Command{}, Blocked: []Blocked{}, Approvals: []Approval{}, Notes: append([]string{}, f.Notes...),
 	}

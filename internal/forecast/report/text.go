@@ -48,6 +48,9 @@ func (d Diff) Text() string {
 	} {
 		row(line.label, "", fmt.Sprint(line.of(was)), fmt.Sprint(line.of(is)))
 	}
+	if was.WaitingForNodes+is.WaitingForNodes > 0 {
+		row("pods waiting for nodes", "", fmt.Sprint(was.WaitingForNodes), fmt.Sprint(is.WaitingForNodes))
+	}
 	row("done after", "", was.length(), is.length())
 	if was.toApprove()+is.toApprove() > 0 {
 		row("nodes to approve", "", fmt.Sprint(was.toApprove()), fmt.Sprint(is.toApprove()))
@@ -111,6 +114,9 @@ func (f Forecast) Text() string {
 	}
 	if f.Unschedulable > 0 {
 		fmt.Fprintf(&b, "Pods that fit nowhere at the end: %d\n", f.Unschedulable)
+	}
+	if f.WaitingForNodes > 0 {
+		fmt.Fprintf(&b, "Pods that wait for nodes that start at the end: %d\n", f.WaitingForNodes)
 	}
 	b.WriteString(f.details(nil))
 	return b.String()
