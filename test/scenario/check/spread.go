@@ -155,8 +155,8 @@ func (j *judge) minCount(s spread, at *plannedNode, count map[string]int) int {
 	return least
 }
 
-// reachableDomains are the domains that count for the spread: those of nodes that do, of candidates of pools of which some pod tolerates the
-// taints, and that of the site.
+// reachableDomains are the domains that count for the spread: those of nodes that do, of candidates of pools that open
+// nodes, and that of the site.
 func (j *judge) reachableDomains(s spread, at *plannedNode) map[string]bool {
 	out, known := map[string]bool{}, j.domains(s.TopologyKey, func(n *corev1.Node) bool { return n.DeletionTimestamp == nil })
 	for _, value := range at.values(s.TopologyKey) {
@@ -187,8 +187,13 @@ func (j *judge) reachableDomains(s spread, at *plannedNode) map[string]bool {
 	return out
 }
 
-// opened reports whether some pod that needs a node tolerates the taints of the pool.
+// opened reports whether a node of the pool starts, or some pod that needs a node tolerates the taints of the pool.
 func (j *judge) opened(pool *v1.NodePool) bool {
+	for _, o := range j.Objects {
+		if claim, ok := o.(*v1.NodeClaim); ok && claim.Labels[v1.NodePoolLabelKey] == pool.Name && !j.hasNode(claim) {
+			return true
+		}
+	}
 	opens := func(pod *corev1.Pod) bool { return tolerates(pod, pool.Spec.Template.Spec.Taints) }
 	for _, pod := range j.pods {
 		if pod.Spec.NodeName == "" && opens(pod) {

@@ -29,8 +29,8 @@ func (r *Run) Seed() {
 	r.seedDaemons()
 }
 
-// reachable are the templates of which some pod tolerates the taints: the others open no node. kube-scheduler counts the domains of nodes
-// that exist, tainted or not, so that a domain which only the others offer counts once one of their nodes is there.
+// reachable are the templates of which a node starts, or of which some pod tolerates the taints: the others open no node. kube-scheduler counts
+// the domains of nodes that exist, tainted or not, so that a domain which only the others offer counts once one of their nodes is there.
 func (r *Run) reachable() []*Template {
 	if !slices.ContainsFunc(r.Templates, func(t *Template) bool { return len(t.Pool.Taints) > 0 }) {
 		return r.Templates
@@ -39,7 +39,16 @@ func (r *Run) reachable() []*Template {
 	for _, c := range r.Classes.list {
 		different[fmt.Sprint(c.Shape.Tolerations)] = c.Shape.Tolerations
 	}
+	starts := map[string]bool{}
+	for _, t := range r.Targets.List {
+		if t.Node.NodeName == "" {
+			starts[t.Node.Pool] = true
+		}
+	}
 	return slices.DeleteFunc(slices.Clone(r.Templates), func(t *Template) bool {
+		if starts[t.Pool.Name] {
+			return false
+		}
 		for _, tolerations := range different { // the order does not matter
 			if _, repelled := model.Untolerated(t.Pool.Taints, tolerations, true); !repelled {
 				return false
