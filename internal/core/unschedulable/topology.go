@@ -39,8 +39,8 @@ func (t Topology) Unplaced(affinity bool) bool {
 // UnreachableDomain is a domain in which no NodePool launches nodes for the pod.
 type UnreachableDomain struct {
 	Domain string
-	// Nodes is set when existing nodes are in the domain.
-	Nodes bool
+	// Nodes is set when existing nodes are in the domain, Tainted when the pod tolerates the taints of none of them.
+	Nodes, Tainted bool
 	// Pools are NodePools that launch nodes there whose taints the pod does not tolerate, where there is no node: only for them it is a domain.
 	Pools []string
 }
@@ -48,6 +48,8 @@ type UnreachableDomain struct {
 func (d UnreachableDomain) String() string {
 	text := "no nodepool launches nodes for the pod in " + d.Domain
 	switch {
+	case d.Tainted:
+		return text + ", where existing nodes with taints count"
 	case d.Nodes:
 		return text + ", where existing nodes count"
 	case len(d.Pools) > 0:
@@ -79,7 +81,7 @@ func (t Topology) String() string {
 func (t Topology) remedy() string {
 	where := "Let a NodePool whose taints the pod tolerates launch nodes in " + t.Unreachable[0].Domain
 	for _, d := range t.Unreachable {
-		if len(d.Pools) == 0 {
+		if len(d.Pools) == 0 && !d.Tainted {
 			return where + ", or select other domains by a node selector or required node affinity of the pod."
 		}
 	}

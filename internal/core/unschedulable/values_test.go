@@ -27,3 +27,21 @@ func TestRemedyForPodsOfOneNode(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestRemedyForDomainsOfTaintedNodes: that they do not count is a remedy only if the pod tolerates none of the nodes.
+func TestRemedyForDomainsOfTaintedNodes(t *testing.T) {
+	for _, c := range []struct {
+		domain UnreachableDomain
+		honor  bool
+	}{
+		{UnreachableDomain{Domain: "zone-b", Nodes: true, Tainted: true}, true},
+		{UnreachableDomain{Domain: "zone-b", Nodes: true}, false},
+		{UnreachableDomain{Domain: "zone-b", Pools: []string{"gpu"}}, true},
+		{UnreachableDomain{Domain: "zone-b"}, false},
+	} {
+		r := Reason{Code: TopologyUnsatisfiable, Topology: Topology{Kind: "topology spread", Unreachable: []UnreachableDomain{c.domain}}}
+		if got := strings.Contains(r.Remedy(), "nodeTaintsPolicy: Honor"); got != c.honor {
+			t.Errorf("%+v: %s", c.domain, r.Remedy())
+		}
+	}
+}

@@ -31,7 +31,7 @@ func DiagnoseAll(s *place.Placer) []UnschedulablePods {
 			admitted[i] = t.Within(bitset.Full(t.Columns.Len()))
 		}
 	}
-	d := diagnosis{s, map[string][]string{}, map[int]map[string]bool{}, map[spreadOfLevel][]unschedulable.UnreachableDomain{}}
+	d := diagnosis{s, map[string][]string{}, map[int]map[string]taintSets{}, map[spreadOfLevel][]unschedulable.UnreachableDomain{}}
 	out := make([]UnschedulablePods, 0, len(s.Unschedulable))
 	for i, r := range s.Unschedulable {
 		out = append(out, UnschedulablePods{Pods: r.Pods, Reasons: d.why(r.Class, i, r.Pods[0], admitted)})
@@ -44,8 +44,8 @@ type diagnosis struct {
 	*place.Placer
 	// known are the values that labels have, by key.
 	known map[string][]string
-	// populations are the values that labels have on existing nodes, by number of the key.
-	populations map[int]map[string]bool
+	// populations are the different taints of existing nodes, by number of a key, value of the label, and their text.
+	populations map[int]map[string]taintSets
 	// limiting are the domains that unreachable has found: they are the same against each pool.
 	limiting map[spreadOfLevel][]unschedulable.UnreachableDomain
 }

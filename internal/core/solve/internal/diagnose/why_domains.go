@@ -1,6 +1,9 @@
 package diagnose
 
 import (
+	"fmt"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
@@ -26,8 +29,10 @@ func (s diagnosis) unreachable(st *compile.Level, g *compile.Group) (out []unsch
 			continue
 		}
 		if repelling, reachable := s.poolsIn(st, g.Key, d); !reachable {
-			found := unschedulable.UnreachableDomain{Domain: name, Nodes: s.populated(g.Key, name)}
-			if !found.Nodes {
+			found, nodes := unschedulable.UnreachableDomain{Domain: name}, s.population(g.Key, name)
+			if found.Nodes = nodes != nil; found.Nodes {
+				found.Tainted = nodes.repel(st.Class)
+			} else {
 				found.Pools = repelling
 			}
 			out = append(out, found)
@@ -62,11 +67,24 @@ func (s diagnosis) poolsIn(st *compile.Level, key, d int) (repelling []string, r
 	return repelling, false
 }
 
-// populated reports whether a node has this value of the label.
-func (s diagnosis) populated(key int, value string) bool {
+// taintSets are the different taints of some nodes, by their text.
+type taintSets map[string][]model.Taint
+
+// repel reports whether the pods of a class tolerate none of them.
+func (ts taintSets) repel(c *compile.Class) bool {
+	for _, taints := range ts { // the order does not matter
+		if _, repelled := model.Untolerated(taints, c.Shape.Tolerations, true); !repelled {
+			return false
+		}
+	}
+	return true
+}
+
+// population are the taints of the nodes that have this value of the label; nil if none has.
+func (s diagnosis) population(key int, value string) taintSets {
 	values, known := s.populations[key]
 	if !known {
-		values = map[string]bool{}
+		values = map[string]taintSets{}
 		name := s.Classes.Universe.Keys[key].Name
 		for _, t := range s.Targets.List {
 			i, ok := t.Node.Requirements.Find(name)
@@ -74,7 +92,11 @@ func (s diagnosis) populated(key int, value string) bool {
 				continue
 			}
 			if r := t.Node.Requirements[i]; !r.Complement() && r.Len() == 1 {
-				values[r.Values()[0]] = true
+				value := r.Values()[0]
+				if values[value] == nil {
+					values[value] = taintSets{}
+				}
+				values[value][fmt.Sprint(t.Node.Taints)] = t.Node.Taints
 			}
 		}
 		s.populations[key] = values
