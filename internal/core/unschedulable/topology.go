@@ -41,19 +41,20 @@ type UnreachableDomain struct {
 	Domain string
 	// Nodes is set when existing nodes are in the domain, Tainted when the pod tolerates the taints of none of them.
 	Nodes, Tainted bool
-	// Pools are NodePools that launch nodes there whose taints the pod does not tolerate, where there is no node: only for them it is a domain.
+	// Pools are NodePools that launch nodes there whose taints the pod does not tolerate, where it tolerates no existing node: the domain counts
+	// for them.
 	Pools []string
 }
 
 func (d UnreachableDomain) String() string {
 	text := "no nodepool launches nodes for the pod in " + d.Domain
 	switch {
+	case len(d.Pools) > 0:
+		return text + ", where others with taints do: " + list(d.Pools, ", ")
 	case d.Tainted:
 		return text + ", where existing nodes with taints count"
 	case d.Nodes:
 		return text + ", where existing nodes count"
-	case len(d.Pools) > 0:
-		return text + ", where others with taints do: " + list(d.Pools, ", ")
 	}
 	return text
 }

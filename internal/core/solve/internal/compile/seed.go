@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -32,12 +31,9 @@ func (r *Run) Seed() {
 // reachable are the templates of which a node starts, or of which some pod tolerates the taints: the others open no node. kube-scheduler counts
 // the domains of nodes that exist, tainted or not, so that a domain which only the others offer counts once one of their nodes is there.
 func (r *Run) reachable() []*Template {
-	if !slices.ContainsFunc(r.Templates, func(t *Template) bool { return len(t.Pool.Taints) > 0 }) {
+	tainted := func(t *Template) bool { return len(t.Pool.Taints) > 0 }
+	if !slices.ContainsFunc(r.Templates, tainted) {
 		return r.Templates
-	}
-	different := map[string][]model.Toleration{}
-	for _, c := range r.Classes.list {
-		different[fmt.Sprint(c.Shape.Tolerations)] = c.Shape.Tolerations
 	}
 	starts := map[string]bool{}
 	for _, t := range r.Targets.List {
@@ -46,15 +42,10 @@ func (r *Run) reachable() []*Template {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(r.Templates), func(t *Template) bool {
-		if starts[t.Pool.Name] {
-			return false
-		}
-		for _, tolerations := range different { // the order does not matter
-			if _, repelled := model.Untolerated(t.Pool.Taints, tolerations, true); !repelled {
-				return false
-			}
-		}
-		return true
+		return tainted(t) && !starts[t.Pool.Name] && !slices.ContainsFunc(r.Classes.list, func(c *Class) bool {
+			_, repelled := model.Untolerated(t.Pool.Taints, c.Shape.Tolerations, true)
+			return !repelled
+		})
 	})
 }
 

@@ -30,9 +30,8 @@ func (s diagnosis) unreachable(st *compile.Level, g *compile.Group) (out []unsch
 		}
 		if repelling, reachable := s.poolsIn(st, g.Key, d); !reachable {
 			found, nodes := unschedulable.UnreachableDomain{Domain: name}, s.population(g.Key, name)
-			if found.Nodes = nodes != nil; found.Nodes {
-				found.Tainted = nodes.repel(st.Class)
-			} else {
+			found.Nodes, found.Tainted = nodes != nil, nodes != nil && nodes.repel(st.Class)
+			if !found.Nodes || found.Tainted {
 				found.Pools = repelling
 			}
 			out = append(out, found)
