@@ -65,7 +65,7 @@ func AboutPod(ctx context.Context, q Question, namespace, name string) (Pod, err
 	}
 	a := Pod{
 		Version: Version, Kind: "Pod", Namespace: namespace, Name: name,
-		Fate: report.FateOf(result, namespace+"/"+name),
+		Fate: report.NewFates(result).Of(namespace + "/" + name),
 	}
 	if pod.Spec.NodeName != "" {
 		at := placeOf(q.Objects, pod.Spec.NodeName)

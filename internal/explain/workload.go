@@ -53,9 +53,10 @@ func AboutWorkload(ctx context.Context, q Question, kind, namespace, name string
 	if err != nil {
 		return Workload{}, err
 	}
+	fates := report.NewFates(result)
 	at := map[string]int{} // index of the group by its answer
 	for _, pod := range pods {
-		fate := report.FateOf(result, namespace+"/"+pod.Name)
+		fate := fates.Of(namespace + "/" + pod.Name)
 		state := StateOf(pod, fate.Outcome)
 		key := groupKey(state, fate)
 		if _, ok := at[key]; !ok {

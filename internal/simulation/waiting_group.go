@@ -61,17 +61,19 @@ func (w *clusterObjects) unschedulableSince() map[string]time.Time {
 	return out
 }
 
-// Waits is the gang of the pod with this ID, as namespace/name, if the gang fits on existing nodes and kube-scheduler has not placed it there.
-func (r Result) Waits(id string) (WaitingGroup, bool) {
+// WaitingPods are the pods of gangs that fit on existing nodes and that kube-scheduler has not placed there, by namespace/name.
+func (r Result) WaitingPods() map[string]WaitingGroup {
+	if len(r.WaitingGroups) == 0 {
+		return nil
+	}
+	groups, out := map[string]WaitingGroup{}, map[string]WaitingGroup{}
+	for _, g := range r.WaitingGroups {
+		groups[g.ID] = g
+	}
 	for _, pod := range r.Problem.Pods {
-		if pod.ID() != id || pod.Virtual {
-			continue
-		}
-		group := r.Problem.GroupOf(pod)
-		i := slices.IndexFunc(r.WaitingGroups, func(g WaitingGroup) bool { return g.ID == group })
-		if i >= 0 {
-			return r.WaitingGroups[i], true
+		if g, waits := groups[r.Problem.GroupOf(pod)]; waits {
+			out[pod.ID()] = g
 		}
 	}
-	return WaitingGroup{}, false
+	return out
 }

@@ -68,7 +68,7 @@ func TestGangsThatKubeSchedulerHasNotPlaced(t *testing.T) {
 			if diff := cmp.Diff(c.want, r.WaitingGroups); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			_, waits := r.Waits("shop/a")
+			_, waits := r.WaitingPods()["shop/a"]
 			if waits != (len(c.want) > 0) {
 				t.Errorf("the first pod waits: %v", waits)
 			}

@@ -96,6 +96,7 @@ func idsOf(pods []*model.Pod) []string {
 // groups divides waiting pods by what is done for them.
 func (a *analysis) groups(waiting []*corev1.Pod) []PendingGroup {
 	result := a.engine.View().Result
+	fates := simulated.NewFates(result)
 	keys := map[string]string{} // by namespace/name of the pod
 	mark := func(pods []*model.Pod, key string) {
 		for _, p := range pods {
@@ -112,7 +113,7 @@ func (a *analysis) groups(waiting []*corev1.Pod) []PendingGroup {
 	}
 	for i, u := range result.Plan.Unschedulable {
 		if len(u.Pods) > 0 {
-			fate := simulated.FateOf(result, u.Pods[0].ID())
+			fate := fates.Of(u.Pods[0].ID())
 			key, err := json.Marshal(fate.Reasons)
 			if err != nil {
 				key = fmt.Append(nil, i)
@@ -139,7 +140,7 @@ func (a *analysis) groups(waiting []*corev1.Pod) []PendingGroup {
 	}
 	out := make([]PendingGroup, 0, len(order))
 	for _, key := range order {
-		out = append(out, a.group(members[key]))
+		out = append(out, pendingGroup(fates, members[key]))
 	}
 	slices.SortStableFunc(out, func(a, b PendingGroup) int {
 		return cmp.Or(cmp.Compare(len(b.Pods), len(a.Pods)), cmp.Compare(a.Pods[0], b.Pods[0]))
@@ -154,8 +155,8 @@ func firstOf(c solve.NodeClaim) string {
 	return c.InstanceTypes[0]
 }
 
-// group is one group of pods.
-func (a *analysis) group(pods []*corev1.Pod) PendingGroup {
+// pendingGroup is one group of pods, with the result for the first.
+func pendingGroup(fates *simulated.Fates, pods []*corev1.Pod) PendingGroup {
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -169,7 +170,7 @@ func (a *analysis) group(pods []*corev1.Pod) PendingGroup {
 			g.Oldest = created
 		}
 	}
-	g.Fate = simulated.FateOf(a.engine.View().Result, g.Pods[0])
+	g.Fate = fates.Of(g.Pods[0])
 	g.State = explain.StateOf(pods[0], g.Fate.Outcome)
 	return g
 }

@@ -2,8 +2,8 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -48,55 +48,74 @@ type Fate struct {
 	UnusedPools []UnusedPool `json:"unusedPools,omitempty"`
 }
 
-// FateOf returns the result for the pod with this id, as namespace/name.
-func FateOf(result simulation.Result, id string) Fate {
-	b := reporter{result}
-	among := func(pods []*model.Pod) bool {
-		return slices.ContainsFunc(pods, func(p *model.Pod) bool { return !p.Virtual && p.ID() == id })
-	}
-	for _, c := range b.Plan.NodeClaims {
-		if among(c.Pods) {
+// Fates finds the results for pods. It is safe for concurrent use.
+type Fates struct {
+	// byPod are the results by namespace/name of the pod. The pods of a node share one, which is made when it is asked for.
+	byPod map[string]func() Fate
+	// waits are the gangs of pods that fit on existing nodes, and that kube-scheduler has not placed there.
+	waits map[string]simulation.WaitingGroup
+}
+
+// NewFates indexes the pods of a result, which must not change from then on.
+func NewFates(result simulation.Result) *Fates {
+	b, plan := reporter{result}, result.Plan
+	f := &Fates{byPod: map[string]func() Fate{}, waits: result.WaitingPods()}
+	for _, c := range plan.NodeClaims {
+		f.add(c.Pods, func() Fate {
 			l := b.launch(c)
 			l.Count, l.Nodes = 1, []Node{{Pods: ids(c.Pods), Devices: devices(c.Devices)}}
 			return Fate{Outcome: Launched, Launch: &l}
-		}
+		})
 	}
-	for _, p := range b.Plan.Placements {
-		if among(p.Pods) {
+	for _, p := range plan.Placements {
+		f.add(p.Pods, func() Fate {
 			at := b.placement(p)
-			f := Fate{Outcome: Placed, Placement: &at}
-			if g, waits := b.Waits(id); waits {
-				f.Waits = waitingGroup(g)
-			}
-			return f
-		}
+			return Fate{Outcome: Placed, Placement: &at}
+		})
 	}
-	for _, u := range b.Plan.Unschedulable {
-		if among(u.Pods) {
+	for _, u := range plan.Unschedulable {
+		f.add(u.Pods, func() Fate {
 			return Fate{Outcome: Refused, Reasons: b.reasons(u.Reasons), UnusedPools: b.unusedPools()}
-		}
+		})
 	}
 	for _, p := range b.Rejected {
-		switch {
-		case p.ID() != id:
-		case p.Silent:
-			return Fate{Outcome: NothingToDo, Message: p.Rejected}
-		default:
-			return Fate{Outcome: Invalid, Message: p.Rejected}
+		outcome := Invalid
+		if p.Silent {
+			outcome = NothingToDo
 		}
+		f.add([]*model.Pod{p}, func() Fate { return Fate{Outcome: outcome, Message: p.Rejected} })
 	}
-	switch {
-	case among(b.Plan.Deferred):
+	f.add(plan.Deferred, func() Fate {
 		return Fate{Outcome: Later, Message: "reserved capacity may become available for it"}
-	case among(b.Plan.Undecided):
-		return Fate{Outcome: Later, Message: "the simulation did not reach it"}
-	}
+	})
+	f.add(plan.Undecided, func() Fate { return Fate{Outcome: Later, Message: "the simulation did not reach it"} })
 	for _, p := range b.Idle {
-		if p.Pod.ID() == id {
-			return Fate{Outcome: NothingToDo, Message: p.Why}
+		f.add([]*model.Pod{p.Pod}, func() Fate { return Fate{Outcome: NothingToDo, Message: p.Why} })
+	}
+	return f
+}
+
+// add gives pods a result, unless they have one.
+func (f *Fates) add(pods []*model.Pod, fate func() Fate) {
+	fate = sync.OnceValue(fate)
+	for _, p := range pods {
+		if _, known := f.byPod[p.ID()]; !known && !p.Virtual {
+			f.byPod[p.ID()] = fate
 		}
 	}
-	return Fate{Outcome: NothingToDo}
+}
+
+// Of returns the result for the pod with this id, as namespace/name.
+func (f *Fates) Of(id string) Fate {
+	fate, known := f.byPod[id]
+	if !known {
+		return Fate{Outcome: NothingToDo}
+	}
+	out := fate()
+	if g, waits := f.waits[id]; waits && out.Outcome == Placed {
+		out.Waits = waitingGroup(g)
+	}
+	return out
 }
 
 // Text renders the fate in lines that begin with before; empty when there is nothing to do.
