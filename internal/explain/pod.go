@@ -3,14 +3,10 @@ package explain
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
-	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/internal/simulation/report"
 )
@@ -44,11 +40,7 @@ type Pod struct {
 	State     State  `json:"state"`
 	// Bound is the node of a pod that is on one.
 	Bound *Place `json:"bound,omitempty"`
-	// NodeDeleting is since when that node is being deleted, and NodeEnds when its terminationGracePeriod ends the drain; null for not, or never.
-	NodeDeleting *time.Time `json:"nodeDeleting,omitempty"`
-	NodeEnds     *time.Time `json:"nodeEnds,omitempty"`
-	// Holding is why the pod cannot be evicted from a node that is being deleted, in words; empty if it can.
-	Holding string `json:"holding,omitempty"`
+	Drain
 	// Fate is what would be done for the pod now.
 	Fate report.Fate `json:"fate"`
 }
@@ -72,28 +64,9 @@ func AboutPod(ctx context.Context, q Question, namespace, name string) (Pod, err
 		a.Bound = &at
 	}
 	if a.State = StateOf(pod, a.Fate.Outcome); a.State == Bound {
-		a.addDeletion(q, pod)
+		a.Drain, _ = drainsOf(q).of(pod)
 	}
 	return a, nil
-}
-
-// addDeletion adds what is known of the deletion of the node of a pod.
-func (a *Pod) addDeletion(q Question, pod *corev1.Pod) {
-	node, _ := find[*corev1.Node](q.Objects, "", pod.Spec.NodeName)
-	claim, _ := find[*v1.NodeClaim](q.Objects, "", a.Bound.NodeClaim)
-	if a.NodeDeleting, a.NodeEnds = deletion(claim, node); a.NodeDeleting == nil {
-		return
-	}
-	var list []policyv1.PodDisruptionBudget
-	for _, o := range q.Objects {
-		if b, ok := o.(*policyv1.PodDisruptionBudget); ok {
-			list = append(list, *b)
-		}
-	}
-	budgets, _ := podrules.NewBudgets(list) // the simulation warns of those that cannot be read
-	if found := problem.InspectPods(nil, []*corev1.Pod{pod}, budgets, problem.PDBLimits{}, q.Options.Now); found.Blocked {
-		a.Holding = found.Obstacle.String()
-	}
 }
 
 // StateOf is the state of a pod with an outcome of the simulation.
@@ -116,33 +89,6 @@ func StateOf(pod *corev1.Pod, outcome report.Outcome) State {
 	}
 }
 
-// deletionText says what the deletion of its node means for a pod; empty if the node is not being deleted.
-func (a Pod) deletionText() string {
-	moves := a.Fate.Outcome != report.NothingToDo
-	text := "  The node is being deleted"
-	switch {
-	case a.NodeDeleting == nil && !moves:
-		return ""
-	case a.Holding != "":
-		text += ", and its drain waits for the pod"
-		if a.NodeEnds != nil {
-			text += ", at the latest until " + a.NodeEnds.Format(time.RFC3339)
-		}
-		text += ": " + a.Holding + "\n"
-		if moves {
-			text += "  For the pod:\n"
-		}
-	case moves:
-		text += ". For the pod:\n"
-	default:
-		text += "\n"
-	}
-	if moves {
-		text += a.Fate.Text("    ")
-	}
-	return text
-}
-
 // Text implements Answer.
 func (a Pod) Text() string {
 	head := fmt.Sprintf("Pod %s/%s ", a.Namespace, a.Name)
@@ -150,8 +96,12 @@ func (a Pod) Text() string {
 	case Finished:
 		return head + "has finished\n"
 	case Bound:
-		head += "is on " + a.Bound.String() + "\n"
-		return head + a.deletionText()
+		moves := a.Fate.Outcome != report.NothingToDo
+		head += "is on " + a.Bound.String() + "\n" + a.Drain.text("  ", 1, moves)
+		if moves {
+			head += a.Fate.Text("    ")
+		}
+		return head
 	case Nominated:
 		head += "is pending and fits a node\n"
 	case Pending:

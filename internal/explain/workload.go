@@ -35,6 +35,8 @@ type PodGroup struct {
 	Pods []string `json:"pods"`
 	// Nodes are the nodes on which pods are, in order.
 	Nodes []string `json:"nodes,omitempty"`
+	// Drain is what the deletion of its node means for the first of the pods, and for each other pod, but for the times, the same.
+	Drain
 	// Fate is what would be done now for the first of the pods, and for each other pod the same, on this or on an equal node.
 	Fate report.Fate `json:"fate"`
 }
@@ -53,15 +55,16 @@ func AboutWorkload(ctx context.Context, q Question, kind, namespace, name string
 	if err != nil {
 		return Workload{}, err
 	}
-	fates := report.NewFates(result)
-	at := map[string]int{} // index of the group by its answer
+	fates, drains := report.NewFates(result), drainsOf(q)
+	at := map[groupKey]int{} // index of the group by its answer
 	for _, pod := range pods {
 		fate := fates.Of(namespace + "/" + pod.Name)
 		state := StateOf(pod, fate.Outcome)
-		key := groupKey(state, fate)
+		drain, of := drains.of(pod)
+		key := groupKey{state, of, fateKey(fate)}
 		if _, ok := at[key]; !ok {
 			at[key] = len(a.Groups)
-			a.Groups = append(a.Groups, PodGroup{State: state, Fate: fate})
+			a.Groups = append(a.Groups, PodGroup{State: state, Drain: drain, Fate: fate})
 		}
 		group := &a.Groups[at[key]]
 		group.Pods = append(group.Pods, pod.Name)
@@ -76,15 +79,22 @@ func AboutWorkload(ctx context.Context, q Question, kind, namespace, name string
 	return a, nil
 }
 
-// groupKey is equal for pods with the same answer: which of several nodes a pod fits or is launched on makes no difference.
-func groupKey(state State, fate report.Fate) string {
+// groupKey is equal for pods with the same answer.
+type groupKey struct {
+	state State
+	drain drainKey
+	fate  string
+}
+
+// fateKey is equal for pods of which the same becomes: which of several nodes a pod fits or is launched on makes no difference.
+func fateKey(fate report.Fate) string {
 	switch {
 	case fate.Placement != nil:
-		return string(state) + " placed on " + fate.Placement.NodePool
+		return "placed on " + fate.Placement.NodePool
 	case fate.Launch != nil:
-		return fmt.Sprint(state, " launched ", fate.Launch.NodePool, fate.Launch.InstanceType, fate.Launch.Zones, fate.Launch.CapacityTypes)
+		return fmt.Sprint("launched ", fate.Launch.NodePool, fate.Launch.InstanceType, fate.Launch.Zones, fate.Launch.CapacityTypes)
 	}
-	return string(state) + fate.Text("")
+	return fate.Text("")
 }
 
 // podsOf are the pods of a workload, by name. It fails with ErrNotFound if the cluster has neither the workload nor a pod of it.
@@ -145,8 +155,13 @@ func (a Workload) Text() string {
 		if len(g.Nodes) > 0 {
 			fmt.Fprintf(&b, "    on %s\n", firstOf(g.Nodes))
 		}
-		if g.State != Bound || g.Fate.Outcome != report.NothingToDo {
-			b.WriteString(g.Fate.Text("    "))
+		moves, before := g.Fate.Outcome != report.NothingToDo, "    "
+		if g.State == Bound {
+			b.WriteString(g.Drain.text(before, len(g.Pods), moves))
+			before += "  "
+		}
+		if g.State != Bound || moves {
+			b.WriteString(g.Fate.Text(before))
 		}
 	}
 	return b.String()

@@ -1,0 +1,82 @@
+package explain
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// fourOfFront is the cluster of the tests with four pods of the ReplicaSet front, the last of them on node-2, and with nothing pending.
+func fourOfFront(t *testing.T, changes ...func([]client.Object)) Question {
+	t.Helper()
+	q := shop(t, quiet, free, small("front-1"))
+	first, found := find[*corev1.Pod](q.Objects, "shop", "front-1")
+	if !found {
+		t.Fatal("there is no pod front-1")
+	}
+	for _, name := range []string{"front-2", "front-3", "front-4"} {
+		pod := first.DeepCopy()
+		pod.Name, pod.UID = name, types.UID(name)
+		if name == "front-4" {
+			pod.Spec.NodeName = "node-2"
+		}
+		q.Objects = append(q.Objects, pod)
+	}
+	for _, change := range changes {
+		change(q.Objects)
+	}
+	return q
+}
+
+// protected makes a pod that must not be disrupted.
+func protected(pod string) func([]client.Object) {
+	return change(pod, func(p *corev1.Pod) { p.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"} })
+}
+
+func TestWorkload(t *testing.T) {
+	leaving := leaving("node-1", "web-1")
+	for _, c := range []struct {
+		name    string
+		changes []func([]client.Object)
+		want    string
+	}{
+		{"nothing happens", nil, `ReplicaSet shop/front has 4 pods
+  4 pods are on a node: front-1, front-2, front-3, front-4
+    on node-1, node-2
+`},
+		{"a node is being deleted", leaving, `ReplicaSet shop/front has 4 pods
+  3 pods are on a node: front-1, front-2, front-3
+    on node-1
+    Their nodes are being deleted. For the first of the pods:
+      it fits on node "node-2"
+  1 pod is on a node: front-4
+    on node-2
+`},
+		{"a node is being deleted, and pods must stay", append(leaving, graceful("web-1"), protected("front-2"), protected("front-3")), `ReplicaSet shop/front has 4 pods
+  2 pods are on a node: front-2, front-3
+    on node-1
+    Their nodes are being deleted, and the drains wait for the pods, at the latest until 2026-01-02T13:00:00Z: pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/front-2)
+  1 pod is on a node: front-1
+    on node-1
+    The node is being deleted. For the pod:
+      it fits on node "node-2"
+  1 pod is on a node: front-4
+    on node-2
+`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := AboutWorkload(t.Context(), fourOfFront(t, c.changes...), "ReplicaSet", "shop", "front")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got.Text()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
