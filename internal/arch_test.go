@@ -195,7 +195,7 @@ internal/convert < API, internal/manifest
 # layer 4: what is
 internal/cluster < API, CORE, cloud, internal/served, internal/translate, internal/observe, internal/cost, internal/observe/logfield
 internal/problem < API, CORE, cloud, internal/operations, internal/options, internal/translate, internal/cost, internal/prediction
-internal/simulation < API, CORE, cloud, internal/served, internal/drift, internal/translate, internal/manifest, internal/overlay, internal/operations, internal/cluster, internal/buffer, internal/problem, internal/prediction
+internal/simulation < API, CORE, cloud, internal/options, internal/served, internal/drift, internal/translate, internal/manifest, internal/overlay, internal/operations, internal/cluster, internal/buffer, internal/problem, internal/prediction
 internal/simulation/report < API, CORE, internal/document, internal/simulation
 internal/forecast < API, CORE, cloud, internal/drift, internal/problem, internal/simulation
 internal/forecast/report < internal/document, internal/forecast, internal/simulation

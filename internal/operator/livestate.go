@@ -23,7 +23,6 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
@@ -91,9 +90,11 @@ func newLiveState(a assembly, place cloud.Cloud, watched []client.Object, ready 
 	if gates.OperationsPolicy {
 		kinds = append(kinds, &opsv1alpha1.OperationsPolicy{}, &opsv1alpha1.DisruptionPlan{})
 	}
+	settings := simulation.ControllerOptions(a.options.Scheduling, gates)
+	settings.IgnoreBuffers = true // the objects that they refer to are not cached
 	return &liveState{
 		informers: a.manager.GetCache(), kinds: kinds, named: namedKinds(place, kinds), ready: ready, leading: a.leading, clock: a.clock,
-		state: simulation.ClusterState{Cloud: place, Options: simulationOptions(a.options), Origin: originOf(a, place), Unknown: unknown},
+		state: simulation.ClusterState{Cloud: place, Options: settings, Origin: originOf(a, place), Unknown: unknown},
 	}
 }
 
@@ -103,29 +104,6 @@ func originOf(a assembly, place cloud.Cloud) string {
 		return place.ClusterName
 	}
 	return a.manager.GetConfig().Host
-}
-
-// simulationOptions are the settings of the process as those of simulations.
-func simulationOptions(o options.Options) simulation.Options {
-	gates := o.FeatureGates
-	return simulation.Options{
-		Preferences:         simulation.PreferencePolicy(o.Scheduling.PreferencePolicy),
-		BestEffortMinValues: o.Scheduling.MinValuesPolicy == options.MinValuesBestEffort,
-		AllocateDevices:     !o.Scheduling.IgnoreDRARequests,
-		IgnorePodGroups:     o.Scheduling.PodGroups == options.PodGroupsIgnore,
-		DefaultSpread:       o.Scheduling.Config.DefaultConstraints(),
-		SpotToSpot:          gates.SpotToSpotConsolidation,
-		TerminateFirstDrift: gates.TerminateFirstDrift,
-		NodeRepair:          gates.NodeRepair, TerminateFirstRepair: gates.TerminateFirstRepair,
-		OpensDestinations:   o.Scheduling.ConsolidateAfterScope == options.ConsolidateAfterSource,
-		RankedDeletionCosts: gates.PodDeletionCostManagement,
-		CompareTolerations:  gates.TaintTolerationComparisonOperators,
-		IgnoreReservations:  !gates.ReservedCapacity,
-		IgnoreOverlays:      !gates.NodeOverlay,
-		IgnoreReplicas:      !gates.StaticCapacity,
-		OperationsPolicies:  gates.OperationsPolicy,
-		IgnoreBuffers:       true, // the objects that they refer to are not cached
-	}
 }
 
 // State implements view.Cluster.

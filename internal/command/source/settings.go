@@ -35,25 +35,10 @@ func NewSettings(b command.Binary) Settings { return Settings{Place: NewPlace(b)
 
 // Simulation returns the options of a simulation.
 func (p *Settings) Simulation() simulation.Options {
-	gates := p.FeatureGates.Apply(assumedGates())
-	return simulation.Options{
-		Preferences:         simulation.PreferencePolicy(p.PreferencePolicy),
-		BestEffortMinValues: p.MinValuesPolicy == options.MinValuesBestEffort,
-		AllocateDevices:     !p.IgnoreDRARequests,
-		IgnorePodGroups:     p.PodGroups == options.PodGroupsIgnore,
-		DefaultSpread:       p.SchedulerConfig.DefaultConstraints(),
-		SpotToSpot:          gates.SpotToSpotConsolidation,
-		TerminateFirstDrift: gates.TerminateFirstDrift,
-		NodeRepair:          gates.NodeRepair, TerminateFirstRepair: gates.TerminateFirstRepair,
-		OpensDestinations:   p.ConsolidateAfterScope == options.ConsolidateAfterSource,
-		RankedDeletionCosts: gates.PodDeletionCostManagement,
-		CompareTolerations:  gates.TaintTolerationComparisonOperators,
-		IgnoreReservations:  !gates.ReservedCapacity,
-		IgnoreOverlays:      !gates.NodeOverlay,
-		IgnoreReplicas:      !gates.StaticCapacity,
-		IgnoreBuffers:       !gates.CapacityBuffer,
-		OperationsPolicies:  gates.OperationsPolicy,
-	}
+	return simulation.ControllerOptions(options.Scheduling{
+		PreferencePolicy: p.PreferencePolicy, MinValuesPolicy: p.MinValuesPolicy, ConsolidateAfterScope: p.ConsolidateAfterScope,
+		Config: p.SchedulerConfig, IgnoreDRARequests: p.IgnoreDRARequests, PodGroups: p.PodGroups,
+	}, p.FeatureGates.Apply(assumedGates()))
 }
 
 // The flags that name instance types. One of them replaces both settings of the controller.
