@@ -2,11 +2,8 @@ package explain
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"time"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
@@ -55,25 +52,6 @@ type Usage struct {
 	Used     string `json:"used"`
 	// Limit is empty where there is none.
 	Limit string `json:"limit,omitempty"`
-}
-
-// Budget is one of a NodePool's budgets.
-type Budget struct {
-	// Nodes is as it is written; Reasons are all where the list is null.
-	Nodes   string   `json:"nodes"`
-	Reasons []string `json:"reasons"`
-	// InForce is set unless its window is closed; Changes is when that changes.
-	InForce bool       `json:"inForce"`
-	Changes *time.Time `json:"changes,omitempty"`
-	// Allowed is how many nodes at a time that is now.
-	Allowed int    `json:"allowed"`
-	Error   string `json:"error,omitempty"`
-}
-
-// Disrupting is a node that counts against the budgets, and why.
-type Disrupting struct {
-	Node string `json:"node"`
-	Why  string `json:"why"`
 }
 
 // Outlook is how many nodes may be disrupted for one reason.
@@ -243,69 +221,6 @@ func (s *analysis) rights(a *NodePool, pool *v1.NodePool) {
 	a.Disrupting = append(a.Disrupting, s.disrupting(a.Name)...)
 }
 
-// budgets are those of a NodePool, in its order.
-func (s *analysis) budgets(pool *v1.NodePool) []Budget {
-	now := s.Options.Now
-	usage := disrupt.Usages(s.view.Snapshot, nil, "")[pool.Name]
-	var out []Budget
-	for i := range pool.Spec.Disruption.Budgets {
-		budget := &pool.Spec.Disruption.Budgets[i]
-		b := Budget{Nodes: budget.Nodes}
-		for _, r := range budget.Reasons {
-			b.Reasons = append(b.Reasons, string(r))
-		}
-		allowed, err := budget.Allowed(now, usage.Nodes)
-		if err == nil {
-			var changes time.Time
-			if b.InForce, err = budget.Active(now); err == nil {
-				if changes, err = budget.Changes(now); err == nil && !changes.IsZero() {
-					b.Changes = &changes
-				}
-			}
-		}
-		if err != nil {
-			b.Error = err.Error()
-		}
-		if b.InForce {
-			b.Allowed = allowed
-		}
-		out = append(out, b)
-	}
-	return out
-}
-
-// tightest is the budget of a NodePool that allows least for a reason now; false when none is in force for it.
-func (s *analysis) tightest(pool *v1.NodePool, reason disrupt.Reason) (tightest Budget, ok bool) {
-	for i, b := range s.budgets(pool) {
-		if !b.InForce || !pool.Spec.Disruption.Budgets[i].AppliesTo(v1.DisruptionReason(reason)) {
-			continue
-		}
-		if !ok || b.Allowed < tightest.Allowed {
-			tightest, ok = b, true
-		}
-	}
-	return tightest, ok
-}
-
-// disrupting are the nodes of a NodePool that count against its budgets.
-func (s *analysis) disrupting(pool string) []Disrupting {
-	var out []Disrupting
-	for _, n := range s.nodes(pool) {
-		switch {
-		case !n.Initialized && !n.Rebooting || n.InstanceTerminating:
-		case n.Deleting:
-			out = append(out, Disrupting{n.Name, "it is being deleted"})
-		case n.Rebooting:
-			out = append(out, Disrupting{n.Name, "it is rebooting"})
-		case !n.Ready:
-			out = append(out, Disrupting{n.Name, "it is not ready"})
-		case s.underWay[n.ID] != "":
-			out = append(out, Disrupting{n.Name, "the controller is disrupting it (" + s.underWay[n.ID] + ")"})
-		}
-	}
-	return out
-}
-
 // reasons are those for which nodes are disrupted, in the order of the methods: Unhealthy only with node repair, Expired only with soft expiry.
 func (s *analysis) reasons() []disrupt.Reason {
 	if s.Options.NodeRepair {
@@ -376,121 +291,4 @@ func (s *analysis) count(tallies []Tally, n *model.Node, o disrupt.Obstacle, wan
 	tallies[i].Count++
 	tallies[i].Nodes = append(tallies[i].Nodes, n.Name)
 	return tallies
-}
-
-// Text implements Answer.
-func (a NodePool) Text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "NodePool %s has %s%s, %s\n", a.Name, counted(a.Nodes, "node"), a.replicas(), a.price())
-	if a.Launches {
-		b.WriteString("  Nodes can be launched from it\n")
-	} else {
-		b.WriteString("  No nodes are launched from it for pods: " + a.Message + "\n")
-		if a.Help != "" {
-			b.WriteString("    what would help: " + a.Help + "\n")
-		}
-	}
-	if a.MissingNodes > 0 {
-		fmt.Fprintf(&b, "  Missing replicas: %d; nodes for them are launched while the NodePool is ready and limits.nodes allows it\n", a.MissingNodes)
-	}
-	for _, u := range a.Usage {
-		limit := "no limit"
-		if u.Limit != "" {
-			limit = "limit " + u.Limit
-		}
-		fmt.Fprintf(&b, "  %s: %s used, %s\n", u.Resource, u.Used, limit)
-	}
-	for _, budget := range a.Budgets {
-		b.WriteString("  Budget of " + budget.text() + "\n")
-	}
-	for _, d := range a.Disrupting {
-		b.WriteString("  Node " + d.Node + " counts against the budgets: " + d.Why + "\n")
-	}
-	for _, t := range a.Excluded {
-		t.write(&b, "  ", "not disrupted: ")
-	}
-	for i, o := range a.Disruption {
-		if a.Nodes == 0 {
-			break
-		}
-		done := "removed"
-		if o.Reason == string(disrupt.Unhealthy) {
-			done = "repaired"
-		}
-		approval := ""
-		if o.NeedApproval > 0 {
-			approval = fmt.Sprintf(", %d only once a person approves", o.NeedApproval)
-		}
-		fmt.Fprintf(&b, "  %s: %d could be %s, %d now%s (%s)\n", o.Reason, o.Possible, done, o.Now, approval, a.Allowances[i].text())
-		for _, t := range o.Others {
-			label := "no: "
-			if t.Wanted {
-				label = "blocked: "
-			}
-			t.write(&b, "    ", label)
-		}
-	}
-	return b.String()
-}
-
-// replicas is how many nodes a static NodePool asks for.
-func (a NodePool) replicas() string {
-	if a.Replicas == nil {
-		return ""
-	}
-	return fmt.Sprintf(" of %d replicas", *a.Replicas)
-}
-
-// price is what the nodes cost together, as far as that is known.
-func (a NodePool) price() string {
-	switch {
-	case a.PricePerHour == nil:
-		return "price unknown"
-	case a.UnpricedNodes == 1:
-		return fmt.Sprintf("at least $%.4f/h (the price of 1 node is unknown)", *a.PricePerHour)
-	case a.UnpricedNodes > 1:
-		return fmt.Sprintf("at least $%.4f/h (the prices of %d nodes are unknown)", *a.PricePerHour, a.UnpricedNodes)
-	}
-	return fmt.Sprintf("$%.4f/h", *a.PricePerHour)
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// shownNodes is how many nodes a line names.
-const shownNodes = 3
-
-func (t Tally) write(b *strings.Builder, before, label string) {
-	names := strings.Join(t.Nodes[:min(shownNodes, len(t.Nodes))], ", ")
-	if len(t.Nodes) > shownNodes {
-		names += ", ..."
-	}
-	what := t.Code
-	if t.Count == 1 {
-		what = t.Message
-	}
-	fmt.Fprintf(b, "%s%s %s%s (%s)\n", before, counted(t.Count, "node"), label, what, names)
-	b.WriteString(before + "  what would help: " + t.Help + "\n")
-}
-
-func (b Budget) text() string {
-	text := b.Nodes
-	if b.Reasons != nil {
-		text += " for " + strings.Join(b.Reasons, ", ")
-	}
-	switch {
-	case b.Error != "":
-		return text + " cannot be read: " + b.Error
-	case b.InForce && b.Changes != nil:
-		return text + fmt.Sprintf(": %d at a time, until %s", b.Allowed, b.Changes.Format(time.RFC3339))
-	case b.InForce:
-		return text + fmt.Sprintf(": %d at a time", b.Allowed)
-	case b.Changes != nil:
-		return text + " is not in force before " + b.Changes.Format(time.RFC3339)
-	}
-	return text + " is never in force"
 }
