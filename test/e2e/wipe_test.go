@@ -59,11 +59,21 @@ func (w *harness) wipe() {
 			if err != nil {
 				w.t.Fatal(err)
 			}
+			withEvents := map[string]bool{}
 			for _, o := range objects {
-				if one, ok := o.(client.Object); ok && !belongsToCluster(one) {
-					left = append(left, fmt.Sprintf("%T %s", one, one.GetName()))
-					w.erase(one)
+				one, ok := o.(client.Object)
+				if !ok || belongsToCluster(one) {
+					continue
 				}
+				left = append(left, fmt.Sprintf("%T %s", one, one.GetName()))
+				if _, event := one.(*corev1.Event); event {
+					withEvents[one.GetNamespace()] = true
+					continue
+				}
+				w.erase(one)
+			}
+			for namespace := range withEvents { // they are many: one request deletes all of a namespace
+				w.must(w.client.DeleteAllOf(w.ctx, &corev1.Event{}, client.InNamespace(namespace)))
 			}
 		}
 		return strings.Join(left, ", ")
