@@ -82,30 +82,34 @@ func (d drains) of(pod *corev1.Pod) (Drain, drainKey) {
 	return out, key
 }
 
-// text says so for a number of pods, in lines that begin with before; empty if no node is being deleted. moves is set for pods that have to be
-// placed elsewhere: what becomes of them is written next.
-func (d Drain) text(before string, pods int, moves bool) string {
-	text, waits, of := "The node is being deleted", ", and its drain waits for the pod", "For the pod:"
+// text says so for a number of pods on a number of nodes, in lines that begin with before; empty if no node is being deleted. moves is set for pods
+// that have to be placed elsewhere: what becomes of them is written next.
+func (d Drain) text(before string, nodes, pods int, moves bool) string {
+	if d.NodeDeleting == nil && !moves {
+		return ""
+	}
+	text, drains, first := "The node is being deleted", ", and its drain waits", ""
+	if nodes > 1 {
+		text, drains, first = "Their nodes are being deleted", ", and the drains wait", " for the first"
+	}
+	them, of := " for the pod", "For the pod:"
 	if pods > 1 {
-		text, waits, of = "Their nodes are being deleted", ", and the drains wait for the pods", "For the first of the pods:"
+		them, of = " for the pods", "For the first of the pods:"
 	}
 	text = before + text
-	switch {
-	case d.NodeDeleting == nil && !moves:
-		return ""
-	case d.Holding != "":
-		text += waits
-		if d.NodeEnds != nil {
-			text += ", at the latest until " + d.NodeEnds.Format(time.RFC3339)
-		}
-		text += ": " + d.Holding + "\n"
+	if d.Holding == "" {
 		if moves {
-			text += before + of + "\n"
+			text += ". " + of
 		}
-		return text
-	case moves:
-		return text + ". " + of + "\n"
-	default:
 		return text + "\n"
 	}
+	text += drains + them
+	if d.NodeEnds != nil {
+		text += ", at the latest until " + d.NodeEnds.Format(time.RFC3339) + first
+	}
+	text += ": " + d.Holding + "\n"
+	if moves {
+		text += before + of + "\n"
+	}
+	return text
 }

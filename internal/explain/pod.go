@@ -97,7 +97,7 @@ func (a Pod) Text() string {
 		return head + "has finished\n"
 	case Bound:
 		moves := a.Fate.Outcome != report.NothingToDo
-		head += "is on " + a.Bound.String() + "\n" + a.Drain.text("  ", 1, moves)
+		head += "is on " + a.Bound.String() + "\n" + a.Drain.text("  ", 1, 1, moves)
 		if moves {
 			head += a.Fate.Text("    ")
 		}

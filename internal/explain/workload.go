@@ -157,7 +157,7 @@ func (a Workload) Text() string {
 		}
 		moves, before := g.Fate.Outcome != report.NothingToDo, "    "
 		if g.State == Bound {
-			b.WriteString(g.Drain.text(before, len(g.Pods), moves))
+			b.WriteString(g.Drain.text(before, len(g.Nodes), len(g.Pods), moves))
 			before += "  "
 		}
 		if g.State != Bound || moves {

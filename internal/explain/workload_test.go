@@ -1,11 +1,14 @@
 package explain
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -39,7 +42,10 @@ func protected(pod string) func([]client.Object) {
 }
 
 func TestWorkload(t *testing.T) {
-	leaving := leaving("node-1", "web-1")
+	leaving, second := leaving("node-1", "web-1"), leaving("node-2", "web-2")
+	locked := change("front", func(b *policyv1.PodDisruptionBudget) {
+		b.Spec.MinAvailable, b.Status.DisruptionsAllowed = new(intstr.FromInt32(4)), 0
+	})
 	for _, c := range []struct {
 		name    string
 		changes []func([]client.Object)
@@ -52,7 +58,7 @@ func TestWorkload(t *testing.T) {
 		{"a node is being deleted", leaving, `ReplicaSet shop/front has 4 pods
   3 pods are on a node: front-1, front-2, front-3
     on node-1
-    Their nodes are being deleted. For the first of the pods:
+    The node is being deleted. For the first of the pods:
       it fits on node "node-2"
   1 pod is on a node: front-4
     on node-2
@@ -60,13 +66,22 @@ func TestWorkload(t *testing.T) {
 		{"a node is being deleted, and pods must stay", append(leaving, graceful("web-1"), protected("front-2"), protected("front-3")), `ReplicaSet shop/front has 4 pods
   2 pods are on a node: front-2, front-3
     on node-1
-    Their nodes are being deleted, and the drains wait for the pods, at the latest until 2026-01-02T13:00:00Z: pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/front-2)
+    The node is being deleted, and its drain waits for the pods, at the latest until 2026-01-02T13:00:00Z: pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/front-2)
   1 pod is on a node: front-1
     on node-1
     The node is being deleted. For the pod:
       it fits on node "node-2"
   1 pod is on a node: front-4
     on node-2
+`},
+		{"two nodes are being deleted", slices.Concat(leaving, second, []func([]client.Object){graceful("web-1"), locked}), `ReplicaSet shop/front has 4 pods
+  4 pods are on a node: front-1, front-2, front-3, front-4
+    on node-1, node-2
+    Their nodes are being deleted, and the drains wait for the pods, at the latest until 2026-01-02T13:00:00Z for the first: pdb prevents pod evictions (PodDisruptionBudget=[shop/front])
+    For the first of the pods:
+      a node would be launched: c-2x-amd64-linux from NodePool web, on-demand in test-zone-{a,b,c,d}, $0.0543/h
+        for 4 shop/front
+        requests cpu 1200m; 8 other instance types fit
 `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
