@@ -11,6 +11,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/problem"
+	"github.com/karpenter-anew/karpenter/internal/simulation/report"
 )
 
 // Drain is what the deletion of its node means for a pod.
@@ -43,13 +44,15 @@ func drainsOf(q Question) drains {
 		}
 	}
 	out := drains{byNode: map[string]Drain{}, now: q.Options.Now}
-	out.budgets, _ = podrules.NewBudgets(budgets) // the simulation warns of those that cannot be read
-	delete(claims, "")                            // of those that no Node has registered for
+	delete(claims, "") // of those that no Node has registered for
 	for name, claim := range claims {
 		out.add(name, claim, nodes[name])
 	}
 	for name, node := range nodes {
 		out.add(name, claims[name], node)
+	}
+	if len(out.byNode) > 0 {
+		out.budgets, _ = podrules.NewBudgets(budgets) // the simulation warns of those that cannot be read
 	}
 	return out
 }
@@ -82,9 +85,10 @@ func (d drains) of(pod *corev1.Pod) (Drain, drainKey) {
 	return out, key
 }
 
-// text says so for a number of pods on a number of nodes, in lines that begin with before; empty if no node is being deleted. moves is set for pods
-// that have to be placed elsewhere: what becomes of them is written next.
-func (d Drain) text(before string, nodes, pods int, moves bool) string {
+// text says so for a number of pods on a number of nodes, and what becomes of the pods then, in lines that begin with before; empty if no node is
+// being deleted and nothing is done for the pods.
+func (d Drain) text(before string, nodes, pods int, fate report.Fate) string {
+	moves := fate.Outcome != report.NothingToDo
 	if d.NodeDeleting == nil && !moves {
 		return ""
 	}
@@ -97,19 +101,20 @@ func (d Drain) text(before string, nodes, pods int, moves bool) string {
 		them, of = " for the pods", "For the first of the pods:"
 	}
 	text = before + text
-	if d.Holding == "" {
-		if moves {
-			text += ". " + of
+	if d.Holding != "" {
+		text += drains + them
+		if d.NodeEnds != nil {
+			text += ", at the latest until " + d.NodeEnds.Format(time.RFC3339) + first
 		}
+		text += ": " + d.Holding
+	}
+	switch {
+	case !moves:
 		return text + "\n"
+	case d.Holding != "":
+		text += "\n" + before + of
+	default:
+		text += ". " + of
 	}
-	text += drains + them
-	if d.NodeEnds != nil {
-		text += ", at the latest until " + d.NodeEnds.Format(time.RFC3339) + first
-	}
-	text += ": " + d.Holding + "\n"
-	if moves {
-		text += before + of + "\n"
-	}
-	return text
+	return text + "\n" + fate.Text(before+"  ")
 }

@@ -96,12 +96,7 @@ func (a Pod) Text() string {
 	case Finished:
 		return head + "has finished\n"
 	case Bound:
-		moves := a.Fate.Outcome != report.NothingToDo
-		head += "is on " + a.Bound.String() + "\n" + a.Drain.text("  ", 1, 1, moves)
-		if moves {
-			head += a.Fate.Text("    ")
-		}
-		return head
+		return head + "is on " + a.Bound.String() + "\n" + a.Drain.text("  ", 1, 1, a.Fate)
 	case Nominated:
 		head += "is pending and fits a node\n"
 	case Pending:

@@ -155,13 +155,10 @@ func (a Workload) Text() string {
 		if len(g.Nodes) > 0 {
 			fmt.Fprintf(&b, "    on %s\n", firstOf(g.Nodes))
 		}
-		moves, before := g.Fate.Outcome != report.NothingToDo, "    "
 		if g.State == Bound {
-			b.WriteString(g.Drain.text(before, len(g.Nodes), len(g.Pods), moves))
-			before += "  "
-		}
-		if g.State != Bound || moves {
-			b.WriteString(g.Fate.Text(before))
+			b.WriteString(g.Drain.text("    ", len(g.Nodes), len(g.Pods), g.Fate))
+		} else {
+			b.WriteString(g.Fate.Text("    "))
 		}
 	}
 	return b.String()
