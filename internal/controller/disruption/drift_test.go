@@ -33,7 +33,7 @@ func (w *harness) drift(names ...string) {
 func (w *harness) alive() int {
 	w.Helper()
 	var list v1.NodeClaimList
-	if err := w.client.List(w.Context(), &list); err != nil {
+	if err := w.client.List(w.Context(), &list, client.UnsafeDisableDeepCopy); err != nil {
 		w.Fatal(err)
 	}
 	n := 0

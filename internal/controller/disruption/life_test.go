@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -107,12 +106,12 @@ func (l *life) step(ctx context.Context) {
 		return
 	}
 	for i := range claims.Items {
-		claim := claims.Items[i].DeepCopy()
+		claim := &claims.Items[i] // shared with the watches: most steps change nothing, and a copy of each costs more than all else
 		switch {
 		case !claim.DeletionTimestamp.IsZero():
-			l.drain(ctx, claim)
+			l.drain(ctx, claim.DeepCopy())
 		case condition.Status(claim, v1.ConditionTypeInitialized) != "True":
-			l.join(ctx, claim)
+			l.join(ctx, claim.DeepCopy())
 		default:
 			l.quiet(ctx, claim)
 		}
@@ -278,9 +277,10 @@ func (l *life) evict(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
+// pods are all pods by name, shared with the watches.
 func (l *life) pods(ctx context.Context) []*corev1.Pod {
 	var list corev1.PodList
-	if err := l.client.List(ctx, &list); err != nil {
+	if err := l.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	out := make([]*corev1.Pod, len(list.Items))
@@ -328,7 +328,8 @@ func (l *life) bind(ctx context.Context) {
 
 // write binds a pod to a node, or marks it as unschedulable where there is none.
 func (l *life) write(ctx context.Context, pod *corev1.Pod, home string) {
-	stored := pod.DeepCopy()
+	stored := pod
+	pod = pod.DeepCopy()
 	if home == "" {
 		pod.Status.Conditions = []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
@@ -356,27 +357,30 @@ func cpuOf(pod *corev1.Pod) int64 {
 	return pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
 }
 
-// quiet keeps the condition Consolidatable.
+// quiet keeps the condition Consolidatable of a NodeClaim, which it leaves as it is.
 func (l *life) quiet(ctx context.Context, claim *v1.NodeClaim) {
 	pool := &v1.NodePool{}
 	if err := l.client.Get(ctx, client.ObjectKey{Name: claim.Labels[v1.NodePoolLabelKey]}, pool); err != nil {
 		return
 	}
 	after := pool.Spec.Disruption.ConsolidateAfter.Duration
-	stored := claim.DeepCopy()
-	if last := l.moved[claim.Name].Truncate(time.Second); last.After(claim.Status.LastPodEventTime.Time) {
-		claim.Status.LastPodEventTime = metav1.NewTime(last)
+	last, moved := claim.Status.LastPodEventTime.Time, false
+	if event := l.moved[claim.Name].Truncate(time.Second); event.After(last) {
+		last, moved = event, true
 	}
-	set := condition.For(claim, time.Now())
-	if after != nil && time.Since(claim.Status.LastPodEventTime.Time) >= *after {
+	consolidatable := after != nil && time.Since(last) >= *after
+	if !moved && consolidatable == (condition.Status(claim, v1.ConditionTypeConsolidatable) == metav1.ConditionTrue) {
+		return
+	}
+	changed := claim.DeepCopy()
+	changed.Status.LastPodEventTime = metav1.NewTime(last)
+	if set := condition.For(changed, time.Now()); consolidatable {
 		set.True(v1.ConditionTypeConsolidatable)
 	} else {
 		set.Clear(v1.ConditionTypeConsolidatable)
 	}
-	if !equality.Semantic.DeepEqual(stored.Status, claim.Status) {
-		if err := l.client.Status().Patch(ctx, claim, client.MergeFrom(stored)); client.IgnoreNotFound(err) != nil {
-			l.Error(err)
-		}
+	if err := l.client.Status().Patch(ctx, changed, client.MergeFrom(claim)); client.IgnoreNotFound(err) != nil {
+		l.Error(err)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
@@ -13,12 +15,12 @@ import (
 func (w *harness) deleted() []string {
 	w.Helper()
 	var list v1.NodeClaimList
-	if err := w.client.List(w.Context(), &list); err != nil {
+	if err := w.client.List(w.Context(), &list, client.UnsafeDisableDeepCopy); err != nil {
 		w.Fatal(err)
 	}
 	out := []string{}
-	for _, c := range list.Items {
-		if !c.DeletionTimestamp.IsZero() {
+	for i := range list.Items {
+		if c := &list.Items[i]; !c.DeletionTimestamp.IsZero() {
 			out = append(out, c.Name)
 		}
 	}
