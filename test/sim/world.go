@@ -175,6 +175,7 @@ func (w *World) settle() {
 		e.seq, e.at = w.order, now.Add(w.between(e.stream, e.least, e.most))
 		heap.Push(&w.events, e)
 	}
+	clear(w.fresh) // what is behind the end would keep processes that have crashed
 	w.fresh = w.fresh[:0]
 }
 
@@ -251,7 +252,7 @@ func (h *events) Push(x any) {
 func (h *events) Pop() any {
 	old := *h
 	e := old[len(old)-1]
-	e.index = -1
+	e.index, old[len(old)-1] = -1, nil // what is behind the end would keep processes that have crashed
 	*h = old[:len(old)-1]
 	return e
 }
