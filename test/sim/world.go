@@ -252,7 +252,7 @@ func (h *events) Push(x any) {
 func (h *events) Pop() any {
 	old := *h
 	e := old[len(old)-1]
-	e.index, old[len(old)-1] = -1, nil // what is behind the end would keep processes that have crashed
+	e.index, old[len(old)-1] = -1, nil // as in settle
 	*h = old[:len(old)-1]
 	return e
 }
