@@ -176,8 +176,12 @@ func maintained(node *corev1.Node) bool {
 }
 
 // AddPods adds pods and their requests to n. Pods must be live and sorted. The anti-affinity of terminating pods counts until they
-// are gone. Lists that n shares with other nodes are not changed.
+// are gone. Those of a node that comes back from a reboot are left out: it takes no pods before they are gone, and the ones that
+// replace them wait for it. Lists that n shares with other nodes are not changed.
 func AddPods(n *model.Node, pods []*model.Pod) {
+	if rebooted := n.Health.Rebooted != 0; n.Rebooting || rebooted && !n.Initialized {
+		pods = slices.DeleteFunc(slices.Clone(pods), func(p *model.Pod) bool { return p.Terminating })
+	}
 	if n.Pods == nil {
 		n.Pods = pods
 	} else {

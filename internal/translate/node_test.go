@@ -13,7 +13,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// TestNodesThatReboot follows a node through a reboot: until it is initialized again its capacity counts as that of a node that starts.
+// TestNodesThatReboot follows a node through a reboot: until it is initialized again its capacity counts as that of a node that starts, and
+// pods that are terminating do not use it.
 func TestNodesThatReboot(t *testing.T) {
 	t.Attr("covers", "N068 N076")
 	lasting := corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}
@@ -26,17 +27,17 @@ func TestNodesThatReboot(t *testing.T) {
 		rebooting             metav1.ConditionStatus
 		label                 string
 		initialized, rebooted bool
-		taints                int
+		taints, pods          int
 	}{
-		"requested, before the label is removed": {metav1.ConditionTrue, "true", false, true, 1},
-		"issued":                                 {metav1.ConditionTrue, "", false, true, 1},
-		"ready again, not initialized yet":       {metav1.ConditionFalse, "", false, false, 1},
-		"initialized again":                      {metav1.ConditionFalse, "true", true, false, len(passing)},
+		"requested, before the label is removed": {metav1.ConditionTrue, "true", false, true, 1, 1},
+		"issued":                                 {metav1.ConditionTrue, "", false, true, 1, 1},
+		"ready again, not initialized yet":       {metav1.ConditionFalse, "", false, false, 1, 1},
+		"initialized again":                      {metav1.ConditionFalse, "true", true, false, len(passing), 2},
 	} {
 		claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 		claim.Spec.StartupTaints = []corev1.Taint{{Key: "boot", Effect: corev1.TaintEffectNoSchedule}}
 		claim.Status.Allocatable = corev1.ResourceList{}
-		if set := condition.For(claim, time.Unix(0, 0)); c.rebooting == metav1.ConditionTrue {
+		if set := condition.For(claim, time.Unix(1, 0)); c.rebooting == metav1.ConditionTrue {
 			set.TrueWithReason(v1.ConditionTypeRebooting, v1.RebootReasonRequested, "")
 		} else {
 			set.False(v1.ConditionTypeRebooting, v1.RebootReasonSucceeded, "")
@@ -47,6 +48,10 @@ func TestNodesThatReboot(t *testing.T) {
 			node.Labels[v1.NodeInitializedLabelKey] = c.label
 		}
 		n := New(v1.CoreLabelRules()).Node("a", node, claim)
+		pods := []*model.Pod{{Name: "leaving", Shape: &model.Shape{}, Terminating: true}, {Name: "staying", Shape: &model.Shape{}}}
+		if AddPods(n, pods); len(n.Pods) != c.pods || n.Pods[c.pods-1] != pods[1] || pods[0].Name != "leaving" {
+			t.Errorf("%s: pods %s", name, cmp.Diff(nil, n.Pods))
+		}
 		if n.Initialized != c.initialized || n.Rebooting != c.rebooted || !n.Registered {
 			t.Errorf("%s: initialized %v, rebooting %v, registered %v", name, n.Initialized, n.Rebooting, n.Registered)
 		}

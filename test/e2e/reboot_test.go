@@ -33,13 +33,14 @@ func (w *harness) requestReboot(claim *v1.NodeClaim, drain time.Duration) {
 }
 
 // TestRebootSurvivesKills reboots the only node. The controller is killed during the drain, and the next one continues. A pod that must
-// not be disrupted stays during the reboot, the others are evicted and come back to the same node.
+// not be disrupted stays during the reboot. The others are evicted and come back to the same node; no other is launched for them, although
+// this one has no space for them while the pods that they replace terminate.
 func TestRebootSurvivesKills(t *testing.T) {
 	t.Attr("covers", "N055 N061 N062 N068")
 	t.Parallel()
 	w := begin(t)
 	first := w.controller()
-	w.create(class(), pool(cores("4")), deployment("web", 2, "1"), deployment("held", 1, "1", protected))
+	w.create(class(), pool(cores("4")), deployment("web", 2, "1", hooked(5, 60)), deployment("held", 1, "1", protected))
 	w.awaitRunning(3)
 	w.awaitNodes(1)
 	node, claim := w.nodes()[0], w.claims()[0]
@@ -48,7 +49,7 @@ func TestRebootSurvivesKills(t *testing.T) {
 		before[string(p.UID)] = p.Labels["app"]
 	}
 
-	w.requestReboot(&claim, 15*time.Second)
+	w.requestReboot(&claim, 20*time.Second)
 	w.awaitLog(first, "tainted node")
 	w.must(first.Kill())
 	if w.get(&claim); condition.Status(&claim, v1.ConditionTypeRebooting) != metav1.ConditionTrue || !w.get(&node) || node.Status.NodeInfo.BootID != "" {
