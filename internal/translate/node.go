@@ -31,6 +31,7 @@ func (t *Translator) Node(id string, node *corev1.Node, claim *v1.NodeClaim) *mo
 		Registered:  registered,
 		Initialized: claim == nil || node != nil && node.Labels[v1.NodeInitializedLabelKey] == "true" && !rebooting,
 		Rebooting:   rebooting,
+		OpenDrain:   rebooting && openDrain(claim),
 		Ready:       node != nil && ready(node),
 	}
 	if node != nil {
@@ -176,10 +177,15 @@ func maintained(node *corev1.Node) bool {
 }
 
 // AddPods adds pods and their requests to n. Pods must be live and sorted. The anti-affinity of terminating pods counts until they
-// are gone. Those of a node that comes back from a reboot are left out: it takes no pods before they are gone, and the ones that
-// replace them wait for it. Lists that n shares with other nodes are not changed.
+// are gone. Lists that n shares with other nodes are not changed.
+//
+// Terminating pods of a node that comes back from a reboot are left out: it takes no pods before they are gone, and those that replace them
+// wait for it. They do not while a drain without a limit waits for other pods: it may never end.
 func AddPods(n *model.Node, pods []*model.Pod) {
 	if rebooted := n.Health.Rebooted != 0; n.Rebooting || rebooted && !n.Initialized {
+		if n.OpenDrain && drainWaits(n.NodeName, pods) {
+			n.Taints = slices.Concat(n.Taints, taints([]corev1.Taint{v1.RebootingNoScheduleTaint()}))
+		}
 		pods = slices.DeleteFunc(slices.Clone(pods), func(p *model.Pod) bool { return p.Terminating })
 	}
 	if n.Pods == nil {
@@ -199,6 +205,38 @@ func AddPods(n *model.Node, pods []*model.Pod) {
 		}
 	}
 	n.Used, n.UsedByDaemons = used, byDaemons
+}
+
+// openDrain reports whether the drain of a node that reboots has no limit, and goes on.
+func openDrain(claim *v1.NodeClaim) bool {
+	_, limited := claim.Annotations[v1.RebootTerminationGracePeriodAnnotationKey]
+	_, drained := claim.Annotations[v1.RebootPreBootIDAnnotationKey]
+	return !limited && !drained
+}
+
+// highestUserPriority is the highest priority that users can give to pods. Those of the system are critical.
+const highestUserPriority = 1_000_000_000
+
+// drainWaits reports whether a drain waits for a pod of the node that is not terminating: it cannot be evicted, or will be in a moment. As in a
+// drain, the turn of critical pods comes when the others are gone. Of DaemonSets no pod waits for the node.
+func drainWaits(node string, pods []*model.Pod) bool {
+	rebooting := taints([]corev1.Taint{v1.RebootingNoScheduleTaint()})
+	for _, critical := range []bool{false, true} {
+		terminating := false
+		for _, p := range pods {
+			if p.Node != node || p.Daemon || (p.Shape.Priority > highestUserPriority) != critical {
+				continue
+			}
+			if _, evicted := model.Untolerated(rebooting, p.Shape.Tolerations, false); evicted && p.Reschedulable && !p.Terminating {
+				return true
+			}
+			terminating = terminating || p.Terminating
+		}
+		if terminating {
+			return false
+		}
+	}
+	return false
 }
 
 // persistentTaints returns the taints that a node that starts will have once it is initialized: without ephemeral and startup taints, and

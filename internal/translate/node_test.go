@@ -61,6 +61,45 @@ func TestNodesThatReboot(t *testing.T) {
 	}
 }
 
+// TestOpenDrains: pods wait for a node that reboots, unless its drain has no limit and waits for another pod.
+func TestOpenDrains(t *testing.T) {
+	pod := func(edits ...func(*model.Pod)) *model.Pod {
+		p := &model.Pod{Node: "a", Reschedulable: true, Shape: &model.Shape{}}
+		for _, edit := range edits {
+			edit(p)
+		}
+		return p
+	}
+	terminating := func(p *model.Pod) { p.Terminating, p.Reschedulable = true, false }
+	critical := func(p *model.Pod) { p.Shape.Priority = 2_000_000_000 }
+	daemon := func(p *model.Pod) { p.Daemon = true }
+	mirror := func(p *model.Pod) { p.Reschedulable = false }
+	elsewhere := func(p *model.Pod) { p.Node = "" }
+	tolerant := func(p *model.Pod) { p.Shape.Tolerations = []model.Toleration{{Exists: true}} }
+	for name, c := range map[string]struct {
+		annotations map[string]string
+		pods        []*model.Pod
+		closed      bool
+	}{
+		"a pod stays":                        {nil, []*model.Pod{pod(terminating), pod()}, true},
+		"a pod stays, the drain has a limit": {map[string]string{v1.RebootTerminationGracePeriodAnnotationKey: "10m"}, []*model.Pod{pod(terminating), pod()}, false},
+		"a pod stayed, the drain is over":    {map[string]string{v1.RebootPreBootIDAnnotationKey: ""}, []*model.Pod{pod()}, false},
+		"all terminate":                      {nil, []*model.Pod{pod(terminating), pod(terminating)}, false},
+		"critical pods have their turn next": {nil, []*model.Pod{pod(critical), pod(terminating)}, false},
+		"a critical pod stays":               {nil, []*model.Pod{pod(critical), pod(critical, terminating)}, true},
+		"pods that are not evicted":          {nil, []*model.Pod{pod(daemon), pod(mirror), pod(tolerant), pod(elsewhere)}, false},
+	} {
+		claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: c.annotations}}
+		claim.Status.Allocatable = corev1.ResourceList{}
+		condition.For(claim, time.Unix(1, 0)).TrueWithReason(v1.ConditionTypeRebooting, v1.RebootReasonRequested, "")
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{v1.NodeRegisteredLabelKey: "true"}}}
+		n := New(v1.CoreLabelRules()).Node("a", node, claim)
+		if AddPods(n, c.pods); (len(n.Taints) == 1) != c.closed {
+			t.Errorf("%s: taints %v", name, n.Taints)
+		}
+	}
+}
+
 func TestMaintenance(t *testing.T) {
 	t.Attr("covers", "N510 N511")
 	for condition, want := range map[corev1.NodeConditionType]bool{

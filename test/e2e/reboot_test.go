@@ -12,7 +12,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// requestReboot requests the reboot of the node of a claim, as any client may: first the limit of the drain, then the condition.
+// requestReboot requests the reboot of the node of a claim, as any client may: first the limit of the drain, unless it is negative, then the condition.
 func (w *harness) requestReboot(claim *v1.NodeClaim, drain time.Duration) {
 	w.t.Helper()
 	w.await("the reboot is requested", patience, func() string {
@@ -20,7 +20,9 @@ func (w *harness) requestReboot(claim *v1.NodeClaim, drain time.Duration) {
 			return "the nodeclaim is gone"
 		}
 		before := claim.DeepCopy()
-		claim.Annotations[v1.RebootTerminationGracePeriodAnnotationKey] = drain.String()
+		if drain >= 0 {
+			claim.Annotations[v1.RebootTerminationGracePeriodAnnotationKey] = drain.String()
+		}
 		if err := w.client.Patch(w.ctx, claim, client.MergeFrom(before)); err != nil {
 			return err.Error()
 		}
@@ -84,6 +86,33 @@ func TestRebootSurvivesKills(t *testing.T) {
 	}
 	w.awaitEvent(&claim, "RebootObserved", "New boot observed (bootID changed); awaiting node readiness")
 	w.awaitMetric(second, `karpenter_nodes_reboots_total{result="succeeded"} 1`)
+}
+
+// TestOpenDrainHoldsNoPods: while a drain without a limit waits for a protected pod, the evicted ones get another node.
+func TestOpenDrainHoldsNoPods(t *testing.T) {
+	t.Attr("covers", "N054 N055")
+	t.Parallel()
+	w := begin(t)
+	w.controller()
+	held := deployment("held", 1, "1", protected)
+	w.create(class(), pool(cores("4")), deployment("web", 1, "1"), held)
+	w.awaitRunning(2)
+	w.awaitNodes(1)
+	node, claim := w.nodes()[0], w.claims()[0]
+
+	w.requestReboot(&claim, -1)
+	w.awaitNodes(2)
+	w.awaitRunning(2)
+	for _, p := range w.pods() {
+		if (p.Spec.NodeName == node.Name) != (p.Labels["app"] == "held") {
+			t.Errorf("pod %s is on node %s", p.Name, p.Spec.NodeName)
+		}
+	}
+	if w.get(&node); node.Status.NodeInfo.BootID != "" {
+		t.Error("the node was rebooted with a protected pod")
+	}
+	w.delete(held)
+	w.awaitEvent(&claim, "RebootObserved", "New boot observed")
 }
 
 // TestAWSReboot reboots an instance of EC2. A permission that is missing at first is final: that node is replaced.

@@ -56,6 +56,8 @@ type Node struct {
 	Initialized bool
 	// Rebooting is set from the request of a reboot until the node is ready again.
 	Rebooting bool
+	// OpenDrain is set while a node that reboots is drained without a limit: when it returns depends on its pods.
+	OpenDrain bool
 	Ready     bool
 	// Maintenance is set while conditions of the Node say that an administrator drains or maintains it.
 	Maintenance bool
