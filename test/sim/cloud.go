@@ -31,8 +31,9 @@ type Datacenter struct {
 	// How long an instance boots before its Node joins, and how long it takes to end.
 	minBoot, maxBoot, minEnd, maxEnd time.Duration
 
-	// ending is called when the termination of an instance is asked for.
-	ending func(id string)
+	// ending is called when the termination of an instance is asked for, rebooting when its reboot is.
+	ending    func(id string)
+	rebooting func(instance *Instance, asked *v1.NodeClaim)
 
 	mu        sync.Mutex
 	instances map[string]*Instance
@@ -64,6 +65,10 @@ type Instance struct {
 	// Image is the image that it was launched with.
 	Image int
 
+	// operation is that of the last reboot, requested when it was asked for, and boots counts them.
+	operation string
+	requested time.Time
+	boots     int
 	// listedFrom and listedUntil are when lists show it.
 	listedFrom, listedUntil time.Time
 }
@@ -115,7 +120,7 @@ func (d *datacenterClient) call(name string, least, most time.Duration, f func()
 	if !d.process.alive() {
 		return errCrashed
 	}
-	write := strings.HasPrefix(name, "launch ") || strings.HasPrefix(name, "terminate ")
+	write := strings.HasPrefix(name, "launch ") || strings.HasPrefix(name, "terminate ") || strings.HasPrefix(name, "reboot ")
 	if r := d.process.replica; r != nil && write {
 		if err := r.refuse(name); err != nil {
 			return err
@@ -263,6 +268,7 @@ func (d *Datacenter) join(id string) {
 		},
 		Status: corev1.NodeStatus{Capacity: instance.Claim.Status.Capacity.DeepCopy(), Allocatable: instance.Claim.Status.Allocatable.DeepCopy()},
 	}
+	node.Status.NodeInfo.BootID = instance.bootID(id)
 	if err := d.api.Create(node); err != nil && !apierrors.IsAlreadyExists(err) {
 		panic(fmt.Sprintf("joining %s: %v", name, err))
 	}

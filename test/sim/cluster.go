@@ -196,7 +196,8 @@ func (c *Cluster) boot(p *Process) error {
 	c.Process = p
 	c.processes = append(slices.DeleteFunc(c.processes, func(p *Process) bool { return !p.alive() }), p)
 	place := c.template
-	place.Provider, place.Rebooter, place.Register = &datacenterClient{c.Datacenter, p}, nil, nil
+	datacenter := &datacenterClient{c.Datacenter, p}
+	place.Provider, place.Rebooter, place.Register = datacenter, datacenter, nil
 	place.UseCorrection = nil
 	place = place.WithDefaults()
 	registry := prometheus.NewRegistry()

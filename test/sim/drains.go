@@ -60,8 +60,11 @@ func (i *invariants) detached(id, name string) {
 	if claim == nil || i.nodes[name] == nil {
 		return
 	}
-	grace := claim.Spec.TerminationGracePeriod
-	late := grace != nil && claim.DeletionTimestamp != nil && time.Since(claim.DeletionTimestamp.Time) > grace.Duration-i.cluster.Faults.MaxJump
+	late := false
+	if claim.DeletionTimestamp != nil {
+		limit := deadline(claim)
+		late = limit != nil && time.Now().After(limit.Add(-i.cluster.Faults.MaxJump))
+	}
 	kept := map[string]bool{}
 	for _, pod := range i.pods {
 		for _, volume := range volumesOf(pod) {

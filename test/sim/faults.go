@@ -45,6 +45,8 @@ type Faults struct {
 	Boot time.Duration
 	// NoBoot makes an instance run whose Node never joins.
 	NoBoot float64
+	// LostReboot loses the answer of a reboot, RefuseReboot is one that the cloud rejects, and NoReturn one after which the node is not seen again.
+	LostReboot, RefuseReboot, NoReturn float64
 	// MaxDetach bounds how long a volume takes to be detached after its pod; zero for 20 seconds. NoDetach makes it take until faults end.
 	MaxDetach time.Duration
 	NoDetach  float64

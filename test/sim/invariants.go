@@ -56,6 +56,8 @@ type invariants struct {
 	full                    map[string]bool
 	// tallies are the NodeClaims by pool: to count them all takes longer than everything else that depends on time.
 	tallies map[string]tally
+	// closed is since when a node has the taint of a reboot without one, by the name of its NodeClaim.
+	closed map[string]time.Time
 	// looked is when what depends on time was checked last.
 	looked time.Time
 	// sizes are the numbers of nodes of pools in the last budgetWindow.
@@ -82,12 +84,12 @@ func watchInvariants(c *Cluster) *invariants {
 	i := &invariants{
 		cluster: c, began: c.API.Registry.Revision(), revision: map[schema.GroupVersionKind]int64{}, claims: map[types.UID]*v1.NodeClaim{}, nodes: map[string]*corev1.Node{}, inPool: map[string]int{},
 		pods: map[types.UID]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, attachments: map[string]*storagev1.VolumeAttachment{}, unmarked: map[types.UID]bool{}, used: map[string]bool{}, marked: map[string]time.Time{}, bound: map[types.UID]time.Time{}, sizes: map[string][]size{},
-		unready: map[string]time.Time{}, lacking: map[string]time.Time{}, empty: map[string]time.Time{}, full: map[string]bool{}, tallies: map[string]tally{}, orphans: map[string]time.Time{}, last: time.Now(), seen: map[string]bool{},
+		unready: map[string]time.Time{}, lacking: map[string]time.Time{}, empty: map[string]time.Time{}, full: map[string]bool{}, closed: map[string]time.Time{}, tallies: map[string]tally{}, orphans: map[string]time.Time{}, last: time.Now(), seen: map[string]bool{},
 	}
 	c.API.onWrite(i.written)
 	c.API.called, c.API.sent = i.called, i.sent
 	c.World.check = i.step
-	c.Datacenter.ending = i.ending
+	c.Datacenter.ending, c.Datacenter.rebooting = i.ending, i.rebooting
 	return i
 }
 
@@ -174,6 +176,7 @@ func (i *invariants) claim(e change) {
 	i.labeled(claim)
 	i.registeredWell(old, claim)
 	i.initializedWell(old, claim)
+	i.returned(old, claim)
 	if limit := i.cluster.User.scene.Cap; limit != "" && !i.cluster.Faults.Off && (old == nil || old.Status.ProviderID != claim.Status.ProviderID) {
 		if most, _ := strconv.ParseFloat(limit, 64); i.cost() > most+1e-6 {
 			i.violated("cap on cost", "nodes cost %.4f after the launch of %s, the cap is %s", i.cost(), claim.Name, limit)
@@ -239,6 +242,7 @@ func (i *invariants) node(e change) {
 	i.sized(pool)
 	if e.kind != watch.Deleted && disrupted(node) && node.DeletionTimestamp == nil && (old == nil || !disrupted(old)) {
 		i.budget(pool)
+		i.chosen(node)
 	}
 }
 
@@ -300,6 +304,7 @@ func (i *invariants) step() {
 	i.overdue()
 	i.filled()
 	i.emptied()
+	i.reboots()
 	owners := map[types.UID]string{}
 	instances := i.cluster.Datacenter.Instances()
 	for _, id := range slices.Sorted(maps.Keys(instances)) {

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -53,11 +54,25 @@ func (i *invariants) claimOf(pod *corev1.Pod) *v1.NodeClaim {
 // drainLimit is the deadline for the pods of a pod's node.
 func (i *invariants) drainLimit(pod *corev1.Pod) *time.Time {
 	claim := i.claimOf(pod)
-	if claim == nil || claim.Spec.TerminationGracePeriod == nil || claim.DeletionTimestamp == nil {
+	if claim == nil || claim.DeletionTimestamp == nil {
 		return nil
 	}
-	at := claim.DeletionTimestamp.Add(claim.Spec.TerminationGracePeriod.Duration)
-	return &at
+	return deadline(claim)
+}
+
+// deadline is when the termination grace period of a NodeClaim that is being deleted ends; nil for never. The limit of a reboot that failed
+// is one, too.
+func deadline(claim *v1.NodeClaim) (limit *time.Time) {
+	if grace := claim.Spec.TerminationGracePeriod; grace != nil {
+		limit = ptr.To(claim.DeletionTimestamp.Add(grace.Duration))
+	}
+	reboot := rebootOf(claim)
+	if most, limited := drainLimitOfReboot(claim); limited && reboot.Reason == v1.RebootReasonFailed {
+		if at := reboot.LastTransitionTime.Add(most); limit == nil || at.Before(*limit) {
+			limit = &at
+		}
+	}
+	return limit
 }
 
 // podForced: pods are evicted. Only a termination grace period that ends has them deleted.
@@ -75,6 +90,7 @@ func (i *invariants) deletedFor(claim *v1.NodeClaim) {
 	case condition.Status(claim, v1.ConditionTypeInitialized) != metav1.ConditionTrue, node == nil, node.DeletionTimestamp != nil:
 	case condition.Status(claim, v1.ConditionTypeDisruptionReason) == metav1.ConditionTrue:
 	case i.cluster.Datacenter.Instances()[claim.Status.ProviderID] == nil:
+	case rebootOf(claim).Reason == v1.RebootReasonFailed:
 	case age != nil && time.Since(claim.CreationTimestamp.Time) >= *age-2*time.Second-i.cluster.Faults.MaxJump:
 	case pool == nil, pool.Spec.Replicas != nil:
 	case i.unmarked[claim.UID]:
@@ -242,6 +258,9 @@ func (i *invariants) unsettled() (out []string) {
 		}
 		if counts[pool.Name]++; claim.Annotations[v1.NodePoolHashAnnotationKey] != pool.Hash() {
 			out = append(out, "NodeClaim "+claim.Name+" is of an old template")
+		}
+		if isRebooting(claim) {
+			out = append(out, "NodeClaim "+claim.Name+" reboots")
 		}
 		if condition.Status(claim, v1.ConditionTypeDisruptionReason) == metav1.ConditionTrue {
 			out = append(out, "NodeClaim "+claim.Name+" has a mark of disruption")

@@ -46,6 +46,7 @@ func everything() Faults {
 		Conflict: 0.02, Throttle: 0.01, Refuse: 0.01, Lose: 0.01, Crash: 0.002,
 		Handover: 0.001, MaxOverlap: 2 * time.Second, Relist: 0.01, Stall: 0.005, MaxStall: 5 * time.Second, Duplicate: 0.02, ClockJump: 0.001, MaxJump: 20 * time.Second, MaxListLag: 20 * time.Second,
 		NoCapacity: 0.1, CloudError: 0.05, LostLaunch: 0.02,
+		LostReboot: 0.1, RefuseReboot: 0.05, NoReturn: 0.05,
 	}
 }
 

@@ -34,6 +34,8 @@ type User struct {
 	// actions counts the actions, whether they happen or not, and rand is what the current one draws from: leaving one out moves no other.
 	actions int
 	rand    *rand.Rand
+	// reboots counts the requests of reboots.
+	reboots int
 }
 
 // Begin creates the first objects and schedules the first action.
@@ -54,6 +56,7 @@ func (u *User) Begin() error {
 		}
 	}
 	u.plan()
+	u.planReboots()
 	return nil
 }
 
