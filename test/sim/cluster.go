@@ -142,6 +142,7 @@ func New(s Settings) (*Cluster, error) {
 	}
 	c.User = &User{cluster: c, scene: s.Scene}
 	c.options.FeatureGates.StaticCapacity, c.options.FeatureGates.CapacityBuffer, c.options.FeatureGates.OperationsPolicy = true, true, true
+	c.options.FeatureGates.NodeRepair = s.Scene.Unhealthy > 0
 	c.Datacenter.forgetful, c.Datacenter.unattended, c.Datacenter.lateLabels = s.Scene.Forgetful, s.Scene.NoNodeController, s.Scene.LateLabels
 	c.invariants = watchInvariants(c)
 	addActors(w, api, c.Datacenter.zones())

@@ -24,13 +24,13 @@ var incidents = []incident{
 	{name: "launches without capacity are repeated for ever", set: "NoCapacity=0.7 Outage=30 Every=30s"},
 	{name: "nodes are replaced by their own type for ever", set: "Scale=60 ConsolidateAfter=0s Every=20s Budget=100 Plain=true"},
 	{
-		name: "drift of a pool without capacity starves the others", set: "Static=3 EditPool=0 Every=30s Plain=true NoCapacity=0 DeleteNode=0 DeleteClaim=0 Die=0 Reboots=0s",
+		name: "drift of a pool without capacity starves the others", set: "Static=3 EditPool=0 Every=30s Plain=true NoCapacity=0 DeleteNode=0 DeleteClaim=0 Die=0 Reboots=0s Unhealthy=0s",
 		then:  func(c *Cluster) { c.Datacenter.failing = "fixed"; c.Datacenter.outdate() },
 		check: replacedElsewhere,
 	},
 	{name: "NodeClaims hang after a lost write of their status", set: "Lose=0.2 Refuse=0.1 Every=20s"},
 	{name: "cluster state waits for a NodeClaim that was deleted", set: "DeleteClaim=60 Relist=0.3 Crash=0.005 Every=20s"},
-	{name: "all nodes expire at once", set: "ExpireAfter=3m Every=30s EditPool=0 DeleteNode=0 DeleteClaim=0 Die=0 Reboots=0s"},
+	{name: "all nodes expire at once", set: "ExpireAfter=3m Every=30s EditPool=0 DeleteNode=0 DeleteClaim=0 Die=0 Reboots=0s Unhealthy=0s"},
 	{name: "nodes stay after their capacity buffer was deleted", set: "Buffer=6 Every=60m", then: withoutBuffer},
 	{name: "parallel launches exceed a limit", set: "Nodes=4 Every=5s Static=2 StaticLimit=3 EditStatic=20 MinLag=500ms MaxLag=3s"},
 	{
@@ -49,6 +49,7 @@ var incidents = []incident{
 		check: heldByVolumes,
 	},
 	{name: "pods wait for nodes that reboot, and drains for pods", set: "Reboots=15s Guarded=1 Protected=1000 Every=20s NoReturn=0.2"},
+	{name: "nodes are rebooted for ever, because that does not help", set: "Unhealthy=20s Reboots=0s Every=60s"},
 	{name: "the cloud does not list instances whose kubelets report", set: "MaxListLag=4m Every=30s"},
 	{name: "kubelets stop reporting, and instances die without a controller that deletes their nodes", set: "Silent=30 Die=30 NoNodeController=true Every=20s MaxListLag=0s"},
 }

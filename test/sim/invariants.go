@@ -58,6 +58,8 @@ type invariants struct {
 	tallies map[string]tally
 	// closed is since when a node has the taint of a reboot without one, by the name of its NodeClaim.
 	closed map[string]time.Time
+	// unhealthy are the last times in which nodes were, by name.
+	unhealthy map[string]spell
 	// looked is when what depends on time was checked last.
 	looked time.Time
 	// sizes are the numbers of nodes of pools in the last budgetWindow.
@@ -84,7 +86,7 @@ func watchInvariants(c *Cluster) *invariants {
 	i := &invariants{
 		cluster: c, began: c.API.Registry.Revision(), revision: map[schema.GroupVersionKind]int64{}, claims: map[types.UID]*v1.NodeClaim{}, nodes: map[string]*corev1.Node{}, inPool: map[string]int{},
 		pods: map[types.UID]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, attachments: map[string]*storagev1.VolumeAttachment{}, unmarked: map[types.UID]bool{}, used: map[string]bool{}, marked: map[string]time.Time{}, bound: map[types.UID]time.Time{}, sizes: map[string][]size{},
-		unready: map[string]time.Time{}, lacking: map[string]time.Time{}, empty: map[string]time.Time{}, full: map[string]bool{}, closed: map[string]time.Time{}, tallies: map[string]tally{}, orphans: map[string]time.Time{}, last: time.Now(), seen: map[string]bool{},
+		unready: map[string]time.Time{}, lacking: map[string]time.Time{}, empty: map[string]time.Time{}, full: map[string]bool{}, closed: map[string]time.Time{}, unhealthy: map[string]spell{}, tallies: map[string]tally{}, orphans: map[string]time.Time{}, last: time.Now(), seen: map[string]bool{},
 	}
 	c.API.onWrite(i.written)
 	c.API.called, c.API.sent = i.called, i.sent
@@ -116,7 +118,16 @@ func (i *invariants) news(gvk schema.GroupVersionKind, f func(change)) {
 	}
 }
 
+// defective reports a panic of an invariant: the controllers recover from panics of what they call. It is deferred.
+func (i *invariants) defective() {
+	if p := recover(); p != nil {
+		i.violated("invariant panicked", "%v", p)
+		panic(p)
+	}
+}
+
 func (i *invariants) written() {
+	defer i.defective()
 	i.news(v1.SchemeGroupVersion.WithKind("NodePool"), i.pool)
 	i.news(v1.SchemeGroupVersion.WithKind("NodeClaim"), i.claim)
 	i.news(corev1.SchemeGroupVersion.WithKind("Node"), i.node)
@@ -177,6 +188,7 @@ func (i *invariants) claim(e change) {
 	i.registeredWell(old, claim)
 	i.initializedWell(old, claim)
 	i.returned(old, claim)
+	i.repaired(old, claim)
 	if limit := i.cluster.User.scene.Cap; limit != "" && !i.cluster.Faults.Off && (old == nil || old.Status.ProviderID != claim.Status.ProviderID) {
 		if most, _ := strconv.ParseFloat(limit, 64); i.cost() > most+1e-6 {
 			i.violated("cap on cost", "nodes cost %.4f after the launch of %s, the cap is %s", i.cost(), claim.Name, limit)
@@ -205,13 +217,13 @@ func (i *invariants) ending(id string) {
 
 // claimDeleted: what Karpenter deletes by choice has no pod that must not be disrupted.
 func (i *invariants) claimDeleted(claim *v1.NodeClaim) {
-	if condition.Status(claim, v1.ConditionTypeDisruptionReason) != metav1.ConditionTrue {
+	if condition.Status(claim, v1.ConditionTypeDisruptionReason) != metav1.ConditionTrue || i.deletedBeside(claim) {
 		return
 	}
 	i.disruptedFor(claim)
 	for _, pod := range i.pods {
 		if pod.Spec.NodeName == claim.Status.NodeName && claim.Status.NodeName != "" && pod.Annotations[v1.DoNotDisruptAnnotationKey] == "true" &&
-			pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && claim.Spec.TerminationGracePeriod == nil {
+			pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && deadline(claim) == nil {
 			i.violated("do-not-disrupt", "%s was deleted with pod %s", claim.Name, pod.Name)
 		}
 	}
@@ -231,11 +243,13 @@ func (i *invariants) node(e change) {
 	if e.kind == watch.Deleted {
 		delete(i.nodes, node.Name)
 		delete(i.used, node.Name)
+		delete(i.unhealthy, node.Name)
 		i.nodeGone(node)
 	} else {
 		i.nodes[node.Name] = node
 		i.inPool[node.Labels[v1.NodePoolLabelKey]]++
 		i.opened(old, node)
+		i.health(node)
 		i.bounded(node, nil, node.Spec.Taints)
 	}
 	pool := node.Labels[v1.NodePoolLabelKey]
@@ -333,7 +347,7 @@ func (i *invariants) step() {
 func (i *invariants) settled() []string {
 	instances := slices.Collect(maps.Keys(i.cluster.Datacenter.Instances()))
 	out := Unsettled(slices.Collect(maps.Values(i.pods)), slices.Collect(maps.Values(i.nodes)), slices.Collect(maps.Values(i.claims)), instances)
-	out = append(append(out, i.unsettled()...), i.spare()...)
+	out = slices.Concat(out, i.unsettled(), i.spare(), i.unrepaired())
 	slices.Sort(out)
 	return out
 }

@@ -34,7 +34,7 @@ func (i *invariants) disruptedFor(claim *v1.NodeClaim) {
 	reason := condition.For(claim.DeepCopy(), time.Now()).Get(v1.ConditionTypeDisruptionReason)
 	// A reboot may be requested while a command waits for the replacement of the node.
 	known := rebootOf(claim).LastTransitionTime.Add(requestBound + i.cluster.Faults.MaxJump)
-	overtaken := !known.Before(reason.LastTransitionTime.Time)
+	overtaken := !known.Before(reason.LastTransitionTime.Time) || repairs(claim)
 	if node.Labels[v1.NodeInitializedLabelKey] != "true" && !overtaken {
 		i.violated("disrupted before it was initialized", "%s", claim.Name)
 	}
@@ -60,13 +60,13 @@ func (i *invariants) disruptedFor(claim *v1.NodeClaim) {
 // calm reports whether users only create pods, and only empty nodes are removed. When faults end, pools are edited.
 func (i *invariants) calm() bool {
 	s := &i.cluster.User.scene
-	return !i.cluster.Faults.Off && s.WhenEmpty && s.Scale+s.Remove+s.EditPool+s.DeleteNode+s.DeleteClaim+s.Die+s.Silent+s.Outdate+s.Outage+s.Buffer == 0 && s.Reboots == 0
+	return !i.cluster.Faults.Off && s.WhenEmpty && s.Scale+s.Remove+s.EditPool+s.DeleteNode+s.DeleteClaim+s.Die+s.Silent+s.Outdate+s.Outage+s.Buffer == 0 && s.Reboots+s.Unhealthy == 0
 }
 
 // replaced: where one node is replaced at a time, and nothing else changes, none is deleted while its replacement starts.
 func (i *invariants) replaced(claim *v1.NodeClaim) {
 	scene := &i.cluster.User.scene
-	if i.cluster.Faults.ClockJump > 0 || scene.Budget > 1 || scene.Reboots > 0 || scene.Create+scene.Scale+scene.Remove+scene.DeleteNode+scene.DeleteClaim+scene.Die > 0 {
+	if i.cluster.Faults.ClockJump > 0 || scene.Budget > 1 || scene.Reboots+scene.Unhealthy > 0 || scene.Create+scene.Scale+scene.Remove+scene.DeleteNode+scene.DeleteClaim+scene.Die > 0 {
 		return
 	}
 	marked := condition.For(claim.DeepCopy(), time.Now()).Get(v1.ConditionTypeDisruptionReason).LastTransitionTime.Time

@@ -28,6 +28,7 @@ const (
 
 // called checks a call of a process that is about to have its effect.
 func (i *invariants) called(verb string, o client.Object) {
+	defer i.defective()
 	pod := i.pods[o.GetUID()]
 	switch claim := i.claims[o.GetUID()]; {
 	case verb == "evict" && pod != nil:
@@ -61,10 +62,13 @@ func (i *invariants) drainLimit(pod *corev1.Pod) *time.Time {
 }
 
 // deadline is when the termination grace period of a NodeClaim that is being deleted ends; nil for never. The limit of a reboot that failed
-// is one, too.
+// is one, too, and so is that of a repair policy, which the controller writes down.
 func deadline(claim *v1.NodeClaim) (limit *time.Time) {
 	if grace := claim.Spec.TerminationGracePeriod; grace != nil {
 		limit = ptr.To(claim.DeletionTimestamp.Add(grace.Duration))
+	}
+	if at, err := time.Parse(time.RFC3339, claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey]); err == nil && repairs(claim) && (limit == nil || at.Before(*limit)) {
+		limit = &at
 	}
 	reboot := rebootOf(claim)
 	if most, limited := drainLimitOfReboot(claim); limited && reboot.Reason == v1.RebootReasonFailed {
@@ -85,19 +89,24 @@ func (i *invariants) podForced(pod *corev1.Pod) {
 // deletedFor: a NodeClaim with a Node that works is deleted for a reason that can be seen.
 func (i *invariants) deletedFor(claim *v1.NodeClaim) {
 	node := i.nodes[claim.Status.NodeName]
-	age := claim.Spec.ExpireAfter.Duration
 	switch pool := i.pools[claim.Labels[v1.NodePoolLabelKey]]; {
 	case condition.Status(claim, v1.ConditionTypeInitialized) != metav1.ConditionTrue, node == nil, node.DeletionTimestamp != nil:
 	case condition.Status(claim, v1.ConditionTypeDisruptionReason) == metav1.ConditionTrue:
 	case i.cluster.Datacenter.Instances()[claim.Status.ProviderID] == nil:
 	case rebootOf(claim).Reason == v1.RebootReasonFailed:
-	case age != nil && time.Since(claim.CreationTimestamp.Time) >= *age-2*time.Second-i.cluster.Faults.MaxJump:
+	case i.mayExpire(claim):
 	case pool == nil, pool.Spec.Replicas != nil:
 	case i.unmarked[claim.UID]:
 	case i.cluster.contested(): // the next process removes the marks of a deposed one that still deletes
 	default:
 		i.violated("NodeClaim deleted without a reason", "%s", claim.Name)
 	}
+}
+
+// mayExpire reports whether a NodeClaim is as old as it may become, by one of the clocks.
+func (i *invariants) mayExpire(claim *v1.NodeClaim) bool {
+	age := claim.Spec.ExpireAfter.Duration
+	return age != nil && time.Since(claim.CreationTimestamp.Time) >= *age-2*time.Second-i.cluster.Faults.MaxJump
 }
 
 // bounded: objects do not grow.

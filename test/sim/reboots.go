@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/kwok"
 	"github.com/karpenter-anew/karpenter/embedded/kubelet"
 )
 
@@ -133,6 +135,9 @@ func (d *Datacenter) rejoin(id string) {
 		return
 	}
 	node.Status.NodeInfo.BootID = instance.bootID(id)
+	if d.world.stream("reboot helps").IntN(4) > 0 {
+		node.Status.Conditions = slices.DeleteFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == kwok.ConditionRebootRequired })
+	}
 	_ = d.api.update(node, "status")
 }
 
@@ -173,6 +178,14 @@ func (i *invariants) rebooting(instance *Instance, asked *v1.NodeClaim) {
 func drainLimitOfReboot(claim *v1.NodeClaim) (time.Duration, bool) {
 	limit, err := time.ParseDuration(claim.Annotations[v1.RebootTerminationGracePeriodAnnotationKey])
 	return limit, err == nil
+}
+
+// deletedBeside reports whether a NodeClaim with a reason of disruption is deleted for another reason: its reboot failed, or it expires while it
+// waits for its repair, for which pods need not allow disruption. A node that was rebooted has the reason for a while afterwards.
+func (i *invariants) deletedBeside(claim *v1.NodeClaim) bool {
+	reboot, node := rebootOf(claim), i.nodes[claim.Status.NodeName]
+	rebooted := reboot.Type != "" && (node == nil || !disrupted(node))
+	return reboot.Reason == v1.RebootReasonFailed || repairs(claim) && (rebooted || i.mayExpire(claim))
 }
 
 // returned: a reboot that has succeeded took place.

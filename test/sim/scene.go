@@ -21,6 +21,8 @@ type Scene struct {
 	Silent, Outdate, Outage int
 	// Reboots is the mean time between two requests to reboot a node; zero for none.
 	Reboots time.Duration
+	// Unhealthy is the mean time between two nodes that become unhealthy, as repair policies see it; zero for none, and no repair.
+	Unhealthy time.Duration
 	// Stateful is how often a StatefulSet of one pod with a volume is created, or deleted.
 	Stateful int
 	// Foreign is how often a Node that is not Karpenter's joins, or leaves.
@@ -65,7 +67,7 @@ func everyday() Scene {
 	return Scene{
 		Every: time.Minute, MaxPods: 200, Create: 35, Scale: 30, Remove: 15, EditPool: 8, DeleteNode: 5, DeleteClaim: 3, Die: 4, Stateful: 8,
 		Budget: budgetPercent, Protected: 6, Guarded: 3, ConsolidateAfter: 30 * time.Second,
-		Reboots: 5 * time.Minute,
+		Reboots: 5 * time.Minute, Unhealthy: 5 * time.Minute,
 	}
 }
 

@@ -59,7 +59,7 @@ func (i *invariants) filled() {
 			i.violated("static pool not filled", "%s has %d NodeClaims, %d wanted", name, n.live, want)
 		}
 		// Where nodes are replaced only, a replacement runs before its node is deleted.
-		replaced := s.EditStatic+s.DeleteNode+s.DeleteClaim+s.Die+s.Silent == 0 && s.ExpireAfter == 0 && s.Reboots == 0
+		replaced := s.EditStatic+s.DeleteNode+s.DeleteClaim+s.Die+s.Silent == 0 && s.ExpireAfter == 0 && s.Reboots+s.Unhealthy == 0
 		i.full[name] = i.full[name] || n.running >= *pool.Spec.Replicas
 		if replaced && i.full[name] && n.running < *pool.Spec.Replicas {
 			i.violated("static pool below its replicas", "%s has %d nodes, %d wanted", name, n.running, *pool.Spec.Replicas)

@@ -34,8 +34,8 @@ type User struct {
 	// actions counts the actions, whether they happen or not, and rand is what the current one draws from: leaving one out moves no other.
 	actions int
 	rand    *rand.Rand
-	// reboots counts the requests of reboots.
-	reboots int
+	// reboots counts the requests of reboots, sicknesses the nodes that became unhealthy.
+	reboots, sicknesses int
 }
 
 // Begin creates the first objects and schedules the first action.
@@ -57,6 +57,7 @@ func (u *User) Begin() error {
 	}
 	u.plan()
 	u.planReboots()
+	u.planHealth()
 	return nil
 }
 
