@@ -18,7 +18,8 @@
 // volumes.go what their volumes do, actors.go the rest of a cluster, faults.go what goes wrong, choices.go which of it happens and how a seed is
 // reduced, explore.go what may deviate from the usual order where schedules are explored instead of drawn, statehash.go when two states of the world
 // are equal, scene.go and objects.go what the cluster has and how its users behave. What must hold all the same is in invariants.go, promises.go,
-// marks.go, launches.go, drains.go and sizes.go.
+// marks.go, launches.go, drains.go and sizes.go. reboots.go and health.go have both sides of reboots and of unhealthy nodes: what happens, and what
+// must hold.
 //
 // It panics where the simulation itself fails, such as when its API server cannot list what it stores: no seed means anything then.
 //
