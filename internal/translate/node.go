@@ -214,9 +214,6 @@ func openDrain(claim *v1.NodeClaim) bool {
 	return !limited && !drained
 }
 
-// highestUserPriority is the highest priority that users can give to pods. Those of the system are critical.
-const highestUserPriority = 1_000_000_000
-
 // drainWaits reports whether a drain waits for a pod of the node that is not terminating: it cannot be evicted, or will be in a moment. As in a
 // drain, the turn of critical pods comes when the others are gone. Of DaemonSets no pod waits for the node.
 func drainWaits(node string, pods []*model.Pod) bool {
@@ -224,7 +221,7 @@ func drainWaits(node string, pods []*model.Pod) bool {
 	for _, critical := range []bool{false, true} {
 		terminating := false
 		for _, p := range pods {
-			if p.Node != node || p.Daemon || (p.Shape.Priority > highestUserPriority) != critical {
+			if p.Node != node || p.Daemon || (p.Shape.Priority >= systemClusterCritical) != critical {
 				continue
 			}
 			if _, evicted := model.Untolerated(rebooting, p.Shape.Tolerations, false); evicted && p.Reschedulable && !p.Terminating {

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -9,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
 )
@@ -20,23 +18,6 @@ const (
 	// toleration is the shortest one of the repair policies.
 	toleration = 30 * time.Second
 )
-
-// planHealth schedules the next node that becomes unhealthy. As for reboots, it moves no action of users.
-func (u *User) planHealth() {
-	every := u.scene.Unhealthy
-	if every <= 0 {
-		return
-	}
-	u.cluster.World.soon("unhealthy node", "health", every/4, every*7/4, func() {
-		if u.Stopped {
-			return
-		}
-		if u.sicknesses++; u.cluster.World.chosen("unhealthy node", u.sicknesses) {
-			u.spoil(u.cluster.World.stream(fmt.Sprintf("unhealthy node %d", u.sicknesses)))
-		}
-		u.planHealth()
-	})
-}
 
 // spoil sets a condition of a node that repair policies know. Half of the nodes recover.
 func (u *User) spoil(r *rand.Rand) {
@@ -88,8 +69,8 @@ func complaints(node *corev1.Node) (out []corev1.NodeCondition) {
 
 // repairs reports whether a NodeClaim is disrupted because its node is unhealthy.
 func repairs(claim *v1.NodeClaim) bool {
-	return condition.Status(claim, v1.ConditionTypeDisruptionReason) == metav1.ConditionTrue &&
-		condition.For(claim.DeepCopy(), time.Now()).Get(v1.ConditionTypeDisruptionReason).Reason == "Unhealthy"
+	reason := conditionOf(claim, v1.ConditionTypeDisruptionReason)
+	return reason.Status == metav1.ConditionTrue && reason.Reason == "Unhealthy"
 }
 
 // repaired: a NodeClaim that has just been marked for repair has a node that was unhealthy for longer than is tolerated.

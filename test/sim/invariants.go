@@ -229,8 +229,9 @@ func (i *invariants) claimDeleted(claim *v1.NodeClaim) {
 	}
 }
 
-func disrupted(node *corev1.Node) bool {
-	taint := v1.DisruptedNoScheduleTaint()
+func disrupted(node *corev1.Node) bool { return hasTaint(node, v1.DisruptedNoScheduleTaint()) }
+
+func hasTaint(node *corev1.Node, taint corev1.Taint) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
 }
 

@@ -31,7 +31,7 @@ func (i *invariants) disruptedFor(claim *v1.NodeClaim) {
 	if node == nil || node.DeletionTimestamp != nil {
 		return
 	}
-	reason := condition.For(claim.DeepCopy(), time.Now()).Get(v1.ConditionTypeDisruptionReason)
+	reason := conditionOf(claim, v1.ConditionTypeDisruptionReason)
 	// A reboot may be requested while a command waits for the replacement of the node.
 	known := rebootOf(claim).LastTransitionTime.Add(requestBound + i.cluster.Faults.MaxJump)
 	overtaken := !known.Before(reason.LastTransitionTime.Time) || repairs(claim)

@@ -152,21 +152,16 @@ func (i *invariants) registeredWell(old, claim *v1.NodeClaim) {
 	if node == nil || node.DeletionTimestamp != nil {
 		return
 	}
-	unregistered := v1.UnregisteredNoExecuteTaint()
 	owned := false
 	for _, owner := range node.OwnerReferences {
 		owned = owned || owner.UID == claim.UID
-	}
-	closed := false
-	for _, t := range node.Spec.Taints {
-		closed = closed || t.MatchTaint(&unregistered)
 	}
 	switch {
 	case !controllerutil.ContainsFinalizer(node, v1.TerminationFinalizer):
 		i.violated("registered without a finalizer", "%s", node.Name)
 	case !owned:
 		i.violated("registered without its owner", "%s", node.Name)
-	case closed || node.Labels[v1.NodeRegisteredLabelKey] != "true":
+	case hasTaint(node, v1.UnregisteredNoExecuteTaint()) || node.Labels[v1.NodeRegisteredLabelKey] != "true":
 		i.violated("registered and not open", "%s", node.Name)
 	}
 }

@@ -29,23 +29,6 @@ const (
 	minRebootDrain = 5 * time.Second
 )
 
-// planReboots schedules the next request of a reboot. Requests have dedicated streams, so that they move no action of users.
-func (u *User) planReboots() {
-	every := u.scene.Reboots
-	if every <= 0 {
-		return
-	}
-	u.cluster.World.soon("reboot", "reboot", every/4, every*7/4, func() {
-		if u.Stopped {
-			return
-		}
-		if u.reboots++; u.cluster.World.chosen("reboot", u.reboots) {
-			u.requestReboot(u.cluster.World.stream(fmt.Sprintf("reboot %d", u.reboots)))
-		}
-		u.planReboots()
-	})
-}
-
 // requestReboot requests the reboot of an initialized node: the limit of the drain, then the condition.
 func (u *User) requestReboot(r *rand.Rand) {
 	api := u.cluster.API
@@ -73,7 +56,12 @@ func (u *User) requestReboot(r *rand.Rand) {
 
 // rebootOf is the condition Rebooting of a NodeClaim; its zero value if there is none.
 func rebootOf(claim *v1.NodeClaim) metav1.Condition {
-	if c := meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeRebooting); c != nil {
+	return conditionOf(claim, v1.ConditionTypeRebooting)
+}
+
+// conditionOf is a condition of a NodeClaim; its zero value if there is none.
+func conditionOf(claim *v1.NodeClaim, kind string) metav1.Condition {
+	if c := meta.FindStatusCondition(claim.Status.Conditions, kind); c != nil {
 		return *c
 	}
 	return metav1.Condition{}
@@ -211,7 +199,7 @@ func (i *invariants) reboots() {
 			if limited && time.Since(request) > limit+rebootBound+i.cluster.Faults.MaxJump && i.cluster.Faults.mild() {
 				i.violated("reboot does not end", "%s, drained: %v", claim.Name, drained)
 			}
-		case node != nil && node.DeletionTimestamp == nil && closedForReboot(node):
+		case node != nil && node.DeletionTimestamp == nil && hasTaint(node, v1.RebootingNoScheduleTaint()):
 			if since, known := i.closed[claim.Name]; !known {
 				i.closed[claim.Name] = time.Now()
 			} else if time.Since(since) > markBound {
@@ -221,16 +209,6 @@ func (i *invariants) reboots() {
 		}
 		delete(i.closed, claim.Name)
 	}
-}
-
-func closedForReboot(node *corev1.Node) bool {
-	taint := v1.RebootingNoScheduleTaint()
-	for _, t := range node.Spec.Taints {
-		if t.MatchTaint(&taint) {
-			return true
-		}
-	}
-	return false
 }
 
 // chosen: a node that has just been marked is not rebooting.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -34,8 +35,6 @@ type User struct {
 	// actions counts the actions, whether they happen or not, and rand is what the current one draws from: leaving one out moves no other.
 	actions int
 	rand    *rand.Rand
-	// reboots counts the requests of reboots, sicknesses the nodes that became unhealthy.
-	reboots, sicknesses int
 }
 
 // Begin creates the first objects and schedules the first action.
@@ -56,8 +55,8 @@ func (u *User) Begin() error {
 		}
 	}
 	u.plan()
-	u.planReboots()
-	u.planHealth()
+	u.repeat("reboot", "reboot", u.scene.Reboots, u.requestReboot)
+	u.repeat("unhealthy node", "health", u.scene.Unhealthy, u.spoil)
 	return nil
 }
 
@@ -73,6 +72,28 @@ func (u *User) plan() {
 		}
 		u.plan()
 	})
+}
+
+// repeat does something beside the actions, with a mean time between two of them; zero for never. It has dedicated streams, so that it moves no
+// action.
+func (u *User) repeat(name, stream string, every time.Duration, do func(*rand.Rand)) {
+	if every <= 0 {
+		return
+	}
+	n := 0
+	var plan func()
+	plan = func() {
+		u.cluster.World.soon(name, stream, every/4, every*7/4, func() {
+			if u.Stopped {
+				return
+			}
+			if n++; u.cluster.World.chosen(name, n) {
+				do(u.cluster.World.stream(fmt.Sprintf("%s %d", name, n)))
+			}
+			plan()
+		})
+	}
+	plan()
 }
 
 // draw is a number below n.
