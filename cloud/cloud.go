@@ -26,6 +26,12 @@ const (
 	DefaultLaunchTimeout = 5 * time.Minute
 	// RegistrationTimeout is how long a NodeClaim may stay without a registered Node before it is deleted.
 	RegistrationTimeout = 15 * time.Minute
+	// RebootIssuanceTimeout is how long a cloud may take to accept a reboot, once the node is drained.
+	RebootIssuanceTimeout = 5 * time.Minute
+	// RebootRecoveryTimeout is how long the node may take to be ready again after that.
+	RebootRecoveryTimeout = 20 * time.Minute
+	// MinDrain is the minimum duration of a drain, unless it is asked for none: a scheduler that has not seen the taint yet may still bind a pod.
+	MinDrain = 5 * time.Second
 	// DefaultOrphanAge is how old an instance without a NodeClaim is when it is terminated.
 	DefaultOrphanAge = 30 * time.Second
 	// DefaultMaxInstanceTypes is how many instance types a NodeClaim may list.

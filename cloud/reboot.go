@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"fmt"
+	"time"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
@@ -26,6 +27,21 @@ func (c Cloud) Reboot(ctx context.Context, claim *v1.NodeClaim, operationID stri
 		return NewRebootNotImplementedError(c.Name)
 	}
 	return c.Rebooter.Reboot(ctx, claim, operationID)
+}
+
+// RebootDrainBound is how long the node of a claim may be drained before a reboot, as its annotation says: zero for not at all, and nil for without
+// a limit. Drains last for at least MinDrain. An error says that the annotation is not a duration: the reboot fails then.
+func RebootDrainBound(claim *v1.NodeClaim) (*time.Duration, error) {
+	text, ok := claim.Annotations[v1.RebootTerminationGracePeriodAnnotationKey]
+	if !ok {
+		return nil, nil
+	}
+	bound, err := time.ParseDuration(text)
+	if err != nil || bound < 0 {
+		return nil, fmt.Errorf("the annotation %s is %q: set it to a duration such as 10m, or to 0s, and request the reboot again",
+			v1.RebootTerminationGracePeriodAnnotationKey, text)
+	}
+	return &bound, nil
 }
 
 // RebootNotImplementedError says that a cloud does not reboot instances.

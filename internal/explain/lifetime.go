@@ -23,6 +23,8 @@ type Lifetime struct {
 	Ends     *time.Time `json:"ends,omitempty"`
 	// Holding is the first of its pods that cannot be evicted now, in words.
 	Holding string `json:"holding,omitempty"`
+	// Reboot is null if none is under way.
+	Reboot *Reboot `json:"reboot,omitempty"`
 	// UnderWay is the reason for which the controller is disrupting the node.
 	UnderWay string `json:"underWay,omitempty"`
 	// NotReady is since when the Node is not ready, and NotReadyBecause what its condition says. Repaired is set if unhealthy nodes are repaired.
@@ -45,6 +47,8 @@ func lifetimeOf(s *analysis, n *model.Node) *Lifetime {
 	node, joined := find[*corev1.Node](s.Objects, "", n.NodeName)
 	if out.Deleting, out.Ends = deletion(claim, node); out.Deleting != nil {
 		out.drain(s, n)
+	} else {
+		out.Reboot = rebootOf(s, n, claim)
 	}
 	if !joined {
 		return out
@@ -111,6 +115,8 @@ func (l *Lifetime) text() string {
 			b.WriteString("    its drain waits: " + l.Holding + "\n")
 		}
 		return b.String()
+	case l.Reboot != nil:
+		b.WriteString(l.Reboot.text())
 	case l.UnderWay != "":
 		fmt.Fprintf(&b, "  The controller is disrupting it already (%s)\n", l.UnderWay)
 	}

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,31 @@ func TestLifetime(t *testing.T) {
 		"is being disrupted": {claim(func(c *v1.NodeClaim) {
 			c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: v1.ConditionTypeDisruptionReason, Status: metav1.ConditionTrue, Reason: "Underutilized"})
 		}), false, "  The controller is disrupting it already (Underutilized)\n"},
+		"is drained for a reboot": {claim(rebooting(v1.RebootReasonRequested, "kernel update", nil)), false, `  Rebooting since 2026-01-02T11:55:00Z (kernel update): it is drained first, until its pods are gone: the annotation karpenter.sh/reboot-termination-grace-period would limit that
+    its drain waits: pdb prevents pod evictions (PodDisruptionBudget=[shop/front])
+`},
+		"is drained for a reboot, with a limit": {
+			claim(rebooting(v1.RebootReasonRequested, "", annotations{v1.RebootTerminationGracePeriodAnnotationKey: "10m"})), false,
+			`  Rebooting since 2026-01-02T11:55:00Z: it is drained first, until its pods are gone, at the latest until 2026-01-02T12:05:00Z
+    its drain waits: pdb prevents pod evictions (PodDisruptionBudget=[shop/front])
+`,
+		},
+		"is drained for a reboot, past the limit": {
+			claim(rebooting(v1.RebootReasonRequested, "", annotations{v1.RebootTerminationGracePeriodAnnotationKey: "2m"})), false,
+			"  Rebooting since 2026-01-02T11:55:00Z: the drain has ended, and the cloud has to accept the reboot\n",
+		},
+		"is drained for a reboot, with a limit that is not a duration": {
+			claim(rebooting(v1.RebootReasonRequested, "", annotations{v1.RebootTerminationGracePeriodAnnotationKey: "ten"})), false,
+			"  Rebooting since 2026-01-02T11:55:00Z: it fails: the annotation karpenter.sh/reboot-termination-grace-period is \"ten\": set it to a duration such as 10m, or to 0s, and request the reboot again\n",
+		},
+		"was drained for a reboot": {
+			claim(rebooting(v1.RebootReasonRequested, "", annotations{v1.RebootPreBootIDAnnotationKey: "a"})), false,
+			"  Rebooting since 2026-01-02T11:55:00Z: the drain has ended, and the cloud has to accept the reboot\n",
+		},
+		"returns from a reboot": {
+			claim(rebooting(v1.RebootReasonIssued, "", annotations{v1.RebootPreBootIDAnnotationKey: "a"})), false,
+			"  Rebooting since 2026-01-02T11:55:00Z: the cloud has accepted the reboot, and the node has to be ready with another boot ID until 2026-01-02T12:16:00Z; otherwise its NodeClaim is deleted\n",
+		},
 		"is not ready": {unready(claim(func(*v1.NodeClaim) {})), false, "  Not ready since 2026-01-02T10:00:00Z (KubeletNotReady disk is full): it is repaired only with the feature gate NodeRepair\n"},
 		"is not ready, with node repair": {
 			unready(claim(func(*v1.NodeClaim) {})), true,
@@ -66,6 +92,25 @@ func TestLifetime(t *testing.T) {
 			if text := got.Text(); !strings.Contains(text, "to move\n"+c.want) {
 				t.Errorf("the answer does not begin with it:\n%s", text)
 			}
+		})
+	}
+}
+
+type annotations map[string]string
+
+// rebooting is a reboot that was requested five minutes ago, and that the cloud has accepted a minute later if the reason says so.
+func rebooting(reason, message string, set annotations) func(*v1.NodeClaim) {
+	return func(c *v1.NodeClaim) {
+		c.Annotations = set
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{
+			Type: v1.ConditionTypeRebooting, Status: metav1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(noon().Add(-5 * time.Minute)),
+		})
+		if reason != v1.RebootReasonIssued {
+			return
+		}
+		c.Status.Conditions = slices.DeleteFunc(c.Status.Conditions, func(c metav1.Condition) bool { return c.Type == v1.ConditionTypeInitialized })
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{
+			Type: v1.ConditionTypeInitialized, Status: metav1.ConditionUnknown, Reason: "Rebooting", LastTransitionTime: metav1.NewTime(noon().Add(-4 * time.Minute)),
 		})
 	}
 }

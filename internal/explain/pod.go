@@ -3,6 +3,8 @@ package explain
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -63,10 +65,34 @@ func AboutPod(ctx context.Context, q Question, namespace, name string) (Pod, err
 		at := placeOf(q.Objects, pod.Spec.NodeName)
 		a.Bound = &at
 	}
-	if a.State = StateOf(pod, a.Fate.Outcome); a.State == Bound {
+	switch a.State = StateOf(pod, a.Fate.Outcome); a.State {
+	case Bound:
 		a.Drain, _ = drainsOf(q).of(pod)
+	case Nominated:
+		if a.Fate.Waits == "" && a.Fate.Placement.Node != "" {
+			a.Fate.Waits = unbound(pod)
+		}
 	}
 	return a, nil
+}
+
+// unbound says why kube-scheduler has not bound a pod that fits on a node, as the pod says it; empty for pods that it has not marked.
+func unbound(pod *corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse {
+			continue
+		}
+		text := "kube-scheduler has marked it as " + c.Reason
+		if !c.LastTransitionTime.IsZero() {
+			text += " since " + c.LastTransitionTime.UTC().Format(time.RFC3339)
+		}
+		text += ", and retries when nodes or pods change"
+		if message := strings.TrimSpace(c.Message); message != "" {
+			text += "; it said: " + message
+		}
+		return text
+	}
+	return ""
 }
 
 // StateOf is the state of a pod with an outcome of the simulation.

@@ -39,6 +39,7 @@ func TestPod(t *testing.T) {
 `},
 		{"capacity on a node", "shop", "small", nil, Nominated, `Pod shop/small is pending and fits a node
   it fits on node "node-1"
+  it waits: kube-scheduler has marked it as Unschedulable, and retries when nodes or pods change
 `},
 		{"capacity on a node that is not ready", "shop", "small", append(leaving("node-1", "web-1"), func(objects []client.Object) {
 			change("web-2", func(c *v1.NodeClaim) {

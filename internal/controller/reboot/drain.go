@@ -10,18 +10,15 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/controller/termination"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
 
-const (
-	// drainPeriod is the time between two checks of a drain.
-	drainPeriod = time.Second
-	// minDrain is the minimum duration of a drain: a scheduler that has not seen the taint yet may still bind a pod.
-	minDrain = 5 * time.Second
-)
+// drainPeriod is the time between two checks of a drain.
+const drainPeriod = time.Second
 
 // drain evicts the pods of the node and returns when to check again; zero once it is over. Pods are never deleted by force: those
 // that are left when the time is over stay during the reboot.
@@ -32,7 +29,7 @@ func (r *Reboot) drain(ctx context.Context, e *episode, bound *time.Duration) (w
 	now := r.Clock.Now()
 	var until *time.Time
 	if bound != nil {
-		end := e.requestedAt().Add(max(*bound, minDrain))
+		end := e.requestedAt().Add(max(*bound, cloud.MinDrain))
 		if !now.Before(end) {
 			return 0, nil
 		}
@@ -48,7 +45,7 @@ func (r *Reboot) drain(ctx context.Context, e *episode, bound *time.Duration) (w
 		r.Recorder.Publish(observe.FailedDraining(e.node, fmt.Errorf("%d pods are waiting to be evicted", waiting), ""))
 		wait = drainPeriod
 	} else {
-		wait = max(e.requestedAt().Add(minDrain).Sub(now), 0)
+		wait = max(e.requestedAt().Add(cloud.MinDrain).Sub(now), 0)
 	}
 	if until != nil {
 		wait = min(wait, until.Sub(now))

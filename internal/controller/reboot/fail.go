@@ -10,6 +10,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
@@ -88,7 +89,7 @@ func (r *Reboot) end(ctx context.Context, e *episode) (reconcile.Result, error) 
 
 // delete deletes the NodeClaim of a reboot that failed. The drain of its node is bounded as that of the reboot was.
 func (r *Reboot) delete(ctx context.Context, claim *v1.NodeClaim) error {
-	bound, err := drainBound(claim)
+	bound, err := cloud.RebootDrainBound(claim)
 	if err == nil && bound != nil {
 		if err := r.tighten(ctx, claim, r.Clock.Now().Add(*bound)); err != nil {
 			return err

@@ -28,7 +28,7 @@ func (r *Reboot) issue(ctx context.Context, e *episode) (reconcile.Result, error
 		return r.issued(ctx, e)
 	}
 	since := r.timers.start(e.claim, e.requestedAt(), r.Clock.Now())
-	if !r.Clock.Now().Before(since.Add(issuanceTimeout)) {
+	if !r.Clock.Now().Before(since.Add(cloud.RebootIssuanceTimeout)) {
 		return r.fail(ctx, e, providerError, messageNotIssued)
 	}
 	err := r.Cloud.Reboot(ctx, e.claim, e.operationID())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -41,7 +42,7 @@ func (r *Reboot) observe(ctx context.Context, e *episode) (reconcile.Result, err
 			return reconcile.Result{}, r.succeed(ctx, e, issuedAt)
 		}
 	}
-	left := issuedAt.Add(observationWindow).Sub(r.Clock.Now())
+	left := issuedAt.Add(cloud.RebootRecoveryTimeout).Sub(r.Clock.Now())
 	if left <= 0 {
 		return r.fail(ctx, e, recoveryTimeout, messageNotRecovered)
 	}

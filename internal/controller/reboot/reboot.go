@@ -43,10 +43,6 @@ import (
 const (
 	controllerName = "nodeclaim.reboot"
 	workers        = 10
-	// issuanceTimeout is how long the cloud provider may take to accept a reboot, once the node is drained.
-	issuanceTimeout = 5 * time.Minute
-	// observationWindow is how long the node may take to be ready again after that.
-	observationWindow = 20 * time.Minute
 	// pollPeriod is the time between two checks; changes of the Node are noticed at once.
 	pollPeriod = 15 * time.Second
 )

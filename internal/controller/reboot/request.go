@@ -3,7 +3,6 @@ package reboot
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -11,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
@@ -19,7 +19,7 @@ import (
 // request drains the node and has the cloud provider reboot it. Once the boot ID is on record the node is not drained again.
 func (r *Reboot) request(ctx context.Context, e *episode) (reconcile.Result, error) {
 	_, drained := e.preBootID()
-	bound, err := drainBound(e.claim)
+	bound, err := cloud.RebootDrainBound(e.claim)
 	if err != nil && !drained {
 		return r.fail(ctx, e, invalidRequest, err.Error())
 	}
@@ -41,27 +41,13 @@ func (r *Reboot) request(ctx context.Context, e *episode) (reconcile.Result, err
 	return r.issue(ctx, e)
 }
 
-// drainBound is how long the drain may last; nil for without a limit.
-func drainBound(claim *v1.NodeClaim) (*time.Duration, error) {
-	text, ok := claim.Annotations[v1.RebootTerminationGracePeriodAnnotationKey]
-	if !ok {
-		return nil, nil
-	}
-	bound, err := time.ParseDuration(text)
-	if err != nil || bound < 0 {
-		return nil, fmt.Errorf("the annotation %s is %q: set it to a duration such as 10m, or to 0s, and request the reboot again",
-			v1.RebootTerminationGracePeriodAnnotationKey, text)
-	}
-	return &bound, nil
-}
-
 // awaitNode waits for the Node of the NodeClaim to appear, for as long as a reboot may take to be accepted.
 func (r *Reboot) awaitNode(ctx context.Context, e *episode) (reconcile.Result, error) {
 	since, ok := r.timers.started(e.claim, e.requestedAt())
 	if !ok {
 		since = e.requestedAt()
 	}
-	left := since.Add(issuanceTimeout).Sub(r.Clock.Now())
+	left := since.Add(cloud.RebootIssuanceTimeout).Sub(r.Clock.Now())
 	if left <= 0 {
 		return r.fail(ctx, e, providerError, messageNotIssued)
 	}

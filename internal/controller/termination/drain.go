@@ -10,16 +10,13 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-const (
-	// drainPeriod is the time between two checks of a drain.
-	drainPeriod = time.Second
-	// minDrain is the minimum duration of a drain: a scheduler that has not seen the taint yet may still bind a pod.
-	minDrain = 5 * time.Second
-)
+// drainPeriod is the time between two checks of a drain.
+const drainPeriod = time.Second
 
 // drain queues the next pods for eviction and is done when no pod is left to drain.
 func (t *Termination) drain(ctx context.Context, d terminating) stepResult {
@@ -42,7 +39,7 @@ func (t *Termination) drain(ctx context.Context, d terminating) stepResult {
 		return stepResult{}
 	}
 	drained := condition.For(d.claim, now).Get(v1.ConditionTypeDrained)
-	if drained.Status == "Unknown" && now.Sub(drained.LastTransitionTime.Time) < minDrain {
+	if drained.Status == "Unknown" && now.Sub(drained.LastTransitionTime.Time) < cloud.MinDrain {
 		return stepResult{after: drainPeriod}
 	}
 	condition.For(d.claim, now).True(v1.ConditionTypeDrained)

@@ -38,7 +38,8 @@ type Fate struct {
 	Message string `json:"message,omitempty"`
 	// Placement is the node of a pod that is Placed, with all pods that it takes.
 	Placement *Placement `json:"placement,omitempty"`
-	// Waits is why a pod that is Placed is still pending: kube-scheduler has not placed its PodGroup.
+	// Waits is why a pod that is Placed is still pending, where that is known: its node does not take pods yet, or kube-scheduler has not
+	// placed the pod or its PodGroup.
 	Waits string `json:"waits,omitempty"`
 	// Launch is the node that would be launched, with all pods that it is for.
 	Launch *Launch `json:"launch,omitempty"`
@@ -70,7 +71,7 @@ func NewFates(result simulation.Result) *Fates {
 	for _, p := range plan.Placements {
 		f.add(p.Pods, func() Fate {
 			at := b.placement(p)
-			return Fate{Outcome: Placed, Placement: &at}
+			return Fate{Outcome: Placed, Placement: &at, Waits: startingNode(p.Node)}
 		})
 	}
 	for _, u := range plan.Unschedulable {
@@ -156,6 +157,20 @@ func placeName(node, claim string) string {
 		return fmt.Sprintf("NodeClaim %q, whose node has not registered", claim)
 	}
 	return fmt.Sprintf("node %q", node)
+}
+
+// startingNode says what pods wait for whose node has registered and does not take pods yet; empty for other nodes.
+func startingNode(n *model.Node) string {
+	state := ""
+	switch {
+	case n.Rebooting:
+		state = "is about to be rebooted, or reboots, and takes pods when it is ready again"
+	case n.Registered && !n.Initialized:
+		state = "has registered, and is not initialized yet"
+	default:
+		return ""
+	}
+	return fmt.Sprintf("node %q %s; karpenter explain node %s says more", n.NodeName, state, n.NodeName)
 }
 
 // waitingGroup says why the pods of a gang are pending although they fit on existing nodes.

@@ -87,7 +87,11 @@ func groupWhy(g *view.PendingGroup) string {
 	case f.Launch != nil:
 		return fmt.Sprintf("would launch %s from %s, %s/h", f.Launch.InstanceType, f.Launch.NodePool, dollars(f.Launch.PricePerHour))
 	case f.Placement != nil:
-		return "fits on " + cmp.Or(f.Placement.Node, f.Placement.NodeClaim)
+		text := "fits on " + cmp.Or(f.Placement.Node, f.Placement.NodeClaim)
+		if f.Waits != "" {
+			text += ": " + f.Waits
+		}
+		return text
 	case f.Message != "":
 		return f.Message
 	case len(f.UnusedPools) > 0:
