@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -170,7 +171,8 @@ func Change[T client.Object](w *Cluster, obj T, change func(T)) T {
 	return Must(w, obj)
 }
 
-// Freeze makes every later Get of the object return its current version, like a cache that lags; it returns a function that ends this.
+// Freeze makes every later Get of the object, and every List with it, return its current version, like a cache that lags; it returns a function that
+// ends this.
 func (w *Cluster) Freeze(obj client.Object) func() {
 	now := obj.DeepCopyObject().(client.Object)
 	if err := w.API.Get(w.Context(), client.ObjectKeyFromObject(obj), now); err != nil {
@@ -224,7 +226,15 @@ func (w *Cluster) intercept() interceptor.Funcs {
 			if err := w.fail("list", list); err != nil {
 				return err
 			}
-			return c.List(ctx, list, opts...)
+			if err := c.List(ctx, list, opts...); err != nil || len(w.frozen) == 0 {
+				return err
+			}
+			return meta.EachListItem(list, func(item runtime.Object) error {
+				if old, ok := w.frozen[fmt.Sprintf("%T/%s", item, client.ObjectKeyFromObject(item.(client.Object)))]; ok {
+					return runtime.DefaultUnstructuredConverter.FromUnstructured(unstructuredOf(w, old), item)
+				}
+				return nil
+			})
 		},
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 			if err := w.fail("create", obj); err != nil {

@@ -59,6 +59,7 @@ func (l *Lifecycle) initialize(ctx context.Context, claim *v1.NodeClaim) outcome
 		return outcome{}
 	}
 	stored := node.DeepCopy()
+	delete(stored.Labels, v1.NodeInitializedLabelKey) // it is written in any case: a reboot may have removed it since the Node was read
 	node.Labels = overlaid(node.Labels, map[string]string{v1.NodeInitializedLabelKey: "true"})
 	if err := l.Client.Patch(ctx, node, client.MergeFrom(stored)); err != nil {
 		return outcome{err: fmt.Errorf("labelling node %q as initialized: %w", node.Name, err)}

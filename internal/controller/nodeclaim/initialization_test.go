@@ -86,6 +86,22 @@ func TestInitialization(t *testing.T) {
 			t.Errorf("Initialized %q after the reboot", got)
 		}
 	})
+	t.Run("labels a Node that a reboot has just taken the label of", func(t *testing.T) {
+		w := fakecluster.New(t)
+		claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered), w.RegisteredNode("a")
+		node.Labels[v1.NodeInitializedLabelKey] = "true"
+		w.Add(claim, node)
+		current := w.Freeze(node)
+		fakecluster.Change(w, node, func(n *corev1.Node) { delete(n.Labels, v1.NodeInitializedLabelKey) })
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		current()
+		if got := fakecluster.Condition(fakecluster.Must(w, claim).Status.Conditions, "Initialized"); got != done {
+			t.Errorf("Initialized %q", got)
+		}
+		if label := fakecluster.Must(w, node).Labels[v1.NodeInitializedLabelKey]; label != "true" {
+			t.Error("the NodeClaim is initialized, and its Node has no label that says so")
+		}
+	})
 	t.Run("waits for registration", func(t *testing.T) {
 		t.Attr("covers", "C046")
 		w := fakecluster.New(t)
