@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/observe/logfield"
 )
@@ -31,6 +34,9 @@ func (r *Reboot) issue(ctx context.Context, e *episode) (reconcile.Result, error
 	if !r.Clock.Now().Before(since.Add(cloud.RebootIssuanceTimeout)) {
 		return r.fail(ctx, e, providerError, messageNotIssued)
 	}
+	if wanted, err := r.wanted(ctx, e); !wanted || err != nil {
+		return requeue.Soon(), err
+	}
 	err := r.Cloud.Reboot(ctx, e.claim, e.operationID())
 	switch {
 	case err == nil:
@@ -41,6 +47,18 @@ func (r *Reboot) issue(ctx context.Context, e *episode) (reconcile.Result, error
 		return r.fail(ctx, e, providerError, "reboot rejected by the cloud provider: "+err.Error())
 	}
 	return reconcile.Result{}, fmt.Errorf("rebooting the instance of nodeclaim %q: %w", e.claim.Name, err)
+}
+
+// wanted reports whether the API server has the request of this reboot, and the cloud has not accepted it. The cache may still have a request that
+// was cancelled, or that a write ended whose answer was lost.
+func (r *Reboot) wanted(ctx context.Context, e *episode) (bool, error) {
+	current := &v1.NodeClaim{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(e.claim), current); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	c := meta.FindStatusCondition(current.Status.Conditions, v1.ConditionTypeRebooting)
+	return current.UID == e.claim.UID && current.DeletionTimestamp == nil && c != nil && c.Status == metav1.ConditionTrue &&
+		c.Reason != v1.RebootReasonIssued && c.LastTransitionTime.Time.Equal(e.requestedAt()), nil
 }
 
 // operationID is the same for every attempt of this reboot, and differs from that of any other reboot.
