@@ -22,6 +22,7 @@ const (
 	literal    mark = "="
 	presence   mark = "~"
 	blank      mark = "blank"
+	live       mark = "live"
 	labels     mark = "labels"
 	values     mark = "values"
 	providerID mark = "id"
@@ -57,11 +58,19 @@ type Format struct {
 	redactors map[mark]plugin.Redactor
 	// redactedLabels are well-known labels whose values are replaced all the same, by a redactor.
 	redactedLabels map[string]mark
+	// live is set for commands that read a live cluster: messages are kept.
+	live bool
 }
 
 // NewFormat returns the format of snapshots of clusters with node classes of some cloud providers.
-func NewFormat(providers ...plugin.Snapshot) (*Format, error) {
-	f := &Format{redactors: map[mark]plugin.Redactor{}, redactedLabels: map[string]mark{}}
+func NewFormat(providers ...plugin.Snapshot) (*Format, error) { return formatOf(false, providers) }
+
+// NewLiveFormat returns the format in which commands read a live cluster: that of snapshots, with the messages that their answers quote. What is
+// captured in it is not to be written to a file.
+func NewLiveFormat(providers ...plugin.Snapshot) (*Format, error) { return formatOf(true, providers) }
+
+func formatOf(live bool, providers []plugin.Snapshot) (*Format, error) {
+	f := &Format{redactors: map[mark]plugin.Redactor{}, redactedLabels: map[string]mark{}, live: live}
 	var provided, settings strings.Builder
 	for _, p := range providers {
 		provided.WriteString(p.Fields)
@@ -134,8 +143,11 @@ func (f *Format) parseField(words []string, groups map[string]*field) (*field, e
 		return groups[group], nil
 	}
 	m := mark(words[1])
+	if f.live && (m == blank || m == live) {
+		m = literal
+	}
 	switch m {
-	case literal, presence, blank, labels, values, providerID, path, address, attributes, className, resources:
+	case literal, presence, blank, live, labels, values, providerID, path, address, attributes, className, resources:
 		return &field{mark: m}, nil
 	default:
 		if f.redactors[m] != nil {
@@ -152,6 +164,8 @@ func (f *field) keep(value any) any {
 		return map[string]any{}
 	case blank:
 		return ""
+	case live:
+		return nil
 	case name:
 	default:
 		return value

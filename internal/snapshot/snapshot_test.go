@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	awssnapshot "github.com/karpenter-anew/karpenter/cloud/aws/snapshot"
 )
 
 var update = flag.Bool("update", false, "rewrite the snapshots in testdata")
@@ -45,6 +46,47 @@ func TestSnapshotsHoldWhatIsListed(t *testing.T) {
 	}
 	if found := regexp.MustCompile(`(?i).*(private|10\.1\.2\.3|111122223333).*`).Find(redacted); found != nil {
 		t.Errorf("the redacted snapshot shows %q", found)
+	}
+}
+
+// TestLiveCommandsReadMessages: beside the fields of a snapshot, they read messages, and what the definitions of kinds demand.
+func TestLiveCommandsReadMessages(t *testing.T) {
+	archive, err := txtar.ParseFile("testdata/everything.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := newReader(t).Read("input.yaml", bytes.NewReader(archive.Files[0].Data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	format, err := NewLiveFormat(awssnapshot.Plugin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := format.Of(m.Objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := s.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]bool{}
+	for document := range strings.SplitSeq(text.String(), "\n---\n") {
+		_, kind, _ := strings.Cut(document, "\nkind: ")
+		kind, _, _ = strings.Cut(kind, "\n")
+		for line := range strings.Lines(document) {
+			if !strings.Contains(line, "CONFIDENTIAL") {
+				continue
+			}
+			if !strings.HasPrefix(strings.TrimLeft(line, " -"), "message: ") {
+				t.Errorf("of kind %s is read: %s", kind, line)
+			}
+			kinds[kind] = true
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{"Node": true, "NodeClaim": true, "Pod": true}, kinds); diff != "" {
+		t.Errorf("kinds with messages (-want +got)\n%s", diff)
 	}
 }
 

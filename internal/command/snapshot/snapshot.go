@@ -56,7 +56,11 @@ func (c *Command) Run(b command.Binary, s command.Streams) error {
 	}
 	ctx, stop := command.UntilSignal(context.Background())
 	defer stop()
-	taken, err := source.Capture(ctx, c.Access, b, c.ControllerNamespace, "karpenter-snapshot")
+	format, err := source.Format(b.Providers)
+	if err != nil {
+		return err
+	}
+	taken, err := source.Capture(ctx, c.Access, format, c.ControllerNamespace, "karpenter-snapshot/"+b.Version)
 	if err != nil {
 		return err
 	}

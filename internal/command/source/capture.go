@@ -16,11 +16,19 @@ import (
 
 // Format returns the format of snapshots of clusters of any of the providers.
 func Format(providers command.Providers) (*snapshot.Format, error) {
-	var all []plugin.Snapshot
+	return snapshot.NewFormat(snapshotsOf(providers)...)
+}
+
+// LiveFormat returns the format in which commands that write no snapshot read clusters of any of the providers.
+func LiveFormat(providers command.Providers) (*snapshot.Format, error) {
+	return snapshot.NewLiveFormat(snapshotsOf(providers)...)
+}
+
+func snapshotsOf(providers command.Providers) (all []plugin.Snapshot) {
 	for _, p := range providers {
 		all = append(all, p.Snapshot)
 	}
-	return snapshot.NewFormat(all...)
+	return all
 }
 
 // NoPolicies says that the OperationsPolicies of a cluster are not known.
@@ -57,22 +65,18 @@ func ReadSnapshot(reader *manifest.Reader, file string, stdin io.Reader) (held m
 	return held, forbidden, nil
 }
 
-// Capture captures a snapshot of a live cluster, with the settings of the controller in a namespace; in any namespace if it is
-// empty. The tool is part of the user agent.
-func Capture(ctx context.Context, access Access, binary command.Binary, controllerNamespace, tool string) (snapshot.Snapshot, error) {
+// Capture captures a live cluster in a format, with the settings of the controller in a namespace; in any namespace if it is empty. The tool is
+// part of the user agent, with a version.
+func Capture(ctx context.Context, access Access, format *snapshot.Format, controllerNamespace, tool string) (snapshot.Snapshot, error) {
 	config, err := access.RESTConfig()
 	if err != nil {
 		return snapshot.Snapshot{}, err
 	}
-	config.UserAgent = tool + "/" + binary.Version
+	config.UserAgent = tool
 	// Objects are decoded as unstructured, so that no kind has to be known.
 	cluster, err := client.New(config, client.Options{Scheme: runtime.NewScheme()})
 	if err != nil {
 		return snapshot.Snapshot{}, fmt.Errorf("connecting to the API server at %s: %w", config.Host, err)
-	}
-	format, err := Format(binary.Providers)
-	if err != nil {
-		return snapshot.Snapshot{}, err
 	}
 	taken, err := format.Capture(ctx, cluster, controllerNamespace)
 	if err != nil {

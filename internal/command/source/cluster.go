@@ -94,7 +94,12 @@ func (c *Cluster) manifest(ctx context.Context, reader *manifest.Reader, s comma
 		}
 		return held, NoneInSnapshot, nil
 	}
-	taken, err := Capture(ctx, c.Access, c.Settings.Place.binary, c.Settings.ControllerNamespace, "karpenter-"+subcommand)
+	binary := c.Settings.Place.binary
+	format, err := LiveFormat(binary.Providers)
+	if err != nil {
+		return held, "", err
+	}
+	taken, err := Capture(ctx, c.Access, format, c.Settings.ControllerNamespace, "karpenter-"+subcommand+"/"+binary.Version)
 	if err != nil {
 		return held, "", err
 	}

@@ -40,7 +40,7 @@ func (c *Cluster) Watch(ctx context.Context, subcommand string) (*Watched, error
 	if err != nil {
 		return nil, err
 	}
-	format, err := Format(c.Settings.Place.binary.Providers)
+	format, err := LiveFormat(c.Settings.Place.binary.Providers)
 	if err != nil {
 		return nil, err
 	}
