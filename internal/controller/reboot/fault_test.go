@@ -68,23 +68,26 @@ func TestProviderErrors(t *testing.T) {
 		}
 	})
 	t.Run("what the cache still has is not rebooted", func(t *testing.T) {
-		for name, change := range map[string]func(condition.Set){
-			"a request that was cancelled":       func(s condition.Set) { s.False(v1.ConditionTypeRebooting, "Cancelled", "") },
-			"a reboot that failed":               func(s condition.Set) { s.False(v1.ConditionTypeRebooting, v1.RebootReasonFailed, "") },
-			"a reboot that the cloud accepted":   func(s condition.Set) { s.TrueWithReason(v1.ConditionTypeRebooting, v1.RebootReasonIssued, "") },
-			"a request that another one follows": nil,
+		cancel := func(c *v1.NodeClaim, now time.Time) {
+			condition.For(c, now).False(v1.ConditionTypeRebooting, "Cancelled", "")
+		}
+		for name, change := range map[string]func(c *v1.NodeClaim, now time.Time){
+			"a request that was cancelled": cancel,
+			"a reboot that failed": func(c *v1.NodeClaim, now time.Time) {
+				condition.For(c, now).False(v1.ConditionTypeRebooting, v1.RebootReasonFailed, "")
+			},
+			"a reboot that the cloud accepted": func(c *v1.NodeClaim, now time.Time) {
+				condition.For(c, now).TrueWithReason(v1.ConditionTypeRebooting, v1.RebootReasonIssued, "")
+			},
+			"a request that another one follows": func(c *v1.NodeClaim, now time.Time) {
+				cancel(c, now)
+				condition.For(c, now.Add(time.Second)).TrueWithReason(v1.ConditionTypeRebooting, v1.RebootReasonRequested, "")
+			},
 		} {
 			t.Run(name, func(t *testing.T) {
 				f := newFixture(t, bare, func(f *fixture) { f.claim.Annotations[v1.RebootPreBootIDAnnotationKey] = "boot-1" })
 				current := f.Freeze(f.claim)
-				fakecluster.Change(f.Cluster, f.claim, func(c *v1.NodeClaim) {
-					if change != nil {
-						change(condition.For(c, f.Time.Now()))
-						return
-					}
-					condition.For(c, f.Time.Now()).False(v1.ConditionTypeRebooting, "Cancelled", "")
-					condition.For(c, f.Time.Now().Add(time.Second)).TrueWithReason(v1.ConditionTypeRebooting, v1.RebootReasonRequested, "")
-				})
+				fakecluster.Change(f.Cluster, f.claim, func(c *v1.NodeClaim) { change(c, f.Time.Now()) })
 				_, _ = f.Try(f.r, f.claim) // writes from the cache may fail
 				current()
 				if calls := f.Provider.Calls("Reboot"); calls != 0 {
