@@ -65,6 +65,8 @@ type Parts struct {
 	Notifier Notifier
 	// Ledger has the decisions; the zero value records nothing.
 	Ledger Ledger
+	// SimulationWorkers is how many simulations of disruption run at a time; 0 for what suits the processors.
+	SimulationWorkers int
 }
 
 // Notifier is told what happens to disruption plans and commands.
@@ -117,7 +119,7 @@ func All(p Parts) ([]Controller, error) {
 		disruption.New(disruption.Deps{
 			Shared: shared, Store: store, Feed: feed, Translator: translator, Log: p.Log,
 			Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Predictions: predictions, Quarantine: provisioner.Quarantine,
-			Repair: repairs, Admission: p.Admission, Notifier: p.Notifier,
+			Repair: repairs, Admission: p.Admission, Notifier: p.Notifier, Workers: p.SimulationWorkers,
 		}),
 		lifecycle,
 		termination.New(shared, evictions),

@@ -36,6 +36,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/served"
 )
 
+// simulationWorkers is how many simulations of disruption a process runs at a time: with one per processor, a seed would take other steps
+// on each computer.
+const simulationWorkers = 2
+
 // Cluster is a world with everything in it.
 type Cluster struct {
 	World      *World
@@ -210,7 +214,7 @@ func (c *Cluster) boot(p *Process) error {
 	controllers, err := controller.All(controller.Parts{
 		Manager: p, Client: p.GetClient(), Clock: clock, Cloud: place, Recorder: recorder, StatusRecorder: recorder,
 		Metrics: observe.NewMetrics(registry, slices.Sorted(maps.Keys(place.Labels.WellKnown)), place.NodeClasses[0].LabelKey()),
-		Log:     log, Options: c.options, Served: served.API{Minor: 37},
+		Log:     log, Options: c.options, Served: served.API{Minor: 37}, SimulationWorkers: simulationWorkers,
 	})
 	if err != nil {
 		return fmt.Errorf("building controllers: %w", err)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -102,12 +103,17 @@ func TestInvariantsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestSameSeed: two runs of a seed take the same steps and make the same writes.
+// TestSameSeed: two runs of a seed take the same steps and make the same writes, on one processor and on four.
 func TestSameSeed(t *testing.T) {
+	processors := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(processors)
 	steps, launched := 0, 0
 	for n := *seed; n < *seed+uint64(*seeds); n++ { //nolint:gosec // a number of seeds
 		s := simulation{seed: n, set: *set, hours: *hours / 2, quiet: *quiet, recorded: true}
-		a, b := mustRun(t, s), mustRun(t, s)
+		runtime.GOMAXPROCS(1)
+		a := mustRun(t, s)
+		runtime.GOMAXPROCS(4)
+		b := mustRun(t, s)
 		steps, launched = steps+a.World.Trace.Steps, launched+a.Datacenter.Launched()
 		if a.World.Trace.Hash() != b.World.Trace.Hash() {
 			t.Errorf("seed %d: %s", n, firstDifference(a.World.Trace, b.World.Trace))

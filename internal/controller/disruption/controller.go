@@ -75,6 +75,8 @@ type Deps struct {
 	Notifier Notifier
 	// Predictions are the requests that recreated pods will have; nil if they do not change.
 	Predictions *prediction.Store
+	// Workers is how many simulations run at a time; 0 for one per processor, up to maxWorkers.
+	Workers int
 }
 
 // Controller is the loop. It runs on the leader only.

@@ -29,6 +29,16 @@ type simContext struct {
 	candidates []disrupt.Candidate
 	// simulators holds the simulators by the simulation that they are compiled for.
 	simulators map[disrupt.Simulation][]*disrupt.Simulator
+	// workers is how many simulators a method may use.
+	workers int
+}
+
+// workers is how many simulations run at a time.
+func (d *Deps) workers() int {
+	if d.Workers > 0 {
+		return d.Workers
+	}
+	return min(runtime.GOMAXPROCS(0), maxWorkers)
 }
 
 func (g *gatherer) builder() problem.Builder {
@@ -66,15 +76,15 @@ func (g *gatherer) simContext(ctx context.Context, v view, candidates []disrupt.
 	if len(ignored) > 0 {
 		g.Log.Debug("simulating without pods that cannot be considered", logfield.PodCount(len(ignored)))
 	}
-	return &simContext{input: input, candidates: candidates, simulators: map[disrupt.Simulation][]*disrupt.Simulator{}}, nil
+	return &simContext{input: input, candidates: candidates, simulators: map[disrupt.Simulation][]*disrupt.Simulator{}, workers: g.workers()}, nil
 }
 
-// session returns the input of a method. Consolidation has as many simulators as there are processors, since one of its methods
+// session returns the input of a method. Consolidation has as many simulators as there are workers, since one of its methods
 // considers candidates in parallel.
 func (s *simContext) session(clk clock.Clock, m disrupt.Method, budgets disrupt.Budgets, until time.Time) disrupt.Session {
 	want := 1
 	if m.Simulates == disrupt.ForConsolidation {
-		want = min(max(runtime.GOMAXPROCS(0), 1), maxWorkers)
+		want = s.workers
 	}
 	sims := s.simulators[m.Simulates]
 	if len(sims) < want {
