@@ -36,6 +36,20 @@ type SkippedPool struct {
 	Static bool
 	// Err is why the instance types cannot be listed; nil when there are none.
 	Err error
+	// model is the pool as the engine reads it.
+	model *model.Pool
+}
+
+// forReasons are the skipped pools as the engine reads them.
+func (p Pools) forReasons() []model.SkippedPool {
+	out := make([]model.SkippedPool, len(p.Skipped))
+	for i, s := range p.Skipped {
+		out[i] = model.SkippedPool{Pool: s.model, Why: s.Why, ForOthers: s.Static || s.Unmanaged}
+		if s.Why == "" {
+			out[i].Why = "its instance types are not known"
+		}
+	}
+	return out
 }
 
 // pools are those that may launch: managed, not static, ready, not being deleted, with instance types to choose from.
@@ -50,7 +64,7 @@ func (b Builder) pools(ctx context.Context, learned model.LearnedFeatures) (Pool
 		if why := unusable(pool, b.Cloud); why != "" {
 			out.Skipped = append(out.Skipped, SkippedPool{
 				Pool: pool.Name, Why: why, Static: pool.Spec.Replicas != nil,
-				Unmanaged: !b.Cloud.Manages(pool.Spec.Template.Spec.NodeClassRef),
+				Unmanaged: !b.Cloud.Manages(pool.Spec.Template.Spec.NodeClassRef), model: b.Translator.Pool(pool, nil),
 			})
 			continue
 		}
@@ -59,7 +73,7 @@ func (b Builder) pools(ctx context.Context, learned model.LearnedFeatures) (Pool
 			return Pools{}, ctx.Err()
 		}
 		if err != nil || len(types) == 0 {
-			out.Skipped = append(out.Skipped, SkippedPool{Pool: pool.Name, Err: err})
+			out.Skipped = append(out.Skipped, SkippedPool{Pool: pool.Name, Err: err, model: b.Translator.Pool(pool, nil)})
 			continue
 		}
 		out.ByName[pool.Name] = pool

@@ -123,7 +123,7 @@ func (b Builder) AddPools(ctx context.Context, snapshot *model.Snapshot, in *Inp
 	if err := b.capCosts(ctx, snapshot.Resources, in.Pools); err != nil {
 		return err
 	}
-	in.Problem.Pools = in.Pools.Usable
+	in.Problem.Pools, in.Problem.Skipped = in.Pools.Usable, in.Pools.forReasons()
 	// The pools may offer resources that the snapshot did not know.
 	in.Problem.Pods = b.Translator.OfferedPods(in.Problem.Pods)
 	in.Problem.DaemonSets = b.Translator.OfferedDaemonSets(in.Problem.DaemonSets)

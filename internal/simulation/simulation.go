@@ -136,14 +136,17 @@ func (w *clusterObjects) run(ctx context.Context, opts Options) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
+	unused := skipped(in.Pools, unready)
+	for i := range unused {
+		in.Problem.Skipped[i].Why = unused[i].Why
+	}
 	r := Result{
 		Problem:           in.Problem,
 		Plan:              solve.Solve(in.Problem),
 		Rejected:          in.Rejected,
-		Skipped:           skipped(in.Pools, unready),
-		PoolWarnings:      slices.Concat(w.policyWarnings(opts), w.poolWarnings(opts.Now)),
+		Skipped:           unused,
+		PoolWarnings:      slices.Concat(w.policyWarnings(opts), w.poolWarnings(ctx, provider, opts.Now)),
 		Warning:           w.unreadable,
-		Idle:              w.idle(),
 		OtherSchedulers:   w.otherSchedulers(),
 		IgnoredOverlays:   leftOut,
 		Buffers:           kept,
@@ -151,7 +154,7 @@ func (w *clusterObjects) run(ctx context.Context, opts Options) (Result, error) 
 		owners:            w.owners(),
 		templates:         map[string]map[string]string{},
 	}
-	r.WaitingGroups = w.waitingGroups(r)
+	r.Idle, r.WaitingGroups = w.idle(r.Plan.OmittedDaemons), w.waitingGroups(r)
 	r.NodeClaims, r.Drifted = w.drifted()
 	for _, b := range kept {
 		for _, pod := range b.Pods {

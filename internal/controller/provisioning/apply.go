@@ -36,7 +36,7 @@ const creators = 32
 func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) error {
 	p.reportUnlaunchable(ctx, in, plan.Unlaunchable)
 	p.reportOmittedDaemons(ctx, plan.OmittedDaemons)
-	p.reportRefused(ctx, plan.Unschedulable, in.unusedPools)
+	p.reportRefused(ctx, plan.Unschedulable)
 	if len(plan.Deferred) > 0 {
 		p.Log.Debug("waiting for a capacity reservation that other nodeclaims may give back", logfield.Pods(names(plan.Deferred)))
 	}
@@ -223,11 +223,11 @@ func (p *Provisioner) reportOmittedDaemons(ctx context.Context, omitted []solve.
 	}
 }
 
-// reportRefused publishes for each pod why it does not fit each pool, and which pools were not considered because they are unused.
-func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.UnschedulablePods, unused []string) {
+// reportRefused publishes for each pod why it gets no node of each pool.
+func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.UnschedulablePods) {
 	count := 0
 	for _, r := range refused {
-		err, pods := errors.New(observe.JoinReasons(append(r.Reasons.Texts(), unused...))), realPods(r.Pods)
+		err, pods := errors.New(observe.JoinReasons(r.Reasons.Texts())), realPods(r.Pods)
 		if len(pods) < len(r.Pods) {
 			p.Log.Debug("could not schedule virtual pods of capacity buffers", logfield.Pods(names(r.Pods)), logfield.Error(err), logfield.ReasonCodes(codes(r.Reasons)))
 		}
@@ -235,7 +235,7 @@ func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.Unsched
 			continue
 		}
 		count += len(pods)
-		level := p.refusalLevel(r.Reasons, unused, pods)
+		level := p.refusalLevel(r.Reasons, pods)
 		p.Log.Log(ctx, level, "could not schedule pod(s)", logfield.Pods(names(pods)), logfield.Error(err), logfield.ReasonCodes(codes(r.Reasons)))
 		for _, pod := range pods {
 			p.Recorder.Publish(observe.FailedScheduling(reference(pod), err, codes(r.Reasons)...))
@@ -255,10 +255,12 @@ func (p *Provisioner) reportZones(zones []solve.ZoneCount) {
 
 // refusalLevel is the log level of a refusal: debug if each of the pods was refused for these reasons before, however many others
 // wait with it. Ignoring devices and deleting a pool are what a user asked for, not errors.
-func (p *Provisioner) refusalLevel(reasons unschedulable.Reasons, unused []string, pods []*model.Pod) slog.Level {
+func (p *Provisioner) refusalLevel(reasons unschedulable.Reasons, pods []*model.Pod) slog.Level {
 	first := slog.LevelError
 	if len(reasons) > 0 && reasons[0].Code == unschedulable.DevicesIgnored ||
-		slices.ContainsFunc(unused, func(why string) bool { return strings.HasSuffix(why, problem.Deleting) }) {
+		slices.ContainsFunc(reasons, func(r unschedulable.Reason) bool {
+			return r.Code == unschedulable.PoolNotUsed && r.Why == problem.Deleting
+		}) {
 		first = slog.LevelInfo
 	}
 	level, about := slog.LevelDebug, strings.Join(codes(reasons), ",")

@@ -2,7 +2,6 @@ package provisioning
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -25,8 +24,6 @@ type input struct {
 	problem  solve.Problem
 	rejected []*model.Pod
 	pools    map[string]*v1.NodePool
-	// unused are pools that could have launched something if they were ready, each with the reason why they are not.
-	unusedPools []string
 	// buffersUnknown is set when the virtual pods of capacity buffers are not all known, or some are left out.
 	buffersUnknown bool
 }
@@ -59,7 +56,7 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 	if len(in.Problem.Pods) > 0 {
 		err = builder.AddPools(ctx, snapshot, &in)
 		p.logSkipped(ctx, in.Pools.Skipped)
-		out.pools, out.unusedPools = in.Pools.ByName, unused(in.Pools.Skipped)
+		out.pools = in.Pools.ByName
 	}
 	out.problem = in.Problem
 	return out, err
@@ -89,19 +86,4 @@ func (p *Provisioner) logSkipped(ctx context.Context, pools []problem.SkippedPoo
 			p.Log.Error("skipping nodepool, no instance types", logfield.NodePool(skipped.Pool), logfield.Error(skipped.Err))
 		}
 	}
-}
-
-// unused returns the pools that are not ready to launch, for events of pods that might have fit them.
-func unused(pools []problem.SkippedPool) []string {
-	var out []string
-	for _, s := range pools {
-		why := s.Why
-		if why == "" {
-			why = "its instance types are not known"
-		}
-		if !s.Static && !s.Unmanaged {
-			out = append(out, fmt.Sprintf("nodepool %q is not used: %s", s.Pool, why))
-		}
-	}
-	return out
 }

@@ -428,11 +428,11 @@ func TestARefusalNamesPoolsThatAreNotReady(t *testing.T) {
 	tainted := readyPool("tainted", func(p *v1.NodePool) {
 		p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
 	})
-	for before, pools := range map[string][]client.Object{
-		"no dynamic nodepools found":                  nil,
-		"did not tolerate taint (taint=a:NoSchedule)": {tainted},
+	for want, pools := range map[string][]client.Object{
+		`no dynamic nodepools found; nodepool "unready" is not used: it is not ready`:                                      nil,
+		`nodepool "unready" is not used: it is not ready; NodePool "tainted": did not tolerate taint (taint=a:NoSchedule)`: {tainted},
 	} {
-		t.Run(before, func(t *testing.T) {
+		t.Run(want, func(t *testing.T) {
 			unready := readyPool("unready")
 			unready.Status.Conditions = nil
 			static := readyPool("static", func(p *v1.NodePool) { p.Spec.Replicas = new(int64) })
@@ -440,7 +440,7 @@ func TestARefusalNamesPoolsThatAreNotReady(t *testing.T) {
 			w.see(pendingPod("p"))
 			w.decide()
 			events := w.eventsOf("FailedScheduling")
-			if len(events) != 1 || !strings.Contains(events[0], before+`; nodepool "unready" is not used: it is not ready`) {
+			if len(events) != 1 || !strings.Contains(events[0], want) {
 				t.Errorf("events %q, want one that names the pool that is not ready", events)
 			}
 			if strings.Contains(fmt.Sprint(events), `"static"`) {

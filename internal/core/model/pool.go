@@ -26,6 +26,16 @@ type Pool struct {
 	Catalog catalog.Catalog
 }
 
+// SkippedPool is a pool that may not launch nodes for pods. It takes part in no decision, and explains why pods are unschedulable.
+type SkippedPool struct {
+	// Pool has no Catalog.
+	*Pool
+	// Why is the reason, such as "it is not ready".
+	Why string
+	// ForOthers is set for pools that are not meant for pods, or are of another Karpenter: only pods that name the pool are told.
+	ForOthers bool
+}
+
 // DaemonSet is a workload that puts a pod on every node it matches.
 type DaemonSet struct {
 	Namespace, Name, UID string

@@ -23,6 +23,8 @@ const (
 	PodGroupShort Code = "PodGroupShort"
 	// NoPools means that there is no pool to launch from.
 	NoPools Code = "NoPools"
+	// PoolNotUsed means that the pool could have nodes for the pod, and may not launch any: it is not ready, for example.
+	PoolNotUsed Code = "PoolNotUsed"
 	// PoolEmpty means that the pool's own requirements leave no instance type.
 	PoolEmpty Code = "PoolEmpty"
 	// NodesExhausted means that the pool's limit on the number of nodes is used up.
@@ -85,6 +87,7 @@ func Rules() []Rule {
 		{PodGroupTopologyUnknown, "All pods of a PodGroup with a topology constraint run on nodes with the same value of a label. Nodes are launched only if instance types, the NodePool or a node define the values of the label.", "Use a label with known values, such as topology.kubernetes.io/zone, or define the label in the NodePool."},
 		{PodGroupShort, "Pods of a PodGroup are placed only if as many of them can run at once as the group requires. The reasons that follow are those of the first pod without a place.", "Remove what is in the way of the first pod without a place, create the missing pods, or lower minCount of the group."},
 		{NoPools, "A node can be launched only from a NodePool that is ready and not static.", "Create a NodePool, or check the Ready conditions of the existing ones."},
+		{PoolNotUsed, "A NodePool launches nodes for pods while it is ready, is not being deleted, is not static, and its instance types are known.", "Look at the conditions of the NodePool and of its node class, or let the pod use another NodePool."},
 		{PoolEmpty, "A pool's own requirements must leave at least one available instance type.", "Relax the pool's requirements; compare them with the labels of the provider's instance types."},
 		{NodesExhausted, "A pool launches no node beyond its limit on nodes.", "Raise limits.nodes of the pool or remove a node."},
 		{LimitsExceeded, "A node is launched only if its full capacity, together with that of the pool's existing and planned nodes, stays within the pool's limits.", "Raise the pool's limits or free capacity in it."},

@@ -88,6 +88,9 @@ func (r Reason) Detail() string {
 		}
 		parts = append(parts, d.String())
 	}
+	for _, key := range r.Contradictory {
+		parts = append(parts, "no value meets all requirements of the NodePool on "+key)
+	}
 	for _, u := range r.UnknownValues {
 		parts = append(parts, u.String())
 	}
@@ -155,6 +158,8 @@ func (r Reason) Remedy() string {
 		return "Lower minDomains of the constraint, or let NodePools launch nodes in more domains."
 	case len(r.Topology.Unreachable) > 0:
 		return r.Topology.remedy()
+	case len(r.Contradictory) > 0:
+		return fmt.Sprintf("Correct the NodePool's requirements and labels on %s: they contradict each other.", strings.Join(r.Contradictory, " and on "))
 	case len(r.UnknownValues) > 0:
 		u := r.UnknownValues[0]
 		if u.Key == zoneKey {

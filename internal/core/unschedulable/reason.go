@@ -15,6 +15,8 @@ type Reason struct {
 	Code Code
 	// Pool is the name of the pool; empty when there is none.
 	Pool string
+	// Why is what is in the way of using the pool, in itself.
+	Why string
 	// Taint is the first taint not tolerated, as key[=value]:effect.
 	Taint string
 	// Features are the features, or the CSI drivers, that nodes of the pool lack.
@@ -56,6 +58,8 @@ type Reason struct {
 	UnavailableOfferings []string
 	// Without are requirements; the pod would fit without any one of them.
 	Without requirement.Set
+	// Contradictory are the labels on which a pool has requirements that no value meets together.
+	Contradictory []string
 	// UnknownValues are required values of labels that nothing has.
 	UnknownValues []UnknownValue
 	// HugeCPU is set when the pod requests a million cores or more.
@@ -129,6 +133,8 @@ func (r Reason) Headline() string {
 		return r.Group.headline(r.Code)
 	case NoPools:
 		return "no dynamic nodepools found"
+	case PoolNotUsed:
+		return "not used: " + r.Why
 	case PoolEmpty:
 		return "nodepool requirements filtered out all available instance types"
 	case NodesExhausted:
@@ -230,14 +236,16 @@ func (r Reason) distance() int {
 	switch r.Code {
 	case PodGroupShort:
 		return -1 // the others explain it
-	case NodesExhausted, LimitsExceeded:
+	case NodesExhausted, LimitsExceeded, PoolNotUsed:
 		return 0
+	case PoolEmpty:
+		return 1 // the pod could have a node of the pool otherwise
 	case RequirementConflict:
-		if r.Conflict.Key == nodePoolKey && len(r.UnknownValues) == 0 {
+		if r.Conflict.Key == NodePoolKey && len(r.UnknownValues) == 0 {
 			return 4 // the pod names another pool
 		}
 		return 2
-	case FeatureMissing, DriverMissing, LabelUndefined, TooManyRequirements, PoolEmpty, VolumeUnreachable, DevicesUnreachable:
+	case FeatureMissing, DriverMissing, LabelUndefined, TooManyRequirements, VolumeUnreachable, DevicesUnreachable:
 		return 2
 	case TaintNotTolerated:
 		return 3
@@ -246,19 +254,23 @@ func (r Reason) distance() int {
 	}
 }
 
-// nodePoolKey is the label with the name of a node's pool.
-const nodePoolKey = "karpenter.sh/nodepool"
+// NodePoolKey is the label with the name of a node's pool.
+const NodePoolKey = "karpenter.sh/nodepool"
 
 // String joins the reasons with "; ".
 func (rs Reasons) String() string { return strings.Join(rs.Texts(), "; ") }
 
-// Texts returns each reason as text, with the name of its pool if there are several. Consecutive empty pools are listed once.
+// Texts returns each reason as text, with the name of its pool if there are several. Where all pools are empty, those that are so for the same
+// reason are listed once.
 func (rs Reasons) Texts() []string {
 	parts := make([]string, 0, len(rs))
+	allEmpty := !slices.ContainsFunc(rs, func(r Reason) bool { return r.Code != PoolEmpty })
 	for i, r := range rs {
 		switch {
-		case r.Code == PoolEmpty && i > 0 && rs[i-1].Code == PoolEmpty && r.String() == rs[i-1].String():
-		case len(rs) == 1 || r.Pool == "" || r.Code == PoolEmpty:
+		case allEmpty && i > 0 && r.String() == rs[i-1].String():
+		case r.Code == PoolNotUsed:
+			parts = append(parts, fmt.Sprintf("nodepool %q is %s", r.Pool, r))
+		case len(rs) == 1 || r.Pool == "" || allEmpty:
 			parts = append(parts, r.String())
 		default:
 			parts = append(parts, fmt.Sprintf("NodePool %q: %s", r.Pool, r))

@@ -31,6 +31,7 @@ func examples() map[Code]Reason {
 		PodGroupTopologyUnknown: {Code: PodGroupTopologyUnknown, Group: PodGroup{Name: "default/train", Key: "example.com/rack"}},
 		PodGroupShort:           {Code: PodGroupShort, Group: PodGroup{Name: "default/train", Needed: 4, Placeable: 2, Known: 4}},
 		NoPools:                 {Code: NoPools},
+		PoolNotUsed:             {Code: PoolNotUsed, Pool: "default", Why: "it is not ready"},
 		PoolEmpty:               {Code: PoolEmpty},
 		NodesExhausted:          {Code: NodesExhausted, Pool: "default", Limits: []Limit{{Resource: "nodes", Limit: "2", Used: "2", Needed: "3"}}},
 		LimitsExceeded: {Code: LimitsExceeded, Pool: "default", Narrowed: true, Limits: []Limit{
@@ -99,8 +100,9 @@ func TestReference(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Scheduling failures\n\n")
 	b.WriteString("Generated from `internal/core/unschedulable` by `go test ./internal/core/unschedulable -update`; do not edit.\n\n")
-	b.WriteString("An unschedulable pod gets a `FailedScheduling` event with one reason per NodePool, joined by `; `. The related log line has the\n")
-	b.WriteString("codes.\n")
+	b.WriteString("An unschedulable pod gets a `FailedScheduling` event. It has one reason for each NodePool, those first whose NodePool would have to change\n")
+	b.WriteString("least, joined by `; `: five at most, and the number of the others. A NodePool that launches no nodes now has a reason only if its taints and\n")
+	b.WriteString("labels suit the pod, or the pod names it. `karpenter explain pod` lists all. The related log line has the codes.\n")
 	for _, r := range Rules() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- Remedy: %s\n- Example: `%s`\n", r.Code, r.Rule, r.Remedy, examples()[r.Code])
 	}

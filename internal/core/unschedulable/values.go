@@ -29,7 +29,7 @@ func (u UnknownValue) String() string {
 	if u.More > 0 {
 		more = fmt.Sprintf(" and %d more", u.More)
 	}
-	if u.Key == nodePoolKey {
+	if u.Key == NodePoolKey {
 		return fmt.Sprintf("no NodePool that launches nodes for pods has the name %s; those that do: %s%s", list(u.Values, ", "), strings.Join(u.Known, ", "), more)
 	}
 	return fmt.Sprintf("no instance type or NodePool has %s %s; known values: %s%s", u.Key, list(u.Values, ", "), strings.Join(u.Known, ", "), more)
@@ -65,11 +65,20 @@ func endsIn(suffix, value string) int {
 	return 0
 }
 
-// EmptyPool is why the requirements of a pool leave none of the instance types: values that no type has, otherwise the requirements of which
-// each alone, left out, leaves some. Neither is set if the requirements leave types. The cost is O(requirements × offerings).
+// EmptyPool is why the requirements of a pool leave none of the instance types: labels whose requirements contradict each other, otherwise
+// values that no type has, otherwise the requirements of which each alone, left out, leaves some. None is set if the requirements leave types.
+// The cost is O(requirements × offerings).
 func EmptyPool(want requirement.Set, types catalog.Catalog) Reason {
 	r := Reason{Code: PoolEmpty}
 	if types.Meets(want) {
+		return r
+	}
+	for _, one := range want {
+		if one.Len() == 0 && !one.AllowsAbsence() {
+			r.Contradictory = append(r.Contradictory, one.Key)
+		}
+	}
+	if len(r.Contradictory) > 0 {
 		return r
 	}
 	for _, one := range want {

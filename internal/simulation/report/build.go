@@ -210,6 +210,13 @@ func (b reporter) unusedPools() []UnusedPool {
 	return out
 }
 
+// unusedBeside are the unused pools that the reasons do not name.
+func (b reporter) unusedBeside(reasons unschedulable.Reasons) []UnusedPool {
+	return slices.DeleteFunc(b.unusedPools(), func(u UnusedPool) bool {
+		return slices.ContainsFunc(reasons, func(r unschedulable.Reason) bool { return r.Pool == u.Name })
+	})
+}
+
 func (b reporter) notes(r Report, extras Extras) []string {
 	out := []string{}
 	if extras.Settings != "" {

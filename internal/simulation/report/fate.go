@@ -45,7 +45,7 @@ type Fate struct {
 	Launch *Launch `json:"launch,omitempty"`
 	// Reasons are why a pod that is Refused does not fit each NodePool.
 	Reasons []Reason `json:"reasons,omitempty"`
-	// UnusedPools are the NodePools that could not launch nodes, for a pod that is Refused.
+	// UnusedPools are the other NodePools, which could not launch nodes either, for a pod that is Refused.
 	UnusedPools []UnusedPool `json:"unusedPools,omitempty"`
 }
 
@@ -76,7 +76,7 @@ func NewFates(result simulation.Result) *Fates {
 	}
 	for _, u := range plan.Unschedulable {
 		f.add(u.Pods, func() Fate {
-			return Fate{Outcome: Refused, Reasons: b.reasons(u.Reasons), UnusedPools: b.unusedPools()}
+			return Fate{Outcome: Refused, Reasons: b.reasons(u.Reasons), UnusedPools: b.unusedBeside(u.Reasons)}
 		})
 	}
 	for _, p := range b.Rejected {

@@ -34,6 +34,8 @@ type Problem struct {
 	Namespaces map[string]map[string]string
 	// Pools may launch, in any order; weight and name decide.
 	Pools []*model.Pool
+	// Skipped are the other pools.
+	Skipped []model.SkippedPool
 	// DaemonSets take resources on every node they match.
 	DaemonSets []*model.DaemonSet
 	// Devices are the inventory for the ResourceClaims of pods; nil rejects pods with ResourceClaims.

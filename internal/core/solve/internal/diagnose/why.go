@@ -31,7 +31,7 @@ func DiagnoseAll(s *place.Placer) []UnschedulablePods {
 			admitted[i] = t.Within(bitset.Full(t.Columns.Len()))
 		}
 	}
-	d := diagnosis{s, map[string][]string{}, map[int]map[string]taintSets{}, map[spreadOfLevel][]unschedulable.UnreachableDomain{}}
+	d := diagnosis{s, map[string][]string{}, map[int]map[string]taintSets{}, map[spreadOfLevel][]unschedulable.UnreachableDomain{}, map[int]unschedulable.Reason{}}
 	out := make([]UnschedulablePods, 0, len(s.Unschedulable))
 	for i, r := range s.Unschedulable {
 		out = append(out, UnschedulablePods{Pods: r.Pods, Reasons: d.why(r.Class, i, r.Pods[0], admitted)})
@@ -48,6 +48,8 @@ type diagnosis struct {
 	populations map[int]map[string]taintSets
 	// limiting are the domains that unreachable has found: they are the same against each pool.
 	limiting map[spreadOfLevel][]unschedulable.UnreachableDomain
+	// empty are the reasons of the pools without anything to launch, by their number.
+	empty map[int]unschedulable.Reason
 }
 
 // spreadOfLevel is a spread of the pods of a level.
@@ -59,14 +61,15 @@ type spreadOfLevel struct {
 // why is the reason of every pool, the nearest first, against a pod of the class in its most relaxed form; admitted are the columns
 // that the limits of each template admit. number is that of the class among the unschedulable ones.
 func (s diagnosis) why(c *compile.Class, number int, pod *model.Pod, admitted []bitset.Set) unschedulable.Reasons {
+	out := s.whyUnused(c)
 	if len(s.Problem.Pools) == 0 {
-		return unschedulable.Reasons{{Code: unschedulable.NoPools}}
+		return append(unschedulable.Reasons{{Code: unschedulable.NoPools}}, out...)
 	}
 	if len(s.Templates) == 0 {
-		return s.whyEmpty()
+		return append(s.whyEmpty(), out...)
 	}
+	out = append(out, s.whyEmptyFor(c)...)
 	unknown := s.unknownValues(c, number)
-	var out unschedulable.Reasons
 	for i, t := range s.Templates {
 		r := s.whyNot(&poolFilter{t: t, c: c, pod: pod, resources: s.Problem.Resources, admitted: admitted[i]}, c.Final)
 		r.Pool = t.Pool.Name
@@ -76,20 +79,6 @@ func (s diagnosis) why(c *compile.Class, number int, pod *model.Pod, admitted []
 		out = append(out, withUnknownValues(r, unknown))
 	}
 	return out.NearestFirst()
-}
-
-// whyEmpty is the reason where no pool has anything to launch.
-func (s diagnosis) whyEmpty() unschedulable.Reasons {
-	var out unschedulable.Reasons
-	for _, t := range s.Unlaunchable {
-		r := unschedulable.EmptyPool(t.Pool.Requirements, t.Pool.Catalog)
-		r.Pool, r.UnavailableOfferings = t.Pool.Name, UnavailableOfferings(t)
-		out = append(out, r)
-	}
-	if len(out) == 0 {
-		out = unschedulable.Reasons{{Code: unschedulable.PoolEmpty}}
-	}
-	return out
 }
 
 // whyNot is the first reason why no new node of a pool takes a pod. Reasons that higher limits would not remove come before

@@ -15,14 +15,14 @@ const maxRanked = 200
 func (s diagnosis) unknownValues(c *compile.Class, class int) []unschedulable.UnknownValue {
 	var out []unschedulable.UnknownValue
 	for _, want := range c.Final.Set {
-		if u, unknown := unschedulable.Unknown(want, s.knownValues(want.Key), class < maxRanked); unknown {
+		if u, unknown := unschedulable.Unknown(want, s.knownValues(want.Key), class < maxRanked); unknown && !s.unusedHave(u.Key, u.Values) {
 			out = append(out, u)
 		}
 	}
 	return out
 }
 
-// knownValues are the values of a label that instance types and pools have; nil if the label is open: a pool lets its nodes have any.
+// knownValues are the values of a label that instance types, and pools that can launch, have; nil if the label is open: a pool lets its nodes have any.
 func (s diagnosis) knownValues(key string) []string {
 	if known, ok := s.known[key]; ok {
 		return known
@@ -32,11 +32,11 @@ func (s diagnosis) knownValues(key string) []string {
 		values = append(values, pool.Catalog.Values(key)...)
 	}
 	if len(values) == 0 {
-		for _, pool := range s.Problem.Pools {
-			if have := pool.Requirements.Get(key); pool.Requirements.Has(key) && have.Complement() {
+		for _, t := range s.Templates {
+			if have := t.Pool.Requirements.Get(key); t.Pool.Requirements.Has(key) && have.Complement() {
 				values = nil
 				break
-			} else if pool.Requirements.Has(key) {
+			} else if t.Pool.Requirements.Has(key) {
 				values = append(values, have.Values()...)
 			}
 		}
