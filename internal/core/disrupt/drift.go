@@ -89,7 +89,7 @@ func (why cause) replaceEach(s Session, fit []Candidate) Decision {
 			d.skipAll(NotReached, set)
 			continue
 		}
-		t := sim.Simulate(set)
+		t := sim.simulateBeside(set)
 		if len(t.Failed) > 0 {
 			if command, ok := s.terminatesFirst(why.reason, c, d.Commands); ok {
 				s.take(&d, command, to)

@@ -77,6 +77,23 @@ func TestDrift(t *testing.T) {
 		f.input.Problem.Pods = append(f.input.Problem.Pods, going)
 		f.want(f.decide(drift(), 1), "replace a -> x1 on-demand")
 	})
+	for _, name := range []string{"a-later", "0-earlier"} { // than the pod of the candidate
+		t.Run("a place that another pod needs is not counted twice, "+name, func(t *testing.T) {
+			f := newFleet(t, sizes(1, onDemand))
+			drifted(f.node("a", onDemand, "x1", 900), 1)
+			f.node("free", onDemand, "x1")
+			f.wait(name, 900)
+			f.want(f.decide(drift(), 1), "replace a -> x1 on-demand")
+
+			f = newFleet(t, sizes(1, onDemand))
+			drifted(f.node("a", onDemand, "x1", 900), 1)
+			f.node("free", onDemand, "x1")
+			going := f.run(f.node("going", onDemand, "x1"), name, 900)
+			f.nodes[2].Deleting = true
+			f.input.Problem.Pods = append(f.input.Problem.Pods, going)
+			f.want(f.decide(drift(), 1), "replace a -> x1 on-demand")
+		})
+	}
 	t.Run("capacity for virtual pods is kept", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		drifted(f.node("a", onDemand, "x1"), 1)

@@ -286,7 +286,7 @@ func (s Session) repairStatic(d *Decision, c Candidate) {
 // repairDynamic replaces a node, or those of a unit, by whatever their pods need. The first one is unhealthy.
 func (s Session) repairDynamic(d *Decision, set []Candidate) {
 	sim := s.Simulators[0]
-	t := sim.Simulate(set)
+	t := sim.simulateBeside(set)
 	if len(t.Failed) > 0 {
 		if command, ok := s.terminatesFirst(Unhealthy, set[0], d.Commands); ok {
 			s.takeRepair(d, command)

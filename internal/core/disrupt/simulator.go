@@ -168,6 +168,21 @@ type UnplacedPod struct {
 // Simulate returns the outcome without the candidates.
 func (sim *Simulator) Simulate(set []Candidate) Outcome { return sim.simulate(set, solve.Choices{}) }
 
+// simulateBeside is Simulate for methods that leave NodeClaims to provisioning, see replacements. Where there are such NodeClaims, the pods that
+// provisioning takes care of are placed first: a pod of a candidate that took the place of one of them would have none, since provisioning
+// gives that place away and launches nothing.
+func (sim *Simulator) simulateBeside(set []Candidate) Outcome {
+	t := sim.Simulate(set)
+	if len(sim.replacements(t)) == len(t.Plan.NodeClaims) {
+		return t
+	}
+	first := map[string]bool{}
+	for _, p := range sim.input.Problem.Pods {
+		first[p.UID] = !p.Virtual
+	}
+	return sim.simulate(set, solve.Choices{First: first})
+}
+
 // simulate is Simulate with choices for some pods.
 func (sim *Simulator) simulate(set []Candidate, choices solve.Choices) Outcome {
 	var nodes []*model.Node
