@@ -3,9 +3,12 @@ package v1alpha1
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
@@ -24,6 +27,15 @@ func (o *NodeOverlay) RuntimeValidate(rules v1.LabelRules) error {
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods} {
 		if _, ok := o.Spec.Capacity[name]; ok {
 			findings = append(findings, fmt.Sprintf("spec.capacity[%q]: only extended resources can be changed, this one is what the cloud says", name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Spec.Capacity)) {
+		amount := o.Spec.Capacity[name]
+		switch {
+		case amount.Sign() < 0:
+			findings = append(findings, fmt.Sprintf("spec.capacity[%q]: %s is negative", name, amount.String()))
+		case amount.Cmp(*resource.NewQuantity(amount.Value(), amount.Format)) != 0: // the API server refuses nodes with it
+			findings = append(findings, fmt.Sprintf("spec.capacity[%q]: %s is not an integer", name, amount.String()))
 		}
 	}
 	if _, err := o.Spec.PriceChange(); err != nil {

@@ -49,6 +49,9 @@ func TestRuntimeValidate(t *testing.T) {
 		{"host name", requires("kubernetes.io/hostname", "Exists"), []string{"the label is restricted"}},
 		{"bad key", requires("bad key", "Exists"), []string{"not a qualified name"}},
 		{"extended resources", adds("example.com/device", "hugepages-2Mi"), nil},
+		{"amounts that no node can have", v1alpha1.NodeOverlaySpec{Capacity: corev1.ResourceList{
+			"example.com/negative": apiresource.MustParse("-3"), "example.com/half": apiresource.MustParse("0.5"), "example.com/many": apiresource.MustParse("2k"),
+		}}, []string{`spec.capacity["example.com/half"]: 500m is not an integer`, `spec.capacity["example.com/negative"]: -3 is negative`}},
 		{"resources of the cloud", adds("pods", "memory", "cpu", "ephemeral-storage", "example.com/device"), []string{
 			`spec.capacity["cpu"]`, `spec.capacity["memory"]`, `spec.capacity["ephemeral-storage"]`, `spec.capacity["pods"]`,
 		}},
