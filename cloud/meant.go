@@ -10,13 +10,39 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/spelling"
 )
 
-// MeantKey returns the well-known label that a user may have meant by a key that is not well known but nearly equal to it. The cost is that of
-// a comparison with every well-known label: it is for NodePools, not for pods.
+// MeantKey returns the well-known label that a user may have meant by a key that is not well known: one of the same name in another domain, if
+// the key has a domain of well-known labels, otherwise one that is nearly equal to it. The cost is that of a comparison with every well-known
+// label: it is for NodePools, not for pods.
 func (c Cloud) MeantKey(key string) (meant string, ok bool) {
 	if key = c.Labels.Normalize(key); c.Labels.WellKnown[key] {
 		return "", false
 	}
-	return spelling.Suggest(key, slices.Collect(maps.Keys(c.Labels.WellKnown)))
+	known := slices.Sorted(maps.Keys(c.Labels.WellKnown))
+	domain, name, _ := strings.Cut(key, "/")
+	if slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(k, domain+"/") }) {
+		if i := slices.IndexFunc(known, func(k string) bool { return strings.HasSuffix(k, "/"+name) }); i >= 0 && name != "" {
+			return known[i], true
+		}
+	}
+	return spelling.Suggest(key, known)
+}
+
+// UnknownLimits are the resources of a NodePool's limits that none of its instance types has: these limits keep no node from being launched.
+// Each comes with a question for the resource that may have been meant, or an empty string.
+func UnknownLimits(pool *v1.NodePool, types []*InstanceType) map[string]string {
+	known := map[string]bool{string(v1.ResourceNodes): true}
+	for _, t := range types {
+		for name := range t.Capacity {
+			known[string(name)] = true
+		}
+	}
+	unknown := map[string]string{}
+	for name := range pool.Spec.Limits {
+		if len(types) > 0 && !known[string(name)] {
+			unknown[string(name)] = spelling.DidYouMean(string(name), slices.Collect(maps.Keys(known)))
+		}
+	}
+	return unknown
 }
 
 // MeantClass returns the node class kind of this cloud, as kind.group, that a user may have meant by a reference to another one: that of the same

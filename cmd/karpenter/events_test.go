@@ -77,6 +77,7 @@ func everyEvent() []observe.Event {
 	out = append(out, observe.NodePoolProblem(pool, observe.ReasonInvalidBudget, `spec.disruption.budgets[0]: schedule "@never": want five cron fields or a descriptor such as @daily`))
 	out = append(out, observe.NodePoolProblem(pool, observe.ReasonNoCompatibleInstanceTypes, "nodepool requirements filtered out all available instance types: <which requirement>"))
 	out = append(out, observe.UnknownRequirementKey(pool, "karpenter.k8s.aws/instance-famly", "karpenter.k8s.aws/instance-family"))
+	out = append(out, observe.UnknownLimit(pool, "cpus", `, did you mean "cpu"?`))
 	out = append(out, observe.UnsupportedNodeClass(pool, "EC2NodeClass.karpenter.aws", []string{"EC2NodeClass.karpenter.k8s.aws"}, "EC2NodeClass.karpenter.k8s.aws"))
 	out = append(out, observe.InvalidDoNotDisruptAnnotation(pod, errors.New(`duration "-5m" must be positive`)), observe.DoNotDisruptUntil(pod, end), observe.DoNotDisruptGracePeriodElapsed(pod))
 	old := &v1alpha5.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "general", UID: "provisioner-uid"}}

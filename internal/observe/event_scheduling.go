@@ -68,6 +68,13 @@ func UnknownRequirementKey(pool *v1.NodePool, key, meant string) Event {
 	), string(pool.UID), key).within(time.Hour)
 }
 
+// UnknownLimit reports a limit of a NodePool on a resource that no instance type has; meant asks for one that was probably meant, or is empty.
+func UnknownLimit(pool *v1.NodePool, resource, meant string) Event {
+	return WarningEvent(pool, "UnknownLimit", fmt.Sprintf(
+		"No instance type has the resource %q of spec.limits: this limit keeps no node from being launched%s", resource, meant,
+	), string(pool.UID), resource).within(time.Hour)
+}
+
 // UnsupportedNodeClass reports a NodePool whose NodeClass no controller in the cluster seems to know; meant is the kind that was probably meant,
 // or empty.
 func UnsupportedNodeClass(pool *v1.NodePool, kind string, known []string, meant string) Event {

@@ -56,7 +56,7 @@ func TestInvalidLabelsAreNotCalledCustom(t *testing.T) {
 	for key, want := range map[string]int{v1alpha1.Group + "/instance-famly": 0, "node.kubernetes.io/instance-typ": 1} {
 		pool := poolWith("a", v1alpha1.Group, "one")
 		pool.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{"c"}}}
-		if got := gather([]client.Object{pool}, vendor, Options{}).poolWarnings(time.Time{}); len(got) != want {
+		if got := gather([]client.Object{pool}, vendor, Options{}).poolWarnings(t.Context(), vendor.Provider, time.Time{}); len(got) != want {
 			t.Errorf("%s: %q, want %d", key, got, want)
 		}
 	}

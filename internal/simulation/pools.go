@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
@@ -111,8 +113,25 @@ func (w *clusterObjects) classUnready(ref *v1.NodeClassReference) (reason, messa
 	return "", ""
 }
 
+// unknownLimits are the limits of a pool that keep no node from being launched.
+func (w *clusterObjects) unknownLimits(ctx context.Context, provider cloud.Provider, pool *v1.NodePool) (out []string) {
+	if len(pool.Spec.Limits) == 0 || !w.cloud.Manages(pool.Spec.Template.Spec.NodeClassRef) {
+		return nil
+	}
+	types, err := provider.InstanceTypes(ctx, pool)
+	if err != nil {
+		return nil // the pool is skipped, with the error
+	}
+	unknown := cloud.UnknownLimits(pool, types)
+	for _, resource := range slices.Sorted(maps.Keys(unknown)) {
+		out = append(out, fmt.Sprintf("NodePool %q: no instance type has the resource %q of spec.limits: this limit keeps no node from being launched%s",
+			pool.Name, resource, unknown[resource]))
+	}
+	return out
+}
+
 // poolWarnings are what is allowed in the pools, but has no effect or is probably mistyped, by name of the pool.
-func (w *clusterObjects) poolWarnings(now time.Time) []string {
+func (w *clusterObjects) poolWarnings(ctx context.Context, provider cloud.Provider, now time.Time) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(w.pools)) {
 		pool := w.pools[name]
@@ -124,6 +143,7 @@ func (w *clusterObjects) poolWarnings(now time.Time) []string {
 				out = append(out, fmt.Sprintf("NodePool %q: the required label %q is not about instance types: nodes get it as a custom label; did you mean %q?", name, r.Key, meant))
 			}
 		}
+		out = append(out, w.unknownLimits(ctx, provider, pool)...)
 	}
 	return out
 }

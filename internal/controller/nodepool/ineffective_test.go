@@ -52,6 +52,9 @@ func TestIneffectiveNodePools(t *testing.T) {
 			p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: "In", Values: values})
 		}
 	}
+	limit := func(resource string) func(*v1.NodePool) {
+		return func(p *v1.NodePool) { p.Spec.Limits = v1.Limits(fakecluster.Resources(resource, "10")) }
+	}
 	for name, c := range map[string]struct {
 		pool      []func(*v1.NodePool)
 		condition string
@@ -90,6 +93,11 @@ func TestIneffectiveNodePools(t *testing.T) {
 			pool:  []func(*v1.NodePool){require("node.kubernetes.io/instance-typ", "small")},
 			event: `UnknownRequirementKey pool: Requirement on the label "node.kubernetes.io/instance-typ" is not about instance types: nodes get it as a custom label; did you mean "node.kubernetes.io/instance-type"?`,
 		},
+		"a limit on a resource that nearly is a known one": {
+			pool:  []func(*v1.NodePool){limit("cpus")},
+			event: `UnknownLimit pool: No instance type has the resource "cpus" of spec.limits: this limit keeps no node from being launched, did you mean "cpu"?`,
+		},
+		"limits on a resource of the types, and on nodes": {pool: []func(*v1.NodePool){limit("cpu"), limit("nodes")}},
 		"a key of the user": {pool: []func(*v1.NodePool){require("example.com/team", "a")}},
 	} {
 		t.Run(name, func(t *testing.T) {

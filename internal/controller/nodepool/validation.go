@@ -14,6 +14,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/core/unschedulable"
@@ -62,7 +63,14 @@ func (v *Validation) Reconcile(ctx context.Context, request reconcile.Request) (
 	v.show(pool, set, v1.ConditionTypeBudgetsValid, observe.ReasonInvalidBudget, budgetErrors(pool, v.Clock.Now()))
 	v.show(pool, set, v1.ConditionTypeReplicasKept, observe.ReasonStaticCapacityDisabled, v.ignoredReplicas(pool))
 	if set.IsTrue(v1.ConditionTypeValidationSucceeded) {
-		v.show(pool, set, v1.ConditionTypeInstanceTypesFound, observe.ReasonNoCompatibleInstanceTypes, v.mismatch(ctx, pool))
+		types, err := v.Cloud.Provider.InstanceTypes(ctx, pool)
+		if err != nil {
+			types = nil // the condition of the NodeClass says why
+		}
+		v.show(pool, set, v1.ConditionTypeInstanceTypesFound, observe.ReasonNoCompatibleInstanceTypes, v.mismatch(pool, types))
+		for resource, meant := range cloud.UnknownLimits(pool, types) {
+			v.Recorder.Publish(observe.UnknownLimit(pool, resource, meant))
+		}
 	}
 	if err := writeStatus(ctx, v.Client, stored, pool); err != nil {
 		return requeue.OnConflict(err)
@@ -117,10 +125,9 @@ func (v *Validation) logUnknownValues(ctx context.Context, stored, pool *v1.Node
 }
 
 // mismatch is why the requirements of the NodePool leave no instance type; empty if they do leave some, or if the types are not known.
-func (v *Validation) mismatch(ctx context.Context, pool *v1.NodePool) string {
-	types, err := v.Cloud.Provider.InstanceTypes(ctx, pool)
-	if err != nil || len(types) == 0 {
-		return "" // the condition of the NodeClass says why
+func (v *Validation) mismatch(pool *v1.NodePool, types []*cloud.InstanceType) string {
+	if len(types) == 0 {
+		return ""
 	}
 	p := v.translator.Pool(pool, v.catalogs.Of(types))
 	if p.Catalog.Meets(p.Requirements) {
