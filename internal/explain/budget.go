@@ -79,7 +79,11 @@ func (s *analysis) disrupting(pool string) []Disrupting {
 		switch {
 		case !n.Initialized && !n.Rebooting || n.InstanceTerminating:
 		case n.Deleting:
-			out = append(out, Disrupting{n.Name, "it is being deleted"})
+			why := "it is being deleted"
+			if held := heldBy(s, n); held != nil {
+				why += ", and its drain waits: " + held.Message
+			}
+			out = append(out, Disrupting{n.Name, why})
 		case n.Rebooting:
 			out = append(out, Disrupting{n.Name, "it is rebooting"})
 		case !n.Ready:

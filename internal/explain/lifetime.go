@@ -18,6 +18,8 @@ type Lifetime struct {
 	// Expires is when the NodeClaim is deleted because of its expireAfter; Expired is set from then on.
 	Expires *time.Time `json:"expires"`
 	Expired bool       `json:"expired,omitempty"`
+	// TerminationGracePeriod is how long its drain may take; nothing limits that without one.
+	TerminationGracePeriod string `json:"terminationGracePeriod,omitempty"`
 	// Deleting is since when the node is being deleted, and Ends when its terminationGracePeriod ends the drain, whatever pods are left.
 	Deleting *time.Time `json:"deleting,omitempty"`
 	Ends     *time.Time `json:"ends,omitempty"`
@@ -42,6 +44,9 @@ func lifetimeOf(s *analysis, n *model.Node) *Lifetime {
 	out := &Lifetime{Repaired: s.Options.NodeRepair}
 	if at := n.Disruption.Expires(); !at.IsZero() {
 		out.Expires, out.Expired = known(at), !at.After(s.Options.Now)
+	}
+	if grace := claim.Spec.TerminationGracePeriod; grace != nil {
+		out.TerminationGracePeriod = grace.Duration.String()
 	}
 	out.UnderWay = s.underWay[n.ID]
 	node, joined := find[*corev1.Node](s.Objects, "", n.NodeName)
@@ -83,8 +88,34 @@ func deletion(claim *v1.NodeClaim, node *corev1.Node) (since, ends *time.Time) {
 
 // drain adds what the drain of a node that is being deleted waits for.
 func (l *Lifetime) drain(s *analysis, n *model.Node) {
-	if found := problem.InspectPods(n, s.view.Pods[n.NodeName], s.view.PDBs, s.view.PDBLimits, s.Options.Now); found.Blocked {
-		l.Holding = s.obstacle(found.Obstacle).Message
+	if o := heldBy(s, n); o != nil {
+		l.Holding = o.Message
+	}
+}
+
+// heldBy is the first of the pods of a node that cannot be evicted now, as an obstacle; nil if all can.
+func heldBy(s *analysis, n *model.Node) *Obstacle {
+	found := problem.InspectPods(n, s.view.Pods[n.NodeName], s.view.PDBs, s.view.PDBLimits, s.Options.Now)
+	if !found.Blocked {
+		return nil
+	}
+	shown := s.obstacle(found.Obstacle)
+	return &shown
+}
+
+// addDrain adds to the obstacle of a node that is being deleted what its drain waits for, and what would end that: waiting does not always.
+func addDrain(s *analysis, shown *Obstacle, n *model.Node) {
+	held := heldBy(s, n)
+	if held == nil {
+		return
+	}
+	shown.Pods, shown.PodDisruptionBudgets = held.Pods, held.PodDisruptionBudgets
+	shown.Help = held.Help + " The drain also continues once the pod has ended"
+	node, _ := find[*corev1.Node](s.Objects, "", n.NodeName)
+	if _, ends := deletion(s.claims[n.ClaimName], node); ends != nil {
+		shown.Help += ", and ends with the terminationGracePeriod of the node."
+	} else {
+		shown.Help += ". A terminationGracePeriod of the NodePool limits the drains of nodes that it launches from then on."
 	}
 }
 
@@ -123,9 +154,17 @@ func (l *Lifetime) text() string {
 	switch {
 	case l.Expires == nil:
 	case l.Expired:
-		fmt.Fprintf(&b, "  Expired at %s: it is deleted at once, whatever budgets and annotations say\n", at(l.Expires))
+		fmt.Fprintf(&b, "  Expired at %s: its deletion starts at once%s\n", at(l.Expires), l.expiry())
 	default:
-		fmt.Fprintf(&b, "  Expires at %s: it is deleted then, whatever budgets and annotations say\n", at(l.Expires))
+		fmt.Fprintf(&b, "  Expires at %s: its deletion starts then%s\n", at(l.Expires), l.expiry())
 	}
 	return b.String()
+}
+
+// expiry says what delays a deletion by expireAfter, and what does not.
+func (l *Lifetime) expiry() string {
+	if l.TerminationGracePeriod != "" {
+		return ", whatever budgets and annotations of the node say; its terminationGracePeriod limits the drain to " + l.TerminationGracePeriod
+	}
+	return ", whatever budgets and annotations of the node say; without a terminationGracePeriod, pods with karpenter.sh/do-not-disrupt and PodDisruptionBudgets hold the drain"
 }

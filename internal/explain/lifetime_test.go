@@ -20,16 +20,20 @@ func TestLifetime(t *testing.T) {
 	gone := func(c *v1.NodeClaim) {
 		c.DeletionTimestamp, c.Finalizers = new(metav1.NewTime(noon().Add(-time.Hour))), []string{v1.TerminationFinalizer}
 	}
+	const unlimited = "without a terminationGracePeriod, pods with karpenter.sh/do-not-disrupt and PodDisruptionBudgets hold the drain\n"
 	for name, c := range map[string]struct {
 		changes changes
 		repair  bool
 		want    string
 	}{
-		"expires":       {claim(func(c *v1.NodeClaim) { c.Spec.ExpireAfter.Duration = new(720 * time.Hour) }), false, "  Expires at 2026-02-01T03:00:00Z: it is deleted then, whatever budgets and annotations say\n"},
+		"expires": {claim(func(c *v1.NodeClaim) { c.Spec.ExpireAfter.Duration = new(720 * time.Hour) }), false, "  Expires at 2026-02-01T03:00:00Z: its deletion starts then, whatever budgets and annotations of the node say; " + unlimited},
+		"expires, with a grace period": {claim(func(c *v1.NodeClaim) {
+			c.Spec.ExpireAfter.Duration, c.Spec.TerminationGracePeriod = new(720*time.Hour), &metav1.Duration{Duration: time.Hour}
+		}), false, "  Expires at 2026-02-01T03:00:00Z: its deletion starts then, whatever budgets and annotations of the node say; its terminationGracePeriod limits the drain to 1h0m0s\n"},
 		"never expires": {claim(func(*v1.NodeClaim) {}), false, ""},
 		"has expired": {claim(func(c *v1.NodeClaim) {
 			c.Spec.ExpireAfter.Duration = new(time.Hour)
-		}), false, "  Expired at 2026-01-02T04:00:00Z: it is deleted at once, whatever budgets and annotations say\n"},
+		}), false, "  Expired at 2026-01-02T04:00:00Z: its deletion starts at once, whatever budgets and annotations of the node say; " + unlimited},
 		"is being deleted": {claim(gone), false, `  Being deleted since 2026-01-02T11:00:00Z: without a terminationGracePeriod, it stays until its pods are gone
     its drain waits: pdb prevents pod evictions (PodDisruptionBudget=[shop/front])
 `},

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -50,6 +53,40 @@ type Verdict struct {
 	Obstacle *Obstacle `json:"obstacle,omitempty"`
 	// Conditions are those that call for a repair, with what repair policies say about them; only with the reason Unhealthy.
 	Conditions []string `json:"conditions,omitempty"`
+	// Drift is how a node has drifted; only with the reason Drifted.
+	Drift *Drift `json:"drift,omitempty"`
+}
+
+// Drift is how a node has drifted, as the condition Drifted of its NodeClaim says.
+type Drift struct {
+	Reason string `json:"reason"`
+	// Message is empty if it says no more than the reason.
+	Message string    `json:"message,omitempty"`
+	Since   time.Time `json:"since"`
+}
+
+// driftOf is how the node of a NodeClaim has drifted; nil for not.
+func driftOf(claim *v1.NodeClaim) *Drift {
+	if claim == nil {
+		return nil
+	}
+	c := meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeDrifted)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return nil
+	}
+	d := &Drift{Reason: c.Reason, Since: c.LastTransitionTime.UTC()}
+	if c.Message != c.Reason {
+		d.Message = c.Message
+	}
+	return d
+}
+
+// String is the reason and the message.
+func (d Drift) String() string {
+	if d.Message == "" {
+		return d.Reason
+	}
+	return d.Reason + ": " + d.Message
 }
 
 // Plan is what would be done with a node.
@@ -130,6 +167,7 @@ func (s *analysis) explainNode(ctx context.Context, n *model.Node) (Node, error)
 	}
 	if o, barred := s.excluded[n.ID]; barred {
 		shown := s.obstacle(o)
+		shown.Then = thenAnnotation(s, o)
 		a.Obstacle = &shown
 		return a, nil
 	}
@@ -158,8 +196,12 @@ func (s *analysis) node(name string) *model.Node {
 func (s *analysis) verdict(reason disrupt.Reason, c disrupt.Candidate) Verdict {
 	command, o, wanted := s.assess(reason, c)
 	v := Verdict{Reason: string(reason), Wanted: wanted}
+	if reason == disrupt.Drifted {
+		v.Drift = driftOf(s.claims[c.Node.ClaimName])
+	}
 	if o.Code != "" {
 		shown := obstacleFor(s, o, reason)
+		shown.Then = thenPods(s, o, shown.Until, reason, c)
 		if reason == disrupt.Underutilized {
 			s.addClosedDestinations(&shown, o, c)
 		}
@@ -301,6 +343,9 @@ func (a Node) Text() string {
 	}
 	for _, v := range a.Verdicts {
 		label := v.Reason + ": "
+		if v.Drift != nil {
+			label = fmt.Sprintf("%s (%s): ", v.Reason, v.Drift)
+		}
 		for _, condition := range v.Conditions {
 			b.WriteString("  " + label + condition + "\n")
 			label = "  "

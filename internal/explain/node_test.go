@@ -50,6 +50,14 @@ func recent(objects []client.Object) {
 	change("web-2", func(c *v1.NodeClaim) { c.Status.LastPodEventTime = metav1.NewTime(noon()) })(objects)
 }
 
+// soon makes the node of a NodeClaim one that is not consolidatable yet, because its pods have just changed.
+func soon(claim string) func([]client.Object) {
+	return change(claim, func(c *v1.NodeClaim) {
+		c.Status.Conditions = c.Status.Conditions[:3]
+		c.Status.LastPodEventTime = metav1.NewTime(noon())
+	})
+}
+
 func drifted(claim string) func([]client.Object) {
 	return change(claim, func(c *v1.NodeClaim) {
 		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{
@@ -92,7 +100,7 @@ func TestNode(t *testing.T) {
 	const spare = "Node node-2 (NodeClaim \"web-2\", NodePool \"web\") costs $0.1086/h, has 0 pods to move\n"
 	const gone = "Node node-2 (NodeClaim \"web-2\", NodePool \"web\") costs $0.1086/h, has 0 pods to move\n" +
 		"  Being deleted since 2026-01-02T12:00:00Z: without a terminationGracePeriod, it stays until its pods are gone\n" +
-		"  not disrupted: node is deleting or marked for deletion\n    what would help: Wait until the node is gone.\n"
+		"  not disrupted: node is deleting or marked for deletion\n    what would help: Wait until the node is gone. If its drain does not end, remove what keeps its pods from being evicted, or let these pods end.\n"
 	const used = "  Empty: no: pods on the node would have to move\n    what would help: Nothing: the node is in use.\n"
 	const current = "  Drifted: no: node has not drifted\n    what would help: Nothing: the node is as it should be.\n"
 	const empty = "  Underutilized: no: node is empty\n    what would help: Nothing: the node is removed as empty.\n"
@@ -168,11 +176,34 @@ func TestNode(t *testing.T) {
 				"    its labels name NodePool \"web\", but no NodeClaim has its provider ID: the NodeClaim is gone\n" +
 				"    what would help: Wait until the controller has terminated the instance, as it does with those of the cluster that have no NodeClaim. If it stays, drain and delete the node, and end the instance at the cloud.\n",
 		},
-		{"too recent", "node-2", changes{quiet, change("web-2", func(c *v1.NodeClaim) {
-			c.Status.Conditions = c.Status.Conditions[:3]
-			c.Status.LastPodEventTime = metav1.NewTime(noon())
-		})}, spare + "  Empty: no: node has not been quiet for consolidateAfter\n    until 2026-01-02T12:00:30Z\n" +
+		{"too recent", "node-2", changes{quiet, soon("web-2")}, spare + "  Empty: no: consolidateAfter has not passed since a pod came to the node or left it\n    until 2026-01-02T12:00:30Z\n" +
 			"    what would help: Wait, or lower consolidateAfter of the NodePool.\n" + current + empty},
+		{"too recent, and then a protected pod", "node-1", changes{quiet, annotatedPod("true"), soon("web-1")}, front + used + current +
+			"  Underutilized: no: consolidateAfter has not passed since a pod came to the node or left it\n    until 2026-01-02T12:00:30Z\n" +
+			"    what would help: Wait, or lower consolidateAfter of the NodePool.\n" +
+			"    then blocked: pod has \"karpenter.sh/do-not-disrupt\" annotation (Pod=shop/front-1)\n" +
+			"      what would help: Remove the annotation karpenter.sh/do-not-disrupt from the pod, or wait until its duration has passed.\n"},
+		{"too recent, and longer than a pod is protected", "node-1", changes{quiet, free, annotatedPod("10s"), soon("web-1")}, front + used + current +
+			"  Underutilized: no: consolidateAfter has not passed since a pod came to the node or left it\n    until 2026-01-02T12:00:30Z\n" +
+			"    what would help: Wait, or lower consolidateAfter of the NodePool.\n"},
+		{"a protected pod, and then a pod disruption budget", "node-1", changes{quiet, annotatedPod("1h")}, front + used + current +
+			"  Underutilized: blocked: pod has \"karpenter.sh/do-not-disrupt\" annotation (Pod=shop/front-1)\n    until 2026-01-02T13:00:00Z\n" +
+			"    what would help: Remove the annotation karpenter.sh/do-not-disrupt from the pod, or wait until its duration has passed.\n" +
+			"    then blocked: pdb prevents pod evictions (PodDisruptionBudget=[shop/front])\n" +
+			"      pod shop/front-1; shop/front has 1 healthy pods and wants 1 of 1: none may ever go\n" +
+			"      what would help: Lower minAvailable of PodDisruptionBudget shop/front, or run more than its 1 pod: with these, it never allows a disruption.\n"},
+		{"a pending pod is expected, and then an annotation", "node-1", changes{change("node-1", func(n *corev1.Node) {
+			n.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"}
+		})}, front + "  not disrupted: node is nominated for a pending pod\n    expected: shop/small\n" +
+			"    what would help: Wait until the pod has started or the nomination has ended.\n" +
+			"    then blocked: disruption is blocked through the \"karpenter.sh/do-not-disrupt\" annotation\n" +
+			"      what would help: Remove the annotation karpenter.sh/do-not-disrupt from the node.\n"},
+		{"leaving, with a protected pod", "node-1", append(leaving("node-1", "web-1"), quiet, annotatedPod("true")), front +
+			"  Being deleted since 2026-01-02T12:00:00Z: without a terminationGracePeriod, it stays until its pods are gone\n" +
+			"    its drain waits: pod has \"karpenter.sh/do-not-disrupt\" annotation (Pod=shop/front-1)\n" +
+			"  not disrupted: node is deleting or marked for deletion\n" +
+			"    what would help: Remove the annotation karpenter.sh/do-not-disrupt from the pod, or wait until its duration has passed. " +
+			"The drain also continues once the pod has ended. A terminationGracePeriod of the NodePool limits the drains of nodes that it launches from then on.\n"},
 		{"capacity on other nodes", "node-1", changes{quiet, free}, front + used + current + "  Underutilized: would be deleted, saving $0.1086/h, now\n"},
 		{"a closed destination", "node-1", changes{quiet, free, recent}, front + used + current +
 			"  Underutilized: blocked: can't replace with a cheaper node\n" +
@@ -180,7 +211,7 @@ func TestNode(t *testing.T) {
 			"    until 2026-01-02T12:00:30Z\n" +
 			"    what would help: Wait until these nodes had no pod events for the consolidateAfter of their NodePool, or start the controller with --consolidate-after-scope=Source.\n"},
 		{"drifted", "node-1", changes{quiet, free, full, drifted("web-1")}, front + used +
-			"  Drifted: would be replaced by c-4x-amd64-linux, saving $0.0000/h, now\n" +
+			"  Drifted (NodePoolDrifted): would be replaced by c-4x-amd64-linux, saving $0.0000/h, now\n" +
 			"  Underutilized: blocked: can't replace with a cheaper node\n" +
 			"    it costs $0.1086/h, what could replace it at least $0.1086/h: $0.0000 too much\n" +
 			"    what would help: Let the NodePool use instance types that cost less than the node.\n"},
@@ -195,7 +226,7 @@ func TestNode(t *testing.T) {
 			quiet(objects)
 		}}, front + used + current + "  Underutilized: would be replaced by c-1x-amd64-linux together with node-2, saving $0.1900/h, now\n"},
 		{"a static pool at its limit", "node-2", changes{quiet, static, drifted("web-2")}, spare + fixed("Empty") +
-			"  Drifted: blocked: static NodePool is at its node limit and cannot stage a replacement\n" +
+			"  Drifted (NodePoolDrifted): blocked: static NodePool is at its node limit and cannot stage a replacement\n" +
 			"    what would help: Raise limits.nodes of the NodePool above its replicas.\n" + fixed("Underutilized")},
 		{"by the name of its NodeClaim", "web-2", append(leaving("node-2", "web-2"), quiet), gone},
 		{"leaving", "node-2", append(leaving("node-2", "web-2"), quiet), gone},
@@ -250,6 +281,23 @@ func TestNodeOfAResizedPod(t *testing.T) {
 	}
 }
 
+// TestDrift: the answer about a drifted node has what the condition of its NodeClaim says, and a message only if that says more than the reason.
+func TestDrift(t *testing.T) {
+	for message, want := range map[string]string{"": "", "NodePoolDrifted": "", "taints differ": "taints differ"} {
+		explained := change("web-1", func(c *v1.NodeClaim) { c.Status.Conditions[len(c.Status.Conditions)-1].Message = message })
+		got, err := AboutNode(t.Context(), shop(t, quiet, free, drifted("web-1"), explained), "node-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&Drift{Reason: "NodePoolDrifted", Message: want, Since: noon()}, got.Verdicts[1].Drift); diff != "" {
+			t.Errorf("%q: (-want +got)\n%s", message, diff)
+		}
+		if want != "" && !strings.Contains(got.Text(), "  Drifted (NodePoolDrifted: taints differ): would be deleted") {
+			t.Errorf("got:\n%s", got.Text())
+		}
+	}
+}
+
 func TestNoSuchNode(t *testing.T) {
 	if _, err := AboutNode(context.Background(), shop(t), "node-9"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("got %v, want that there is no such node", err)
@@ -264,7 +312,7 @@ func TestNodeThatIsTerminatedFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "  Drifted: would be terminated before its replacement launches (static-at-limit), now\n"
+	const want = "  Drifted (NodePoolDrifted): would be terminated before its replacement launches (static-at-limit), now\n"
 	if !strings.Contains(got.Text(), want) {
 		t.Errorf("got:\n%s\nwithout:\n%s", got.Text(), want)
 	}

@@ -41,6 +41,8 @@ type Obstacle struct {
 	Threshold float64 `json:"threshold,omitempty"`
 	// Until is when it ends by itself, if that is known.
 	Until *time.Time `json:"until,omitempty"`
+	// Then is another obstacle that is in the way once this one has ended with time, as far as that is known without a simulation.
+	Then *Obstacle `json:"then,omitempty"`
 }
 
 // unknownPriceHelp is the remedy where a price is missing.
@@ -83,6 +85,8 @@ func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
 		out.Help = "Give the flags that the controller runs with, such as --catalog, or let the cloud list the instance type."
 	case disrupt.Nominated:
 		addExpected(s, &out, o)
+	case disrupt.Deleting:
+		addDrain(s, &out, o.Node)
 	case disrupt.PodProtected:
 		out.Until = s.protectedUntil(o)
 	case disrupt.PDBBlocked, disrupt.SeveralPDBs:
@@ -91,8 +95,8 @@ func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
 			out.Help = help
 		}
 	case disrupt.NotConsolidatable:
-		if quiet, after := o.Node.Disruption.LastPodEvent, s.assessed.Input.Pools[o.Node.Pool].ConsolidateAfter; quiet != 0 {
-			until := time.Unix(0, quiet).Add(after).UTC()
+		if last, after := o.Node.Disruption.LastPodEvent, s.assessed.Input.Pools[o.Node.Pool].ConsolidateAfter; last != 0 {
+			until := time.Unix(0, last).Add(after).UTC()
 			out.Until = &until
 		}
 	case disrupt.NotCheaper:
@@ -296,6 +300,9 @@ func (o Obstacle) text(before, label string) string {
 	}
 	if o.Help != "" {
 		b.WriteString(before + "  what would help: " + o.Help + "\n")
+	}
+	if o.Then != nil {
+		b.WriteString(o.Then.text(before+"  ", "then blocked: "))
 	}
 	return b.String()
 }

@@ -76,13 +76,17 @@ func AboutPod(ctx context.Context, q Question, namespace, name string) (Pod, err
 	return a, nil
 }
 
-// unbound says why kube-scheduler has not bound a pod that fits on a node, as the pod says it; empty for pods that it has not marked.
+// unbound says why its scheduler has not bound a pod that fits on a node, as the pod says it; empty for pods that it has not marked.
 func unbound(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse {
 			continue
 		}
-		text := "kube-scheduler has marked it as " + c.Reason
+		text := "kube-scheduler"
+		if name := pod.Spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName {
+			text = fmt.Sprintf("scheduler %q", name)
+		}
+		text += " has marked it as " + c.Reason
 		if !c.LastTransitionTime.IsZero() {
 			text += " since " + c.LastTransitionTime.UTC().Format(time.RFC3339)
 		}

@@ -31,11 +31,11 @@ func TestNodesOfAPodGroup(t *testing.T) {
 		want       string
 	}{
 		{"together", "node-1", changes{budgets(v1.Budget{Nodes: "2"})}, "  Drifted: would be replaced by c-4x-amd64-linux together with node-2, saving $0.1086/h, now\n"},
-		{"over the budget", "node-2", changes{budgets(v1.Budget{Nodes: "1"})}, "  Drifted: would be replaced by c-4x-amd64-linux together with node-1, saving $0.1086/h, once budgets allow it\n" +
+		{"over the budget", "node-2", changes{budgets(v1.Budget{Nodes: "1"})}, "  Drifted (NodePoolDrifted): would be replaced by c-4x-amd64-linux together with node-1, saving $0.1086/h, once budgets allow it\n" +
 			"    blocked: budgets of NodePool \"web\" do not allow to disrupt its 2 nodes with pods of PodGroup shop/train at the same time\n" +
 			"    1 allowed at a time, 0 disrupting; the tightest budget is 1: 1 at a time\n" +
 			"    what would help: Loosen the budgets of the NodePool.\n"},
-		{"a protected pod on the other node", "node-2", changes{annotatedPod("true")}, "  Drifted: blocked: PodGroup shop/train also runs on node node-1: " +
+		{"a protected pod on the other node", "node-2", changes{annotatedPod("true")}, "  Drifted (NodePoolDrifted): blocked: PodGroup shop/train also runs on node node-1: " +
 			"pod has \"karpenter.sh/do-not-disrupt\" annotation (Pod=shop/front-1)\n" +
 			"    what would help: Remove what blocks the node that is named.\n"},
 		{

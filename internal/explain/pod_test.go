@@ -41,6 +41,10 @@ func TestPod(t *testing.T) {
   it fits on node "node-1"
   it waits: kube-scheduler has marked it as Unschedulable, and retries when nodes or pods change
 `},
+		{"capacity on a node, and another scheduler", "shop", "small", changes{change("small", func(p *corev1.Pod) { p.Spec.SchedulerName = "my-scheduler" })}, Nominated, `Pod shop/small is pending and fits a node
+  it fits on node "node-1"
+  it waits: scheduler "my-scheduler" has marked it as Unschedulable, and retries when nodes or pods change
+`},
 		{"capacity on a node that is not ready", "shop", "small", append(leaving("node-1", "web-1"), func(objects []client.Object) {
 			change("web-2", func(c *v1.NodeClaim) {
 				c.Status.NodeName, c.Status.ProviderID, c.Status.Conditions = "", "kwok://to-come", c.Status.Conditions[:1]
@@ -62,9 +66,10 @@ func TestPod(t *testing.T) {
       cpu: 64 requested, at most 7900m available for pods; the pod would fit without karpenter.kwok.sh/instance-cpu Exists <=8
       asked for: cpu 64
       what would help: Lower the pod's requests, relax its requirements, or allow more in the pool.
+    lost: not used: it is not ready: KWOKNodeClass "nowhere" does not exist
+      what would help: Look at the conditions of the NodePool and of its node class, or let the pod use another NodePool.
     batch: did not tolerate taint (taint=team=batch:NoSchedule)
       what would help: Add the toleration to the pod, or create a pool without the taint.
-    lost: not used: it is not ready: KWOKNodeClass "nowhere" does not exist
 `},
 		{"what cannot be placed", "default", "odd", nil, Refused, `Pod default/odd is pending and unschedulable
   it cannot be scheduled: node selector term with matchFields is not supported

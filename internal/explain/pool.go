@@ -1,9 +1,13 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
@@ -141,8 +145,8 @@ func (s *analysis) readiness(a *NodePool, pool *v1.NodePool) {
 		unused := report.Unlaunchable(pool, s.view.Result.Problem.Pools)
 		a.Launches, a.Message, a.Help = false, unused.Message, unused.Help
 	}
-	if pool.Spec.Replicas != nil && s.Options.IgnoreReplicas {
-		a.Message = "it is static, and the feature gate StaticCapacity is off: its nodes are not kept at spec.replicas"
+	if why := replicasIgnored(s, pool); why != "" {
+		a.Message = "it is static, and " + why
 		a.Help = "Turn the feature gate StaticCapacity of the controller on."
 	}
 	if !a.Launches {
@@ -151,6 +155,21 @@ func (s *analysis) readiness(a *NodePool, pool *v1.NodePool) {
 	if why, usedUp := s.limitsUsedUp(a.Name); usedUp {
 		a.Launches, a.Message, a.Help = false, why.Headline()+", "+why.Detail(), why.Remedy()
 	}
+}
+
+// replicasIgnored is why the replicas of a pool are not kept; empty if they are, and for pools without replicas. The condition counts because only
+// the controller knows its feature gates where it has published no settings.
+func replicasIgnored(s *analysis, pool *v1.NodePool) string {
+	if pool.Spec.Replicas == nil {
+		return ""
+	}
+	if c := meta.FindStatusCondition(pool.Status.Conditions, v1.ConditionTypeReplicasKept); c != nil && c.Status == metav1.ConditionFalse {
+		return "its condition ReplicasKept is False: " + cmp.Or(c.Message, c.Reason)
+	}
+	if s.Options.IgnoreReplicas {
+		return "the feature gate StaticCapacity is off: its nodes are not kept at spec.replicas"
+	}
+	return ""
 }
 
 // limitsUsedUp is why the limits of a pool leave nothing to launch beside its nodes as they are, before anything is planned.
@@ -184,7 +203,7 @@ func (s *analysis) possessions(a *NodePool, pool *v1.NodePool) {
 			staying++
 		}
 	}
-	if a.Replicas != nil && !s.Options.IgnoreReplicas {
+	if a.Replicas != nil && replicasIgnored(s, pool) == "" {
 		a.MissingNodes = max(*a.Replicas-staying, 0)
 	}
 	if a.UnpricedNodes == 0 || a.UnpricedNodes < a.Nodes {

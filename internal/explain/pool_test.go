@@ -74,7 +74,7 @@ func TestNodePool(t *testing.T) {
   Budget of 1: 1 at a time
   Node node-2 counts against the budgets: it is being deleted
   1 node not disrupted: node is deleting or marked for deletion (node-2)
-    what would help: Wait until the node is gone.
+    what would help: Wait until the node is gone. If its drain does not end, remove what keeps its pods from being evicted, or let these pods end.
   Empty: 0 could be removed, 0 now (1 allowed at a time, 1 disrupting)
     1 node no: pods on the node would have to move (node-1)
       what would help: Nothing: the node is in use.
@@ -84,6 +84,24 @@ func TestNodePool(t *testing.T) {
   Underutilized: 0 could be removed, 0 now (1 allowed at a time, 1 disrupting)
     1 node blocked: can't replace with a cheaper node (node-1)
       what would help: Let the NodePool use instance types that cost less than the node.
+`,
+		},
+		{
+			"a drain that waits", "web", append(leaving("node-1", "web-1"), quiet, full, annotatedPod("true")), head + `  cpu: 4 used, no limit
+  memory: 8Gi used, no limit
+  nodes: 1 used, no limit
+  pods: 20 used, no limit
+  Budget of 1: 1 at a time
+  Node node-1 counts against the budgets: it is being deleted, and its drain waits: pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/front-1)
+  1 node not disrupted: node is deleting or marked for deletion (node-1)
+    what would help: Remove the annotation karpenter.sh/do-not-disrupt from the pod, or wait until its duration has passed. The drain also continues once the pod has ended. A terminationGracePeriod of the NodePool limits the drains of nodes that it launches from then on.
+  Empty: 1 could be removed, 0 now (1 allowed at a time, 1 disrupting)
+  Drifted: 0 could be removed, 0 now (1 allowed at a time, 1 disrupting)
+    1 node no: node has not drifted (node-2)
+      what would help: Nothing: the node is as it should be.
+  Underutilized: 0 could be removed, 0 now (1 allowed at a time, 1 disrupting)
+    1 node no: node is empty (node-2)
+      what would help: Nothing: the node is removed as empty.
 `,
 		},
 		{"several nodes alike", "web", changes{quiet, func(objects []client.Object) {
@@ -154,23 +172,33 @@ func TestNodePool(t *testing.T) {
 
 // TestStaticNodePool: nothing says more than this answer that a controller ignores spec.replicas.
 func TestStaticNodePool(t *testing.T) {
+	ignored := metav1.Condition{
+		Type: v1.ConditionTypeReplicasKept, Status: metav1.ConditionFalse, Reason: "StaticCapacityDisabled",
+		Message: "spec.replicas is set, and the feature gate StaticCapacity is off: no nodes are launched or removed to keep that number",
+	}
 	for name, c := range map[string]struct {
-		gateOff bool
-		want    string
+		gateOff    bool
+		conditions []metav1.Condition
+		want       string
 	}{
-		"feature gate on": {false, `NodePool batch has 0 nodes of 3 replicas, $0.0000/h
+		"feature gate on": {false, nil, `NodePool batch has 0 nodes of 3 replicas, $0.0000/h
   No nodes are launched from it for pods: it is static: its number of nodes is spec.replicas
   Missing replicas: 3; nodes for them are launched while the NodePool is ready and limits.nodes allows it
   Budget of 0 for Drifted: 0 at a time
 `},
-		"feature gate off": {true, `NodePool batch has 0 nodes of 3 replicas, $0.0000/h
+		"its condition says that the feature gate is off": {false, []metav1.Condition{ignored}, `NodePool batch has 0 nodes of 3 replicas, $0.0000/h
+  No nodes are launched from it for pods: it is static, and its condition ReplicasKept is False: spec.replicas is set, and the feature gate StaticCapacity is off: no nodes are launched or removed to keep that number
+    what would help: Turn the feature gate StaticCapacity of the controller on.
+  Budget of 0 for Drifted: 0 at a time
+`},
+		"feature gate off": {true, nil, `NodePool batch has 0 nodes of 3 replicas, $0.0000/h
   No nodes are launched from it for pods: it is static, and the feature gate StaticCapacity is off: its nodes are not kept at spec.replicas
     what would help: Turn the feature gate StaticCapacity of the controller on.
   Budget of 0 for Drifted: 0 at a time
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := shop(t, change("batch", func(p *v1.NodePool) { p.Spec.Replicas = new(int64(3)) }))
+			q := shop(t, change("batch", func(p *v1.NodePool) { p.Spec.Replicas, p.Status.Conditions = new(int64(3)), c.conditions }))
 			q.Options.IgnoreReplicas = c.gateOff
 			got, err := AboutNodePool(context.Background(), q, "batch")
 			if err != nil {

@@ -20,7 +20,7 @@ func (s *analysis) repairVerdict(ctx context.Context, n *model.Node) (*Verdict, 
 	if !s.Options.NodeRepair {
 		return nil, nil //nolint:nilnil // no verdict
 	}
-	set, o, found := s.repairable(n)
+	set, o, found := s.repairable(n, s.Options.Now)
 	if !found {
 		return nil, nil //nolint:nilnil // no verdict
 	}
@@ -44,13 +44,16 @@ func (s *analysis) repairVerdict(ctx context.Context, n *model.Node) (*Verdict, 
 	if _, due := n.Health.Decide(s.Options.Now.UnixNano()); !due && len(n.Health.Matches) > 0 {
 		shown.Until = firstDue(n)
 	}
+	shown.Then = thenRepair(s, n, *o, shown.Until)
 	v.Obstacle = &shown
 	return v, nil
 }
 
-// repairable are the candidates that are repaired together with a node, or why it is none; found is false if repair does not concern it.
-func (s *analysis) repairable(n *model.Node) (set []disrupt.Candidate, o *disrupt.Obstacle, found bool) {
-	candidates, obstacles := s.assessed.Qualification.Unhealthy()
+// repairable are the candidates that are repaired together with a node at a time, or why it is none; found is false if repair does not concern it.
+func (s *analysis) repairable(n *model.Node, at time.Time) (set []disrupt.Candidate, o *disrupt.Obstacle, found bool) {
+	qualification := s.assessed.Qualification
+	qualification.Now = at
+	candidates, obstacles := qualification.Unhealthy()
 	if o, ok := obstacleAt(n, obstacles); ok {
 		return nil, &o, true
 	}
@@ -68,7 +71,7 @@ func (s *analysis) repairable(n *model.Node) (set []disrupt.Candidate, o *disrup
 	}
 	pods := map[string]disrupt.Obstacle{}
 	for _, c := range taken {
-		found := problem.InspectPods(c.Node, s.view.Pods[c.Node.NodeName], s.view.PDBs, s.view.PDBLimits, s.Options.Now)
+		found := problem.InspectPods(c.Node, s.view.Pods[c.Node.NodeName], s.view.PDBs, s.view.PDBLimits, at)
 		if found.Blocked {
 			pods[c.Node.ID] = found.Obstacle
 		}
@@ -84,7 +87,7 @@ func (s *analysis) repairable(n *model.Node) (set []disrupt.Candidate, o *disrup
 func (s *analysis) repairOutlook(ctx context.Context, pool string) (Outlook, error) {
 	out := Outlook{Reason: string(disrupt.Unhealthy), Others: []Tally{}}
 	for _, n := range s.nodes(pool) {
-		set, o, found := s.repairable(n)
+		set, o, found := s.repairable(n, s.Options.Now)
 		if !found {
 			continue
 		}

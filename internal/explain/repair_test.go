@@ -36,6 +36,14 @@ func TestUnhealthyNode(t *testing.T) {
 		{"rebooted", changes{unhealthy("node-1", "KWOKRebootRequired", time.Minute)}, "  Unhealthy: KWOKRebootRequired=True since 2026-01-02T11:59:00Z, tolerated for 30s, then RebootNode with at most 1m0s to drain\n" +
 			"    would be rebooted now\n"},
 		{"tolerated", changes{unhealthy("node-1", "KWOKUnhealthy", 10*time.Second)}, "    blocked: conditions of the node are tolerated for some time\n    until 2026-01-02T12:00:20Z\n"},
+		{
+			"tolerated, and then do-not-repair",
+			changes{unhealthy("node-1", "KWOKUnhealthy", 10*time.Second), annotated(v1.DoNotRepairAnnotationKey)},
+			"    blocked: conditions of the node are tolerated for some time\n    until 2026-01-02T12:00:20Z\n" +
+				"    what would help: Wait, or repair the node.\n" +
+				"    then blocked: repair is blocked through the \"karpenter.sh/do-not-repair\" annotation\n" +
+				"      what would help: Remove the annotation karpenter.sh/do-not-repair from the node.\n",
+		},
 		{"do-not-repair", changes{unhealthy("node-1", "KWOKUnhealthy", time.Minute), annotated(v1.DoNotRepairAnnotationKey)}, broken +
 			"    blocked: repair is blocked through the \"karpenter.sh/do-not-repair\" annotation\n"},
 		{

@@ -5,8 +5,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -86,6 +89,46 @@ func TestWorkload(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := AboutWorkload(t.Context(), fourOfFront(t, c.changes...), "ReplicaSet", "shop", "front")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got.Text()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDaemonSet: pods of a DaemonSet launch no nodes, and the answer says whether new nodes have capacity for them.
+func TestDaemonSet(t *testing.T) {
+	for name, c := range map[string]struct{ cpu, want string }{
+		"fits new nodes": {"1", `DaemonSet shop/agent has 1 pod
+  1 pod is on no node: agent-1
+    Karpenter ignores it: it belongs to a DaemonSet, whose pods do not launch nodes; new nodes are launched with capacity for those that would run there
+`},
+		"too large": {"100", `DaemonSet shop/agent has 1 pod
+  1 pod is on no node: agent-1
+    Karpenter ignores it: it belongs to a DaemonSet, whose pods do not launch nodes; no instance type of NodePool web has capacity for it beside those of other DaemonSets, so that new nodes are launched without capacity for it
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(c.cpu)},
+			}}}}
+			set := &appsv1.DaemonSet{
+				TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "agent", UID: "agent"},
+				Spec:       appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: spec}},
+			}
+			q := shop(t)
+			q.Objects = append(q.Objects, set, &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: "shop", Name: "agent-1", UID: "agent-1",
+					OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "agent", Controller: new(true)}},
+				},
+				Spec: spec, Status: corev1.PodStatus{Phase: corev1.PodPending},
+			})
+			got, err := AboutWorkload(t.Context(), q, "DaemonSet", "shop", "agent")
 			if err != nil {
 				t.Fatal(err)
 			}

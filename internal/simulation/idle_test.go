@@ -38,6 +38,11 @@ func TestIdleness(t *testing.T) {
 		{"", corev1.Pod{Status: unknown}},
 		{"scheduling gate a/b holds it back", corev1.Pod{Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "a/b"}}}}},
 		{"kube-scheduler has not marked it unschedulable", corev1.Pod{}},
+		{"kube-scheduler has not marked it unschedulable", corev1.Pod{Spec: corev1.PodSpec{SchedulerName: corev1.DefaultSchedulerName}}},
+		{
+			`scheduler "my-scheduler" has not marked it unschedulable; check that a scheduler of this name runs, or correct schedulerName of the pod`,
+			corev1.Pod{Spec: corev1.PodSpec{SchedulerName: "my-scheduler"}},
+		},
 	} {
 		if got := w.idleReason(&c.pod); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)

@@ -6,11 +6,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // pseudonyms replaces texts: equal texts by equal replacements, in the same order.
@@ -23,6 +25,25 @@ type pseudonyms struct {
 	salt  []byte
 	parts map[string][2]string
 	known map[string]string
+}
+
+// pseudonymForm matches the pseudonym of a name.
+var pseudonymForm = regexp.MustCompile(`^r[0-9a-z]+-[0-9a-f]{8}!?(-r[0-9a-z]+-[0-9a-f]{8}!?)*$`)
+
+// IsRedacted reports whether the names of objects of a snapshot are pseudonyms: those of all its nodes and pods, and of the objects of Karpenter for
+// nodes.
+func IsRedacted(objects []client.Object) bool {
+	found := false
+	for _, o := range objects {
+		switch o.GetObjectKind().GroupVersionKind().Kind {
+		case "Pod", "Node", "NodeClaim", "NodePool":
+			if !pseudonymForm.MatchString(o.GetName()) {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
 }
 
 func newPseudonyms(salt []byte) *pseudonyms {

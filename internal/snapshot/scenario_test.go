@@ -102,8 +102,12 @@ func TestTheSnapshotOfAScenarioHasItsPlan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(normalized(want), normalized(names.undo(plan(written(t, reader, redacted))))); diff != "" {
+			pseudonymous := written(t, reader, redacted)
+			if diff := cmp.Diff(normalized(want), normalized(names.undo(plan(pseudonymous)))); diff != "" {
 				t.Errorf("the plan for the redacted snapshot (-plain +redacted)\n%s", diff)
+			}
+			if IsRedacted(objects) || !IsRedacted(pseudonymous) {
+				t.Errorf("IsRedacted is %t for the objects and %t for the redacted snapshot", IsRedacted(objects), IsRedacted(pseudonymous))
 			}
 		})
 	}

@@ -147,6 +147,9 @@ func (c *Command) once(ctx context.Context, k *kong.Context, s command.Streams, 
 		}
 	}
 	if len(absent) > 0 {
+		if c.Cluster.Redacted(q.Objects) {
+			absent = append(absent, errors.New("the snapshot is redacted, so its names are pseudonyms: karpenter top --snapshot FILE shows them"))
+		}
 		return command.WithCode(errors.Join(absent...), command.ExitNotFound)
 	}
 	return nil

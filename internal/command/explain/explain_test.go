@@ -145,6 +145,22 @@ func TestExplainSaysWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
+// TestExplainSaysThatNamesAreRedacted: the name that a user knows is not in a redacted snapshot.
+func TestExplainSaysThatNamesAreRedacted(t *testing.T) {
+	archive, err := txtar.ParseFile("../../snapshot/testdata/everything.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "karpenter explain: the snapshot is redacted, so its names are pseudonyms: karpenter top --snapshot FILE shows them\n"
+	for i, redacted := range map[int]bool{1: false, 2: true} {
+		file := archive.Files[i]
+		code, _, stderr := explained(string(file.Data), "pod", "small", "--snapshot", "-")
+		if code != command.ExitNotFound || strings.Contains(stderr, want) != redacted {
+			t.Errorf("%s: exit code %d, stderr %q; %q in it: want %t", file.Name, code, stderr, want, redacted)
+		}
+	}
+}
+
 // TestExplainASnapshotOfAWS: nodes and pools have the prices of their class, also what runs in a reservation.
 func TestExplainNamesObjectsThatItCannotRead(t *testing.T) {
 	text, err := os.ReadFile(shop)
@@ -201,7 +217,8 @@ func TestExplainAsJSON(t *testing.T) {
 	if got.Version != "v1" || got.Kind != "Pod" || got.State != "Refused" || got.Fate.Outcome != "Refused" {
 		t.Errorf("%+v", got)
 	}
-	if r := got.Fate.Reasons; len(r) != 2 || r[0].NodePool != "web" || r[0].Code != "NoInstanceType" || r[1].NodePool != "batch" || r[1].Code != "TaintNotTolerated" || r[1].Help == "" {
+	if r := got.Fate.Reasons; len(r) != 3 || r[0].NodePool != "web" || r[0].Code != "NoInstanceType" || r[1].NodePool != "lost" || r[1].Code != "PoolNotUsed" ||
+		r[2].NodePool != "batch" || r[2].Code != "TaintNotTolerated" || r[2].Help == "" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -232,7 +249,7 @@ func TestExplainADeployment(t *testing.T) {
 	code, stdout, _ = explained(string(text)+more.String(), "deployment/web", "-n", "shop", "--snapshot", "-", "-o", "wide")
 	for _, want := range []string{
 		`(?m)^KIND +NAMESPACE +NAME +STATE +WHERE +WHY +COUNT +HELP$`,
-		`(?m)^Deployment +shop +web +Refused +- +web:NoInstanceType,batch:TaintNotTolerated +2 +Lower the pod's requests`,
+		`(?m)^Deployment +shop +web +Refused +- +web:NoInstanceType,lost:PoolNotUsed,batch:TaintNotTolerated +2 +Lower the pod's requests`,
 	} {
 		if code != command.ExitOK || !regexp.MustCompile(want).MatchString(stdout) {
 			t.Errorf("exit code %d, want %s in\n%s", code, want, stdout)
@@ -249,7 +266,7 @@ func TestExplainInATable(t *testing.T) {
 	code, stdout, _ := explained("", "pod/huge", "pod/small", "node/node-2", "np/web", "-n", "shop", "--snapshot", shop, "-o", "table")
 	for _, want := range []string{
 		`(?m)^KIND +NAMESPACE +NAME +STATE +WHERE +WHY$`,
-		`(?m)^Pod +shop +huge +Refused +- +web:NoInstanceType,batch:TaintNotTolerated$`,
+		`(?m)^Pod +shop +huge +Refused +- +web:NoInstanceType,lost:PoolNotUsed,batch:TaintNotTolerated$`,
 		`(?m)^Pod +shop +small +Nominated +node-\d +-$`,
 		`(?m)^Node +- +node-2 +\w+ +web +\S+$`,
 		`(?m)^NodePool +- +web +Launches +- +-$`,

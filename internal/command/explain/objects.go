@@ -111,7 +111,7 @@ func objectsNamed(kind objectKind, args []objectName) ([]namedObject, error) {
 		case kind == "" && !hasKind:
 			return nil, fmt.Errorf("%q has no kind: name all objects as in pod/NAME, or give one kind and the names", word)
 		case kind != "" && hasKind:
-			return nil, fmt.Errorf("the kind is given already: %q must be a name only", word)
+			return nil, fmt.Errorf("the kind is given already: %q must be a name only; the namespace of a pod is given by -n NAMESPACE", word)
 		case hasKind && name == "":
 			return nil, fmt.Errorf("%q has no name: name objects as in pod/NAME", word)
 		case kind != "":

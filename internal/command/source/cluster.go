@@ -45,6 +45,11 @@ func NewCluster(b command.Binary) Cluster { return Cluster{Settings: NewSettings
 // Missing returns an error if the kinds of Karpenter are not installed in the cluster that was read; nil if they are.
 func (c *Cluster) Missing() error { return c.gaps.missing }
 
+// Redacted reports whether these objects are from a redacted snapshot.
+func (c *Cluster) Redacted(objects []client.Object) bool {
+	return c.Snapshot != "" && snapshot.IsRedacted(objects)
+}
+
 // State is what was read of a cluster.
 type State struct {
 	// Reader reads manifests of the kinds of the cluster.

@@ -208,7 +208,7 @@ func Rules() []Rule {
 		{NoNodeClaim, NoEvent, false, "Only nodes with a NodeClaim are disrupted.", "Nothing: the node was not launched by a NodePool."},
 		{NoNode, DisruptionBlocked, false, "A NodeClaim is disrupted only once its Node exists.", "Look at the conditions Launched and Registered of the NodeClaim: it is deleted if it does not launch or register in time."},
 		{Rebooting, DisruptionBlocked, false, "A node that is rebooted is left alone until it is ready again.", "Wait until the reboot has ended: look at the Rebooting condition of the NodeClaim."},
-		{Deleting, DisruptionBlocked, false, "A node that is being deleted is not disrupted again.", "Wait until the node is gone."},
+		{Deleting, DisruptionBlocked, false, "A node that is being deleted is not disrupted again.", "Wait until the node is gone. If its drain does not end, remove what keeps its pods from being evicted, or let these pods end."},
 		{NotRegistered, DisruptionBlocked, false, "A node is disrupted only once it is registered and initialized.", "Look at the Registered condition of the NodeClaim."},
 		{NotInitialized, DisruptionBlocked, false, "A node is disrupted only once it is initialized.", "Look at the Initialized condition of the NodeClaim."},
 		{Nominated, DisruptionBlocked, false, "A node that a pending pod is expected on is left alone for a while.", "Wait until the pod has started or the nomination has ended."},
@@ -224,7 +224,7 @@ func Rules() []Rule {
 		{KeepsHeadroom, Unconsolidatable, false, "A node that reserves capacity for capacity buffers is not empty.", "Shrink or delete the CapacityBuffer."},
 		{HeadroomUnknown, NoEvent, false, "Nodes are empty only once it is known which of them capacity buffers need.", "Wait until the provisioner has placed the buffers; look for its errors in the log."},
 		{NotEmpty, NoEvent, false, "A node is empty when none of its pods would have to move.", "Nothing: the node is in use."},
-		{NotConsolidatable, NoEvent, false, "A node is consolidated once consolidateAfter has passed without a pod event.", "Wait, or lower consolidateAfter of the NodePool."},
+		{NotConsolidatable, NoEvent, false, "A node is consolidated once consolidateAfter has passed since a pod last came to the node or left it. Pods of DaemonSets do not count.", "Wait, or lower consolidateAfter of the NodePool."},
 		{NodePoolBudgetExhausted, NoEvent, false, "Budgets bound how many nodes of a pool are disrupted at the same time.", "Loosen the budgets of the NodePool, or wait until other nodes are done."},
 		{splitsPodGroup, DisruptionBlocked, false, "Pods of a PodGroup with disruptionMode all are moved together. Consolidation, and drift and repair of static pools, do not do so for several nodes.", "Delete the nodes of the group together, or create the PodGroup with disruptionMode single."},
 		{podGroupBlocked, DisruptionBlocked, false, "Nodes with pods of a PodGroup with disruptionMode all are replaced together: what is in the way of one of them is in the way of all.", "Remove what blocks the node that is named."},
@@ -365,7 +365,7 @@ func (o Obstacle) String() string {
 	case NotEmpty:
 		return "pods on the node would have to move"
 	case NotConsolidatable:
-		return "node has not been quiet for consolidateAfter"
+		return "consolidateAfter has not passed since a pod came to the node or left it"
 	case NodePoolBudgetExhausted:
 		return fmt.Sprintf("budgets of NodePool %q allow no further disruption", o.Node.Pool)
 	case Gone:

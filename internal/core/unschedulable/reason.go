@@ -236,10 +236,8 @@ func (r Reason) distance() int {
 	switch r.Code {
 	case PodGroupShort:
 		return -1 // the others explain it
-	case NodesExhausted, LimitsExceeded, PoolNotUsed:
+	case NodesExhausted, LimitsExceeded:
 		return 0
-	case PoolEmpty:
-		return 1 // the pod could have a node of the pool otherwise
 	case RequirementConflict:
 		if r.Conflict.Key == NodePoolKey && len(r.UnknownValues) == 0 {
 			return 4 // the pod names another pool

@@ -61,15 +61,14 @@ type spreadOfLevel struct {
 // why is the reason of every pool, the nearest first, against a pod of the class in its most relaxed form; admitted are the columns
 // that the limits of each template admit. number is that of the class among the unschedulable ones.
 func (s diagnosis) why(c *compile.Class, number int, pod *model.Pod, admitted []bitset.Set) unschedulable.Reasons {
-	out := s.whyUnused(c)
 	if len(s.Problem.Pools) == 0 {
-		return append(unschedulable.Reasons{{Code: unschedulable.NoPools}}, out...)
+		return append(unschedulable.Reasons{{Code: unschedulable.NoPools}}, s.whyUnused(c)...)
 	}
 	if len(s.Templates) == 0 {
-		return append(s.whyEmpty(), out...)
+		return append(s.whyEmpty(), s.whyUnused(c)...)
 	}
-	out = append(out, s.whyEmptyFor(c)...)
 	unknown := s.unknownValues(c, number)
+	var out unschedulable.Reasons
 	for i, t := range s.Templates {
 		r := s.whyNot(&poolFilter{t: t, c: c, pod: pod, resources: s.Problem.Resources, admitted: admitted[i]}, c.Final)
 		r.Pool = t.Pool.Name
@@ -78,6 +77,8 @@ func (s diagnosis) why(c *compile.Class, number int, pod *model.Pod, admitted []
 		}
 		out = append(out, withUnknownValues(r, unknown))
 	}
+	// What is in the way of the pod in pools that launch nodes may be in its way in these pools too.
+	out = append(append(out, s.whyEmptyFor(c)...), s.whyUnused(c)...)
 	return out.NearestFirst()
 }
 
