@@ -9,7 +9,7 @@ type Disruption struct {
 	// consolidateAfter is how long a node must have seen no pod come or go before it may be consolidated. Never
 	// turns consolidation off, the removal of empty nodes included.
 	// +kubebuilder:default:="0s"
-	// +kubebuilder:validation:XValidation:message="longer than 292 years, write Never",rule="self == 'Never' || duration(self) >= duration('0s')"
+	// +kubebuilder:validation:XValidation:message="longer than 292 years, write Never",rule="!self.matches('^([0-9]+(s|m|h))+$') || duration(self) >= duration('0s')"
 	// +kubebuilder:validation:Pattern:=`^(([0-9]+(s|m|h))+|Never)$`
 	// +kubebuilder:validation:Type:="string"
 	// +kubebuilder:validation:Schemaless
@@ -59,7 +59,7 @@ type Budget struct {
 	// +optional
 	Schedule *string `json:"schedule,omitempty"`
 	// duration is how long a window lasts, in hours and minutes. Needs schedule.
-	// +kubebuilder:validation:XValidation:message="longer than 292 years",rule="duration(self) >= duration('0s')"
+	// +kubebuilder:validation:XValidation:message="longer than 292 years",rule="!(self.endsWith('h') || self.endsWith('m') || self.endsWith('0s')) || duration(self) >= duration('0s')"
 	// +kubebuilder:validation:Pattern:=`^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$`
 	// +kubebuilder:validation:Type:="string"
 	// +optional

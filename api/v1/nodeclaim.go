@@ -74,7 +74,7 @@ type NodeClaimSpec struct {
 	// terminationGracePeriod is the longest time between the request to delete the node and the forced deletion of
 	// its pods. At its end PodDisruptionBudgets and the do-not-disrupt annotation are overridden. Absent means to
 	// wait without a limit, 0s means to force immediately.
-	// +kubebuilder:validation:XValidation:message="longer than 292 years",rule="duration(self) >= duration('0s')"
+	// +kubebuilder:validation:XValidation:message="longer than 292 years",rule="!self.matches('^([0-9]+(s|m|h))+$') || duration(self) >= duration('0s')"
 	// +kubebuilder:validation:Pattern:=`^([0-9]+(s|m|h))+$`
 	// +kubebuilder:validation:Type:="string"
 	// +optional
@@ -82,7 +82,7 @@ type NodeClaimSpec struct {
 	// expireAfter is the longest time the node may exist, counted from the creation of the NodeClaim; then it is
 	// deleted, even if pods run there. Never disables expiration.
 	// +kubebuilder:default:="720h"
-	// +kubebuilder:validation:XValidation:message="longer than 292 years, write Never",rule="self == 'Never' || duration(self) >= duration('0s')"
+	// +kubebuilder:validation:XValidation:message="longer than 292 years, write Never",rule="!self.matches('^([0-9]+(s|m|h))+$') || duration(self) >= duration('0s')"
 	// +kubebuilder:validation:Pattern:=`^(([0-9]+(s|m|h))+|Never)$`
 	// +kubebuilder:validation:Type:="string"
 	// +kubebuilder:validation:Schemaless

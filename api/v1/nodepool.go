@@ -158,7 +158,7 @@ type NodeClaimTemplateSpec struct {
 	// terminationGracePeriod is the longest time between the request to delete a node and the forced deletion of its
 	// pods. At its end PodDisruptionBudgets and the do-not-disrupt annotation are overridden. Absent means to wait
 	// for as long as it takes, 0s means to force at once.
-	// +kubebuilder:validation:XValidation:message="longer than 292 years",rule="duration(self) >= duration('0s')"
+	// +kubebuilder:validation:XValidation:message="longer than 292 years",rule="!self.matches('^([0-9]+(s|m|h))+$') || duration(self) >= duration('0s')"
 	// +kubebuilder:validation:Pattern:=`^([0-9]+(s|m|h))+$`
 	// +kubebuilder:validation:Type:="string"
 	// +optional
@@ -166,7 +166,7 @@ type NodeClaimTemplateSpec struct {
 	// expireAfter is the longest time a node may exist, counted from the creation of its NodeClaim; then it is
 	// deleted, whatever runs there. Never turns expiry off.
 	// +kubebuilder:default:="720h"
-	// +kubebuilder:validation:XValidation:message="longer than 292 years, write Never",rule="self == 'Never' || duration(self) >= duration('0s')"
+	// +kubebuilder:validation:XValidation:message="longer than 292 years, write Never",rule="!self.matches('^([0-9]+(s|m|h))+$') || duration(self) >= duration('0s')"
 	// +kubebuilder:validation:Pattern:=`^(([0-9]+(s|m|h))+|Never)$`
 	// +kubebuilder:validation:Type:="string"
 	// +kubebuilder:validation:Schemaless

@@ -29,6 +29,8 @@ type Vectors struct {
 	Accept, Reject []any
 	// Because is a part of the message of each rejection.
 	Because string
+	// NotBecause is in the message of no rejection, unless it is empty.
+	NotBecause string
 	// Manifests are those of valid objects of other than the core kinds, by kind.
 	Manifests map[string]string `json:"-"`
 }
@@ -78,6 +80,8 @@ func (v Vectors) Check(t *testing.T, c client.Client) {
 				t.Errorf("%s %s = %s: accepted", kind, path, text(fragment))
 			case !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), v.Because):
 				t.Errorf("%s %s = %s: rejected, but not because of %q: %v", kind, path, text(fragment), v.Because, err)
+			case v.NotBecause != "" && strings.Contains(err.Error(), v.NotBecause):
+				t.Errorf("%s %s = %s: the message has %q: %v", kind, path, text(fragment), v.NotBecause, err)
 			}
 		}
 	}

@@ -38,7 +38,7 @@ type KWOKNodeClassList struct {
 type KWOKNodeClassSpec struct {
 	// nodeRegistrationDelay is the time between the launch of an instance and the creation of its Node. Absent means
 	// immediately.
-	// +kubebuilder:validation:XValidation:message="longer than 292 years",rule="duration(self) >= duration('0s')"
+	// +kubebuilder:validation:XValidation:message="longer than 292 years",rule="!self.matches('^([0-9]+(s|m|h))+$') || duration(self) >= duration('0s')"
 	// +kubebuilder:validation:Pattern:=`^([0-9]+(s|m|h))+$`
 	// +kubebuilder:validation:Type:="string"
 	// +optional

@@ -34,7 +34,7 @@ type Approval struct {
 	// +optional
 	Reasons []DisruptionReason `json:"reasons,omitempty"`
 	// validFor is how long a proposal, and its approval, stays valid. Absent means 24h.
-	// +kubebuilder:validation:XValidation:message="must be at least a minute and at most 30 days",rule="duration(self) >= duration('1m') && duration(self) <= duration('720h')"
+	// +kubebuilder:validation:XValidation:message="must be at least a minute and at most 30 days",rule="!self.matches('^([0-9]+(s|m|h))+$') || (duration(self) >= duration('1m') && duration(self) <= duration('720h'))"
 	// +kubebuilder:validation:MaxLength:=32
 	// +kubebuilder:validation:Pattern:=`^([0-9]+(s|m|h))+$`
 	// +kubebuilder:validation:Type:="string"

@@ -91,7 +91,7 @@ type MaintenanceWindow struct {
 	// +required
 	Schedule string `json:"schedule"`
 	// duration is how long the window stays open, in hours and minutes of elapsed time: at least a minute, at most 366 days.
-	// +kubebuilder:validation:XValidation:message="must be at least a minute and at most 366 days",rule="duration(self) >= duration('1m') && duration(self) <= duration('8784h')"
+	// +kubebuilder:validation:XValidation:message="must be at least a minute and at most 366 days",rule="!self.matches('^([0-9]+(s|m|h))+$') || (duration(self) >= duration('1m') && duration(self) <= duration('8784h'))"
 	// +kubebuilder:validation:MaxLength:=32
 	// +kubebuilder:validation:Pattern:=`^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$`
 	// +kubebuilder:validation:Type:="string"
@@ -141,10 +141,10 @@ type Caps struct {
 
 // SoftExpiry replaces nodes before they reach expireAfter.
 //
-// +kubebuilder:validation:XValidation:message="'jitter' must be at most 'before'",rule="!has(self.jitter) || duration(self.jitter) <= duration(self.before)"
+// +kubebuilder:validation:XValidation:message="'jitter' must be at most 'before'",rule="!has(self.jitter) || !self.jitter.matches('^([0-9]+(s|m|h))+$') || !self.before.matches('^([0-9]+(s|m|h))+$') || duration(self.jitter) <= duration(self.before)"
 type SoftExpiry struct {
 	// before is how long before expireAfter a node becomes a candidate for disruption with the reason Expired.
-	// +kubebuilder:validation:XValidation:message="must be more than 0s and at most 10 years",rule="duration(self) > duration('0s') && duration(self) <= duration('87600h')"
+	// +kubebuilder:validation:XValidation:message="must be more than 0s and at most 10 years",rule="!self.matches('^([0-9]+(s|m|h))+$') || (duration(self) > duration('0s') && duration(self) <= duration('87600h'))"
 	// +kubebuilder:validation:MaxLength:=32
 	// +kubebuilder:validation:Pattern:=`^([0-9]+(s|m|h))+$`
 	// +kubebuilder:validation:Type:="string"
@@ -152,7 +152,7 @@ type SoftExpiry struct {
 	Before metav1.Duration `json:"before"`
 	// jitter is the longest time by which this is delayed, at most before. It differs between the NodeClaims and is fixed for each, so
 	// that nodes of the same age are not replaced at once. Absent means half of before.
-	// +kubebuilder:validation:XValidation:message="must be at most 10 years",rule="duration(self) >= duration('0s') && duration(self) <= duration('87600h')"
+	// +kubebuilder:validation:XValidation:message="must be at most 10 years",rule="!self.matches('^([0-9]+(s|m|h))+$') || (duration(self) >= duration('0s') && duration(self) <= duration('87600h'))"
 	// +kubebuilder:validation:MaxLength:=32
 	// +kubebuilder:validation:Pattern:=`^([0-9]+(s|m|h))+$`
 	// +kubebuilder:validation:Type:="string"
