@@ -15,6 +15,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	"helm.sh/helm/v4/pkg/cli/values"
 	"helm.sh/helm/v4/pkg/engine"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -90,6 +91,9 @@ func (r release) rendered() (map[string]string, error) {
 	}
 	given, err := (&values.Options{Values: r.set, ValueFiles: r.files}).MergeValues(nil)
 	if err != nil {
+		return nil, err
+	}
+	if err := chartutil.ProcessDependencies(chart, given); err != nil {
 		return nil, err
 	}
 	caps := common.DefaultCapabilities.Copy()

@@ -35,7 +35,8 @@ func TestSchemaKnowsEveryValueAndNoOther(t *testing.T) {
 				t.Fatalf("%s/%s: %v", chart, name, err)
 			}
 		}
-		delete(all.Properties, "global") // Helm's own
+		delete(all.Properties, "global")  // Helm's own
+		delete(all.Properties, "enabled") // the condition of parent charts
 		compareLevels(t, chart, all, values)
 	}
 }
@@ -181,5 +182,47 @@ func TestUnusualValuesRender(t *testing.T) {
 	pod := deployment.Spec.Template
 	if pod.Spec.Containers[0].Image != "123:1.10" || pod.Spec.ServiceAccountName != "12" || pod.Labels["app.kubernetes.io/name"] != "99" {
 		t.Errorf("names were changed: %+v", pod)
+	}
+}
+
+// TestParentChartsEnableTheCharts: Helm passes the condition of a dependency on to it as the value enabled.
+func TestParentChartsEnableTheCharts(t *testing.T) {
+	const definition = `
+apiVersion: v2
+name: platform
+version: 1.0.0
+dependencies:
+- {name: karpenter, version: "*", condition: karpenter.enabled}
+- {name: karpenter-crd, version: "*", condition: karpenter-crd.enabled}
+`
+	parent := t.TempDir()
+	if err := os.WriteFile(parent+"/Chart.yaml", []byte(definition), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, chart := range []string{controller, crdChart} {
+		if err := os.CopyFS(parent+"/charts/"+filepath.Base(chart), os.DirFS(chart)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		enabled string
+		objects bool
+	}{{"true", true}, {"false", false}} {
+		r := release{chart: parent, name: "platform", namespace: "kube-system", set: []string{
+			"karpenter.enabled=" + tc.enabled, "karpenter-crd.enabled=" + tc.enabled, "karpenter.settings.clusterName=one",
+		}}
+		files, err := r.text()
+		if err != nil {
+			t.Errorf("enabled=%s: %v", tc.enabled, err)
+			continue
+		}
+		for _, name := range []string{"deployment.yaml", "definitions.yaml"} {
+			if _, ok := files[name]; ok != tc.objects {
+				t.Errorf("enabled=%s: %s is rendered: %t, want %t", tc.enabled, name, ok, tc.objects)
+			}
+		}
+	}
+	if _, err := named("settings.clusterName=one", "enabled=yes").text(); err == nil || !strings.Contains(err.Error(), "/enabled") {
+		t.Errorf("a condition that is not a boolean: error %v, want the path of the value", err)
 	}
 }
