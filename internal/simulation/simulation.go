@@ -136,15 +136,11 @@ func (w *clusterObjects) run(ctx context.Context, opts Options) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	unused := skipped(in.Pools, unready)
-	for i := range unused {
-		in.Problem.Skipped[i].Why = unused[i].Why
-	}
 	r := Result{
 		Problem:           in.Problem,
 		Plan:              solve.Solve(in.Problem),
 		Rejected:          in.Rejected,
-		Skipped:           unused,
+		Skipped:           skipped(in.Pools, unready),
 		PoolWarnings:      slices.Concat(w.policyWarnings(opts), w.poolWarnings(ctx, provider, opts.Now)),
 		Warning:           w.unreadable,
 		OtherSchedulers:   w.otherSchedulers(),

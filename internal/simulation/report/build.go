@@ -145,6 +145,9 @@ func (b reporter) reasons(list unschedulable.Reasons) []Reason {
 }
 
 func (b reporter) reason(r unschedulable.Reason) Reason {
+	if i := slices.IndexFunc(b.Skipped, func(s simulation.SkippedPool) bool { return s.Name == r.Pool }); i >= 0 && r.Code == unschedulable.PoolNotUsed {
+		r.Why = b.Skipped[i].Why // which has more than the controller tells pods
+	}
 	return Reason{
 		NodePool: r.Pool, Code: string(r.Code), Message: r.Headline(), Detail: r.Detail(), Help: r.Remedy(),
 		Requirements: entries(b.beyond(r.Pool, r.Requirements)), Requests: quantities(r.Resources),
