@@ -40,6 +40,8 @@ type Simulator struct {
 	types map[string]map[string]*catalog.InstanceType
 	// leaving are the UIDs of pods that leave a node that is being deleted.
 	leaving map[string]bool
+	// provisioned are the UIDs of the pods that provisioning takes care of, without virtual ones.
+	provisioned map[string]bool
 	// cordoned are the IDs of nodes that take no pods.
 	cordoned map[string]bool
 	assumed  assumedOutcomes
@@ -56,13 +58,13 @@ type Simulator struct {
 
 // Simulator compiles the input for simulations without any of the candidates.
 func (s *SimulationInput) Simulator(candidates []Candidate, kind Simulation) *Simulator {
-	sim := &Simulator{input: s, types: map[string]map[string]*catalog.InstanceType{}, leaving: map[string]bool{}}
+	sim := &Simulator{input: s, types: map[string]map[string]*catalog.InstanceType{}, leaving: map[string]bool{}, provisioned: map[string]bool{}}
 	p := s.Problem
 	p.Options.DisableRepacking = kind == ForConsolidation
 	p.Cordoned, p.CordonExempt = s.closed(candidates, kind)
 	sim.cordoned = p.Cordoned
 	for _, pod := range p.Pods {
-		sim.leaving[pod.UID] = pod.Node != ""
+		sim.leaving[pod.UID], sim.provisioned[pod.UID] = pod.Node != "", !pod.Virtual
 	}
 	var movable []*model.Pod
 	seen := map[string]bool{}
@@ -176,11 +178,7 @@ func (sim *Simulator) simulateBeside(set []Candidate) Outcome {
 	if len(sim.replacements(t)) == len(t.Plan.NodeClaims) {
 		return t
 	}
-	first := map[string]bool{}
-	for _, p := range sim.input.Problem.Pods {
-		first[p.UID] = !p.Virtual
-	}
-	return sim.simulate(set, solve.Choices{First: first})
+	return sim.simulate(set, solve.Choices{First: sim.provisioned})
 }
 
 // simulate is Simulate with choices for some pods.
