@@ -187,7 +187,8 @@ func (j *judge) reachableDomains(s spread, at *plannedNode) map[string]bool {
 	return out
 }
 
-// opened reports whether a node of the pool starts, or some pod that needs a node tolerates the taints of the pool.
+// opened reports whether a node of the pool starts, or some pod that needs a node tolerates the taints of the pool. Pods that were not
+// considered, such as those whose claim is missing, need none yet.
 func (j *judge) opened(pool *v1.NodePool) bool {
 	for _, o := range j.Objects {
 		if claim, ok := o.(*v1.NodeClaim); ok && claim.Labels[v1.NodePoolLabelKey] == pool.Name && !j.hasNode(claim) {
@@ -196,7 +197,7 @@ func (j *judge) opened(pool *v1.NodePool) bool {
 	}
 	opens := func(pod *corev1.Pod) bool { return tolerates(pod, pool.Spec.Template.Spec.Taints) }
 	for _, pod := range j.pods {
-		if pod.Spec.NodeName == "" && opens(pod) {
+		if pod.Spec.NodeName == "" && !slices.Contains(j.Ignored, pod.UID) && opens(pod) {
 			return true
 		}
 	}

@@ -90,6 +90,16 @@ func spreadAll(s *Subject, key string, edits ...func(*corev1.TopologySpreadConst
 	}
 }
 
+// spreadBesideTaint puts pod a onto the node, beside a pod that counts. Only pod b, which is not placed, tolerates the taint of the pool.
+func spreadBesideTaint(s *Subject) {
+	spreadAll(s, corev1.LabelTopologyZone)
+	podOf(s, "old").Labels["all"] = "yes"
+	s.Objects[0].(*v1.NodePool).Spec.Template.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}
+	s.Objects[1].(*corev1.Node).Status.Allocatable = list("2")
+	podOf(s, "b").Spec.Tolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}
+	s.Claims, s.Placements = nil, []Placement{{Node: "node", Pods: []types.UID{"a"}}}
+}
+
 // agentOf is a DaemonSet of zone a whose pods have the label app.
 func agentOf(s *Subject, app string) *appsv1.DaemonSet {
 	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: podOf(s, "a").Namespace}}
@@ -168,6 +178,8 @@ func TestJudgeChecksTopology(t *testing.T) {
 			podOf(s, "old").Labels["all"] = "yes"
 			inZone(s, 1, "a")
 		}, "3 pods in"},
+		{"spread over the nodes that are there, as no pod needs one of the pool", func(s *Subject) { spreadBesideTaint(s); s.Ignored = []types.UID{"b"} }, ""},
+		{"spread over the nodes that are there, although a pod needs one of the pool", func(s *Subject) { spreadBesideTaint(s); s.Refused = []types.UID{"b"} }, "2 pods in"},
 		{"spread over more zones than there are", func(s *Subject) {
 			spreadAll(s, zone, func(c *corev1.TopologySpreadConstraint) { n := int32(3); c.MinDomains = &n })
 		}, ""},
