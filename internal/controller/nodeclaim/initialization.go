@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,7 +27,7 @@ func (l *Lifecycle) initialize(ctx context.Context, claim *v1.NodeClaim) outcome
 	}
 	now := l.Clock.Now()
 	if decided(claim, v1.ConditionTypeInitialized, now) {
-		return outcome{}
+		return l.relabel(ctx, claim)
 	}
 	set := condition.For(claim, now)
 	if !set.IsTrue(v1.ConditionTypeRegistered) {
@@ -69,6 +70,38 @@ func (l *Lifecycle) initialize(ctx context.Context, claim *v1.NodeClaim) outcome
 		observe.Log(ctx).Info("initialized nodeclaim", logfield.ProviderID(claim.Status.ProviderID), logfield.Node(node.Name),
 			logfield.Allocatable(node.Status.Allocatable))
 	}}}
+}
+
+// relabel restores the label of an initialized Node that another client has removed. Without it, the Node would take no part in disruption, and
+// count as one that is starting, for ever. A reboot removes the label too, after it has changed the conditions: the cache may not have these yet.
+func (l *Lifecycle) relabel(ctx context.Context, claim *v1.NodeClaim) outcome {
+	node, err := nodelookup.NodeOf(ctx, l.Client, claim)
+	if err != nil || node.Labels[v1.NodeInitializedLabelKey] == "true" || node.Labels[v1.NodeRegisteredLabelKey] != "true" || !initialized(claim) {
+		return outcome{} // a Node that is missing is not the concern of this step
+	}
+	current := &v1.NodeClaim{}
+	if err := l.Live.Get(ctx, client.ObjectKeyFromObject(claim), current); err != nil {
+		return outcome{err: client.IgnoreNotFound(err)}
+	}
+	if current.UID != claim.UID || !initialized(current) {
+		return outcome{}
+	}
+	stored := node.DeepCopy()
+	node.Labels = overlaid(node.Labels, map[string]string{v1.NodeInitializedLabelKey: "true"})
+	if err := l.Client.Patch(ctx, node, optimistic(stored)); err != nil {
+		if apierrors.IsConflict(err) {
+			return outcome{again: true}
+		}
+		return outcome{err: fmt.Errorf("restoring the label %s of node %q: %w", v1.NodeInitializedLabelKey, node.Name, err)}
+	}
+	observe.Log(ctx).Info("restored the label "+v1.NodeInitializedLabelKey+" of an initialized node", logfield.Node(node.Name))
+	return outcome{}
+}
+
+// initialized reports whether the NodeClaim is initialized, and its Node is not rebooted.
+func initialized(claim *v1.NodeClaim) bool {
+	return condition.Status(claim, v1.ConditionTypeInitialized) == metav1.ConditionTrue &&
+		condition.Status(claim, v1.ConditionTypeRebooting) != metav1.ConditionTrue
 }
 
 // lacking returns why a Node is not ready for pods yet, resources and devices aside, as the reason and message of a condition; both are

@@ -102,6 +102,31 @@ func TestInitialization(t *testing.T) {
 			t.Error("the NodeClaim is initialized, and its Node has no label that says so")
 		}
 	})
+	t.Run("restores a label that another client has removed", func(t *testing.T) {
+		w := fakecluster.New(t)
+		claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), w.RegisteredNode("a")
+		w.Add(claim, node)
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		if label := fakecluster.Must(w, node).Labels[v1.NodeInitializedLabelKey]; label != "true" {
+			t.Error("an initialized Node without the label that says so")
+		}
+	})
+	t.Run("leaves a Node alone that a reboot has taken the label of, where the cache has an old NodeClaim", func(t *testing.T) {
+		w := fakecluster.New(t)
+		claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), w.RegisteredNode("a")
+		w.Add(claim, node)
+		current := w.Freeze(claim)
+		fakecluster.Change(w, claim, func(c *v1.NodeClaim) {
+			set := condition.For(c, w.Time.Now())
+			set.TrueWithReason(v1.ConditionTypeRebooting, v1.RebootReasonIssued, "")
+			set.Unknown(v1.ConditionTypeInitialized, "Rebooting", "node is rebooting")
+		})
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		current()
+		if label, ok := fakecluster.Must(w, node).Labels[v1.NodeInitializedLabelKey]; ok {
+			t.Errorf("the label is %q while the Node reboots", label)
+		}
+	})
 	t.Run("waits for registration", func(t *testing.T) {
 		t.Attr("covers", "C046")
 		w := fakecluster.New(t)
