@@ -61,7 +61,7 @@ func (l *Lifecycle) initialize(ctx context.Context, claim *v1.NodeClaim) outcome
 	}
 	stored := node.DeepCopy()
 	delete(stored.Labels, v1.NodeInitializedLabelKey) // it is written in any case: a reboot may have removed it since the Node was read
-	node.Labels = overlaid(node.Labels, map[string]string{v1.NodeInitializedLabelKey: "true"})
+	labelInitialized(node)
 	if err := l.Client.Patch(ctx, node, client.MergeFrom(stored)); err != nil {
 		return outcome{err: fmt.Errorf("labelling node %q as initialized: %w", node.Name, err)}
 	}
@@ -87,7 +87,7 @@ func (l *Lifecycle) relabel(ctx context.Context, claim *v1.NodeClaim) outcome {
 		return outcome{}
 	}
 	stored := node.DeepCopy()
-	node.Labels = overlaid(node.Labels, map[string]string{v1.NodeInitializedLabelKey: "true"})
+	labelInitialized(node)
 	if err := l.Client.Patch(ctx, node, optimistic(stored)); err != nil {
 		if apierrors.IsConflict(err) {
 			return outcome{again: true}
@@ -96,6 +96,10 @@ func (l *Lifecycle) relabel(ctx context.Context, claim *v1.NodeClaim) outcome {
 	}
 	observe.Log(ctx).Info("restored the label "+v1.NodeInitializedLabelKey+" of an initialized node", logfield.Node(node.Name))
 	return outcome{}
+}
+
+func labelInitialized(node *corev1.Node) {
+	node.Labels = overlaid(node.Labels, map[string]string{v1.NodeInitializedLabelKey: "true"})
 }
 
 // initialized reports whether the NodeClaim is initialized, and its Node is not rebooted.
