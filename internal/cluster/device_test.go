@@ -10,6 +10,7 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -108,7 +109,7 @@ func TestDevicesAreAppliedBeforeTheWatcherIsReady(t *testing.T) {
 		t.Errorf("without tracking, %v are waited for", namesOf(s.kinds()))
 	}
 	s.Devices.Track()
-	feed := NewWatcher(s)
+	feed := NewWatcher(s, clock.RealClock{})
 	for _, kind := range []string{"DeviceClass", "ResourceClaim", "ResourceSlice"} {
 		if !slices.Contains(feed.Missing(), kind) {
 			t.Errorf("%s is not waited for", kind)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -24,11 +25,12 @@ type Gauges struct {
 	feed    *Watcher
 	metrics *observe.Metrics
 	log     *slog.Logger
+	clock   clock.Clock
 }
 
 // NewGauges returns the gauges of store, which feed updates.
-func NewGauges(store *Store, feed *Watcher, metrics *observe.Metrics, log *slog.Logger) *Gauges {
-	return &Gauges{store: store, feed: feed, metrics: metrics, log: log}
+func NewGauges(store *Store, feed *Watcher, metrics *observe.Metrics, log *slog.Logger, clock clock.Clock) *Gauges {
+	return &Gauges{store: store, feed: feed, metrics: metrics, log: log, clock: clock}
 }
 
 // Register adds the refresh to m.
@@ -40,12 +42,12 @@ func (g *Gauges) NeedLeaderElection() bool { return false }
 // Start refreshes the gauges until ctx ends, and logs an error while the cluster state is incomplete, because no
 // plans are made meanwhile.
 func (g *Gauges) Start(ctx context.Context) error {
-	tick := time.NewTicker(gaugePeriod)
-	defer tick.Stop()
-	started := time.Now()
+	timer := g.clock.NewTimer(gaugePeriod)
+	defer timer.Stop()
+	started := g.clock.Now()
 	complain := started.Add(errorAfter)
 	for {
-		now := time.Now()
+		now := g.clock.Now()
 		if synced := g.refresh(now.Sub(started)); !synced && !now.Before(complain) {
 			complain = now.Add(errorEvery)
 			g.log.Error("cluster state is not synced, scheduling and disruption are paused",
@@ -54,7 +56,8 @@ func (g *Gauges) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-timer.C():
+			timer.Reset(gaugePeriod)
 		}
 	}
 }

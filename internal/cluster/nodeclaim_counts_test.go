@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -165,7 +166,7 @@ func manyPools(pools int) *Store {
 func BenchmarkPoolUsage(b *testing.B) {
 	const pools = 1000
 	s := manyPools(pools)
-	f := NewWatcher(s)
+	f := NewWatcher(s, clock.RealClock{})
 	close(f.ready)
 	usage := NewUsage(s, f)
 	b.ReportAllocs()

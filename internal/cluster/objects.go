@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +39,7 @@ func (s *Store) Created(claim *v1.NodeClaim, now time.Time) {
 	s.putClaim(claim)
 }
 
-// Unconfirmed returns the names of NodeClaims that this process created before the given time and the watch has not delivered.
+// Unconfirmed returns the sorted names of NodeClaims that this process created before the given time and the watch has not delivered.
 func (s *Store) Unconfirmed(before time.Time) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,6 +49,7 @@ func (s *Store) Unconfirmed(before time.Time) []string {
 			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -283,7 +284,7 @@ func TestANodeCountsAsOneInEveryPhase(t *testing.T) {
 func TestEstimatedCapacityCountsUntilTheNodeReportsIt(t *testing.T) {
 	t.Attr("covers", "C173")
 	s := newStore()
-	f := NewWatcher(s)
+	f := NewWatcher(s, clock.RealClock{})
 	close(f.ready)
 	small, initialized := node("n", "test://1"), node("n", "test://1")
 	delete(small.Status.Capacity, corev1.ResourceCPU)
@@ -370,7 +371,7 @@ func TestSumsByPool(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore()
-			f := NewWatcher(s)
+			f := NewWatcher(s, clock.RealClock{})
 			close(f.ready)
 			c.apply(s)
 			got := map[string]int64{}
@@ -393,7 +394,7 @@ func TestSumsByPool(t *testing.T) {
 func TestPurchases(t *testing.T) {
 	t.Attr("covers", "L397")
 	s := newStore()
-	f := NewWatcher(s)
+	f := NewWatcher(s, clock.RealClock{})
 	u := NewUsage(s, f)
 	if _, ok := u.Purchases(); ok {
 		t.Error("reported from incomplete cluster state")
@@ -423,7 +424,7 @@ func TestPurchases(t *testing.T) {
 // TestUsageOfNodesThatReportTooMuch: amounts whose sum does not fit into 64 bits stay above the limit of their pool.
 func TestUsageOfNodesThatReportTooMuch(t *testing.T) {
 	s := newStore()
-	f := NewWatcher(s)
+	f := NewWatcher(s, clock.RealClock{})
 	close(f.ready)
 	for _, id := range []string{"1", "2", "3", "4", "5"} {
 		c := claim(id, "test://"+id)

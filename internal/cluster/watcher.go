@@ -13,6 +13,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -27,6 +28,7 @@ const confirmAfter = 15 * time.Second
 // is elected leader.
 type Watcher struct {
 	store  *Store
+	clock  clock.Clock
 	cache  cache.Cache
 	reader client.Reader
 	ready  chan struct{}
@@ -36,9 +38,9 @@ type Watcher struct {
 	delivered map[string]func() bool
 }
 
-// NewWatcher returns a Watcher for store.
-func NewWatcher(store *Store) *Watcher {
-	return &Watcher{store: store, ready: make(chan struct{}), delivered: map[string]func() bool{}}
+// NewWatcher returns a Watcher for store. clock is that of the times which are given to store.Created.
+func NewWatcher(store *Store, clock clock.Clock) *Watcher {
+	return &Watcher{store: store, clock: clock, ready: make(chan struct{}), delivered: map[string]func() bool{}}
 }
 
 // Register adds the watches to m.
@@ -172,14 +174,15 @@ func (f *Watcher) follow(ctx context.Context, subscribed []func() bool) error {
 		return nil
 	}
 	close(f.ready)
-	tick := time.NewTicker(confirmAfter)
-	defer tick.Stop()
+	timer := f.clock.NewTimer(confirmAfter)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case now := <-tick.C:
+		case now := <-timer.C():
 			f.checkUnconfirmed(ctx, now)
+			timer.Reset(confirmAfter)
 		}
 	}
 }

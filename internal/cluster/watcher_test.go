@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -76,7 +77,7 @@ func (m fakeManager) Add(manager.Runnable) error  { return nil }
 func (w *watches) runFeed() (*Store, *Watcher) {
 	w.t.Helper()
 	s := newStore()
-	f := NewWatcher(s)
+	f := NewWatcher(s, clock.RealClock{})
 	if err := f.Register(fakeManager{w: w}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func TestIncompleteClusterStateIsReported(t *testing.T) {
 		s, f := w.runFeed()
 		metrics := observe.NewMetrics(prometheus.NewRegistry(), nil)
 		log := &logcapture.Buffer{}
-		w.background(NewGauges(s, f, metrics, slog.New(slog.NewTextHandler(log, nil))).Start)
+		w.background(NewGauges(s, f, metrics, slog.New(slog.NewTextHandler(log, nil)), clock.RealClock{}).Start)
 		value := func(g prometheus.Gauge) float64 { return testutil.ToFloat64(g) }
 
 		pass(20 * time.Second)
@@ -183,7 +184,7 @@ func TestIncompleteClusterStateIsReported(t *testing.T) {
 func TestClusterStateCanBeReadAtAnyTime(t *testing.T) {
 	t.Attr("covers", "L384")
 	s := newStore()
-	f := NewWatcher(s)
+	f := NewWatcher(s, clock.RealClock{})
 	var work sync.WaitGroup
 	for i := range 8 {
 		name, id := fmt.Sprintf("n%d", i), fmt.Sprintf("test://%d", i)

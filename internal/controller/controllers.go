@@ -99,7 +99,7 @@ func All(p Parts) ([]Controller, error) {
 	if p.Options.FeatureGates.NominatedNodeName {
 		gated = append(gated, lifecycle.NominatePods())
 	}
-	feed := cluster.NewWatcher(store)
+	feed := cluster.NewWatcher(store, p.Clock)
 	if p.Options.FeatureGates.StaticCapacity {
 		gated = append(gated, staticControllers(static.Deps{Shared: shared, Store: store, Translator: translator, Ready: feed.Ready})...)
 	}
@@ -115,7 +115,7 @@ func All(p Parts) ([]Controller, error) {
 	gated = append(gated, claimControllers(shared, lifecycle)...)
 	return append(append(gated, planners...), []Controller{
 		feed,
-		cluster.NewGauges(store, feed, p.Metrics, p.Log),
+		cluster.NewGauges(store, feed, p.Metrics, p.Log, p.Clock),
 		disruption.New(disruption.Deps{
 			Shared: shared, Store: store, Feed: feed, Translator: translator, Log: p.Log,
 			Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Predictions: predictions, Quarantine: provisioner.Quarantine,

@@ -136,7 +136,7 @@ func newHarnessIn(t testing.TB, c cloud.Cloud, translator *translate.Translator)
 
 // newFeed is a feed of the store that is not running yet.
 func (w *harness) newFeed() *cluster.Watcher {
-	f := cluster.NewWatcher(w.store)
+	f := cluster.NewWatcher(w.store, clock.RealClock{})
 	if err := f.Register(fakeManager{w: w}); err != nil {
 		w.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func newHarness(t testing.TB, objects ...client.Object) *harness {
 	w.Provider.Types = []*cloud.InstanceType{instanceType("small", "zone-1", "zone-2")}
 	translator := translate.New(w.Cloud.Labels)
 	w.store = cluster.NewStore(w.Cloud, translator)
-	w.feed = cluster.NewWatcher(w.store)
+	w.feed = cluster.NewWatcher(w.store, w.Time)
 	w.p = New(Deps{
 		Shared: w.Shared, Store: w.store, Feed: w.feed, Translator: translator,
 		Log:        slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
