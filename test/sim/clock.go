@@ -61,8 +61,13 @@ type timer struct {
 
 type ticker struct{ timer }
 
+// start schedules the timer; that of a process which has crashed never fires.
 func (t *timer) start(d time.Duration) {
 	w := t.clock.world
+	if !t.clock.alive() {
+		t.event = &event{stopped: true, index: -1}
+		return
+	}
 	t.actor = w.acting()
 	t.event = w.after(d, "timer", t.fire)
 	t.event.process, t.event.place = t.clock.process, place(t.actor)

@@ -187,13 +187,11 @@ func (c *Cluster) begin() error {
 
 // start starts a process.
 func (c *Cluster) start() error {
-	return c.boot(NewProcess(c.World, c.API, c.processLog(c.Restarts)))
+	return c.boot(NewProcess(c.World, c.API, c.logOf(c.Restarts)))
 }
 
-// processLog is the log of a process.
-func (c *Cluster) processLog(name any) logr.Logger {
-	return logr.FromSlogHandler(c.log.With("process", name).Handler())
-}
+// logOf is where a process logs to.
+func (c *Cluster) logOf(name any) slog.Handler { return c.log.With("process", name).Handler() }
 
 // boot starts the controllers of a process.
 func (c *Cluster) boot(p *Process) error {

@@ -58,7 +58,7 @@ type replica struct {
 func (c *Cluster) addReplica() error {
 	c.named++
 	r := &replica{cluster: c, name: fmt.Sprintf("replica-%d", c.named)}
-	r.process = NewProcess(c.World, c.API, c.processLog(r.name))
+	r.process = NewProcess(c.World, c.API, c.logOf(r.name))
 	r.process.replica = r
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{

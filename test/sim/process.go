@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"reflect"
 	"slices"
@@ -54,9 +55,10 @@ type Process struct {
 	queues      []interface{ state(h *hasher) uint64 }
 }
 
-// NewProcess returns a process without controllers.
-func NewProcess(w *World, api *API, log logr.Logger) *Process {
-	p := &Process{world: w, api: api, log: log}
+// NewProcess returns a process without controllers, which logs to handler.
+func NewProcess(w *World, api *API, handler slog.Handler) *Process {
+	p := &Process{world: w, api: api}
+	p.log = logr.FromSlogHandler(processLog{handler, p})
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.cache = newInformers(p)
 	p.client = &processClient{process: p}
@@ -144,6 +146,36 @@ func (p *Process) thaws() time.Time {
 // pause is that of the world, which a process that stands still does not end.
 func (p *Process) pause(name, stream string, least, most time.Duration) {
 	p.world.pauseOf(p, name, stream, least, most)
+}
+
+// processLog is the log of a process. One that has crashed writes nothing more, as its goroutines end in any order.
+type processLog struct {
+	slog.Handler
+
+	process *Process
+}
+
+// Enabled implements slog.Handler.
+func (l processLog) Enabled(ctx context.Context, level slog.Level) bool {
+	return l.process.alive() && l.Handler.Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler.
+func (l processLog) Handle(ctx context.Context, r slog.Record) error {
+	if !l.process.alive() {
+		return nil
+	}
+	return l.Handler.Handle(ctx, r) //nolint:wrapcheck // it is that of the handler
+}
+
+// WithAttrs implements slog.Handler.
+func (l processLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return processLog{l.Handler.WithAttrs(attrs), l.process}
+}
+
+// WithGroup implements slog.Handler.
+func (l processLog) WithGroup(name string) slog.Handler {
+	return processLog{l.Handler.WithGroup(name), l.process}
 }
 
 // depose makes another process start while this one still acts, for a while.

@@ -50,7 +50,7 @@ func (q *queue[T]) Add(item T) {
 // wait wants the lock.
 func (q *queue[T]) wait(item T) {
 	q.waiting[item] = true
-	q.process.arrive(fmt.Sprintf("%s %v", q.name, item), func() { q.hand(item) })
+	q.process.arrive(q.itemName(item), func() { q.hand(item) })
 }
 
 // hand gives an item to a worker, when one is idle.
@@ -78,15 +78,23 @@ func (q *queue[T]) Len() int {
 	return len(q.waiting)
 }
 
-// Get implements workqueue.Interface.
+// Get implements workqueue.Interface. A worker that takes an item which has waited for it goes on in the item's name. One of a process that has
+// crashed takes none: whether an item or ShutDown comes first depends on the order of goroutines.
 func (q *queue[T]) Get() (item T, shutdown bool) {
 	select {
 	case item = <-q.handed:
+		if !q.process.alive() {
+			return item, true
+		}
+		q.process.world.act(q.itemName(item))
 		return item, false
 	case <-q.closed:
 		return item, true
 	}
 }
+
+// itemName is what works on an item.
+func (q *queue[T]) itemName(item T) string { return fmt.Sprintf("%s %v", q.name, item) }
 
 // Done implements workqueue.Interface.
 func (q *queue[T]) Done(item T) {
@@ -147,7 +155,7 @@ func (q *queue[T]) AddAfter(item T, d time.Duration) {
 		}
 		q.process.world.stop(have)
 	}
-	q.later[item] = q.process.world.after(d, fmt.Sprintf("%s %v again", q.name, item), func() {
+	q.later[item] = q.process.world.after(d, q.itemName(item)+" again", func() {
 		q.mu.Lock()
 		delete(q.later, item)
 		q.mu.Unlock()
