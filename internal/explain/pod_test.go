@@ -71,8 +71,13 @@ func TestPod(t *testing.T) {
     batch: did not tolerate taint (taint=team=batch:NoSchedule)
       what would help: Add the toleration to the pod, or create a pool without the taint.
 `},
-		{"what cannot be placed", "default", "odd", nil, Refused, `Pod default/odd is pending and unschedulable
-  it cannot be scheduled: node selector term with matchFields is not supported
+		{"what cannot be placed", "default", "odd", changes{change("odd", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"karpenter.sh/x": "y"} })}, Refused, `Pod default/odd is pending and unschedulable
+  it cannot be scheduled: key "karpenter.sh/x": the label domain "karpenter.sh" is restricted, only its well-known labels can be used
+`},
+		{"only on a node that is named", "default", "odd", nil, Refused, `Pod default/odd is pending and unschedulable
+  it fits no node:
+    no node is launched for a pod that requires an existing node by its name (metadata.name In [x])
+      what would help: Free capacity on the node that the pod names, or add a term to its node affinity that other nodes can meet.
 `},
 		{"held back", "default", "gated", nil, Idle, `Pod default/gated is on no node
   Karpenter ignores it: scheduling gate a/b holds it back

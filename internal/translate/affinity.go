@@ -1,12 +1,15 @@
 package translate
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
+	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -43,14 +46,42 @@ func preferredTerms(a *corev1.Affinity) []corev1.PreferredSchedulingTerm {
 	return a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution
 }
 
-func (l labelTerms) nodeAffinity(s *model.Shape, a *corev1.Affinity) {
-	for _, term := range requiredTerms(a) {
+// term is the conjunction of what a term matches. A field is a requirement that only existing nodes can meet by having it.
+func (l labelTerms) term(t *corev1.NodeSelectorTerm) requirement.Set {
+	if len(t.MatchFields) == 0 {
+		return l.expressions(t.MatchExpressions)
+	}
+	reqs := slices.Grow([]requirement.Requirement(l.expressions(t.MatchExpressions)), len(t.MatchFields))
+	for _, f := range t.MatchFields {
+		reqs = append(reqs, requirement.New(f.Key+requirement.FieldSuffix, requirement.Operator(f.Operator), f.Values...))
+	}
+	return requirement.Gather(reqs)
+}
+
+// nodeAffinity sets the alternatives of required node affinity. Those that name an existing node come first: then the last one, whose
+// preferences are relaxed one by one and of which the reason against an unschedulable pod is given, is one that new nodes can meet, if there is any.
+func (l labelTerms) nodeAffinity(s *model.Shape, pod *corev1.Pod) {
+	named := 0
+	for _, term := range requiredTerms(pod.Spec.Affinity) {
 		if emptyTerm(term) {
 			continue
 		}
-		s.Required = append(s.Required, l.expressions(term.MatchExpressions))
+		if followsDaemonSet(pod) {
+			term.MatchFields = nil
+		}
+		set := l.term(&term)
+		if i, ok := set.Find(requirement.NodeName); ok && !set[i].AllowsAbsence() {
+			s.Required = slices.Insert(s.Required, named, set)
+			named++
+			continue
+		}
+		s.Required = append(s.Required, set)
 	}
 }
+
+// followsDaemonSet reports whether the DaemonSet controller names the node of the pod in its node affinity. The name is left out: such a pod stays
+// on its node, and all pods of the DaemonSet have one shape. Source: Kubernetes documentation, how DaemonSet pods are scheduled.
+func followsDaemonSet(pod *corev1.Pod) bool { return podrules.OwnedByDaemonSet(pod) }
 
 // preferences sets the preferred terms, highest weight first, and returns those that are ignored because they are invalid. Like
 // kube-scheduler, it ignores empty terms.
@@ -66,7 +97,7 @@ func (l labelTerms) preferences(s *model.Shape, a *corev1.Affinity) notes {
 			ignored = append(ignored, problem)
 			continue
 		}
-		s.Preferred = append(s.Preferred, model.Preference{Weight: p.Weight, Terms: l.expressions(p.Preference.MatchExpressions)})
+		s.Preferred = append(s.Preferred, model.Preference{Weight: p.Weight, Terms: l.term(&p.Preference)})
 	}
 	slices.SortStableFunc(s.Preferred, func(a, b model.Preference) int { return int(b.Weight) - int(a.Weight) })
 	return ignored
@@ -75,6 +106,19 @@ func (l labelTerms) preferences(s *model.Shape, a *corev1.Affinity) notes {
 // emptyTerm reports whether a term is empty. An empty term matches no node.
 func emptyTerm(term corev1.NodeSelectorTerm) bool {
 	return len(term.MatchExpressions) == 0 && len(term.MatchFields) == 0
+}
+
+// fieldProblem returns why the API server refuses match fields, or "". Objects of files and snapshots may have what it refuses.
+func fieldProblem(fields []corev1.NodeSelectorRequirement) string {
+	for _, f := range fields {
+		if f.Key != metav1.ObjectNameField {
+			return fmt.Sprintf("matchFields has field %q, only %s is supported", f.Key, metav1.ObjectNameField)
+		}
+		if f.Operator != corev1.NodeSelectorOpIn && f.Operator != corev1.NodeSelectorOpNotIn || len(f.Values) != 1 {
+			return fmt.Sprintf("matchFields has operator %q with %d values, only In and NotIn with one value are supported", f.Operator, len(f.Values))
+		}
+	}
+	return ""
 }
 
 // unparsable returns why kube-scheduler cannot parse a term, or "". Such a term matches no node. The API server accepts some: Gt and Lt with
@@ -95,7 +139,7 @@ func (l labelTerms) excludes(pod *corev1.Pod, key string) bool {
 	}
 	var s model.Shape
 	s.Selector = l.selector(pod.Spec.NodeSelector)
-	l.nodeAffinity(&s, pod.Spec.Affinity)
+	l.nodeAffinity(&s, pod)
 	l.preferences(&s, pod.Spec.Affinity)
 	full := s.Strict(0)
 	if len(s.Preferred) > 0 {
@@ -147,8 +191,8 @@ func (l labelTerms) reject(pod *corev1.Pod, trouble string, specBytes int) (why 
 		problems = append(problems, "required node affinity has only empty terms, which match no node")
 	}
 	for _, term := range terms {
-		if len(term.MatchFields) > 0 {
-			problems = append(problems, "node selector term with matchFields is not supported")
+		if problem := fieldProblem(term.MatchFields); problem != "" {
+			problems = append(problems, problem)
 		}
 		for _, e := range term.MatchExpressions {
 			entry := v1.NodeSelectorRequirementWithMinValues{Key: e.Key, Operator: e.Operator, Values: e.Values}

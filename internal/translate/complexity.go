@@ -22,7 +22,7 @@ const (
 	MaxPodConstraints = 100
 	// MaxLabelKeys is the number of labels in the node selector and in one term of node affinity. A NodeClaim holds 100 requirements.
 	MaxLabelKeys = 60
-	// MaxValues is the number of values of one expression of node affinity.
+	// MaxValues is the number of values of one expression of node affinity, and of fields of one term, which have one value each.
 	MaxValues = 2000
 	// MaxTolerations is the number of tolerations.
 	MaxTolerations = 500
@@ -65,6 +65,7 @@ func tooComplex(pod *corev1.Pod, specBytes int) []string {
 	check(len(terms), MaxAlternatives, "terms of required node affinity")
 	for _, term := range terms[:min(len(terms), MaxAlternatives)] {
 		check(len(term.MatchExpressions), MaxLabelKeys, "expressions in a term of required node affinity")
+		check(len(term.MatchFields), MaxValues, "fields in a term of required node affinity")
 		for i := range term.MatchExpressions {
 			check(len(term.MatchExpressions[i].Values), MaxValues, "values in an expression of required node affinity")
 		}
@@ -92,13 +93,15 @@ func podConstraints(spec *corev1.PodSpec) int {
 	return n
 }
 
-// preferenceProblem is why a preferred term can never be met by a new node, or empty. kube-scheduler does not reject such a term: it does
+// preferenceProblem is why a preferred term is invalid, or can never be met by a node, or empty. kube-scheduler does not reject such a term: it does
 // not score nodes for a pod with a term that it cannot parse, and binds the pod if only one node is feasible. So the pod is planned
 // without the term. A preference for the name of a node is valid: existing nodes may meet it, and NodeClaims never have it.
 func (l labelTerms) preferenceProblem(term *corev1.NodeSelectorTerm) string {
 	switch {
-	case len(term.MatchFields) > 0:
-		return "node selector term with matchFields is not supported"
+	case fieldProblem(term.MatchFields) != "":
+		return fieldProblem(term.MatchFields)
+	case len(term.MatchFields) > MaxValues:
+		return fmt.Sprintf("a term has %d fields, at most %d are supported", len(term.MatchFields), MaxValues)
 	case len(term.MatchExpressions) > MaxLabelKeys:
 		return fmt.Sprintf("a term has %d expressions, at most %d are supported", len(term.MatchExpressions), MaxLabelKeys)
 	}

@@ -3,6 +3,7 @@ package translate_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,6 +49,11 @@ func preferring(terms ...corev1.NodeSelectorTerm) func(*corev1.PodSpec) {
 	}
 }
 
+// fields is a term that selects nodes by their fields.
+func fields(list ...corev1.NodeSelectorRequirement) corev1.NodeSelectorTerm {
+	return corev1.NodeSelectorTerm{MatchFields: list}
+}
+
 func TestInvalidPreferencesAreIgnoredAndReported(t *testing.T) {
 	valid := nodeTerm(on(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, "zone-a"))
 	var many []corev1.NodeSelectorRequirement
@@ -64,7 +70,10 @@ func TestInvalidPreferencesAreIgnoredAndReported(t *testing.T) {
 		"a restricted label":   {nodeTerm(on("karpenter.sh/other", corev1.NodeSelectorOpNotIn, "v")), "is restricted"},
 		"an unknown operator":  {nodeTerm(on("example.com/free", "Near", "v")), `operator "Near"`},
 		"no such value":        {nodeTerm(on(v1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn, "cheap")), "none of the values"},
-		"a field":              {corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{on("metadata.name", corev1.NodeSelectorOpIn, "n")}}, "matchFields"},
+		"an unknown field":     {fields(on("metadata.namespace", corev1.NodeSelectorOpIn, "n")), `field "metadata.namespace"`},
+		"two names":            {fields(on("metadata.name", corev1.NodeSelectorOpIn, "n", "o")), "with 2 values"},
+		"too many fields":      {fields(slices.Repeat([]corev1.NodeSelectorRequirement{on("metadata.name", corev1.NodeSelectorOpNotIn, "n")}, translate.MaxValues+1)...), "2001 fields"},
+		"a name as a field":    {fields(on("metadata.name", corev1.NodeSelectorOpIn, "n")), ""},
 		"too many expressions": {nodeTerm(many...), "61 expressions"},
 		"too many values": {
 			nodeTerm(on("example.com/free", corev1.NodeSelectorOpNotIn, strings.Split(strings.Repeat("v,", translate.MaxValues), ",")...)),
@@ -226,6 +235,7 @@ func TestBudgetsAreDocumented(t *testing.T) {
 		"Required spread constraints and terms of required pod affinity and anti-affinity": translate.MaxPodConstraints,
 		"Labels in the node selector, and in one term of node affinity":                    translate.MaxLabelKeys,
 		"Values of one expression of node affinity":                                        translate.MaxValues,
+		"`matchFields` in one term of node affinity":                                       translate.MaxValues,
 		"Tolerations": translate.MaxTolerations, "Containers, init containers included": translate.MaxContainers,
 	} {
 		if row := fmt.Sprintf("| %s | %d |", what, n); !strings.Contains(string(page), row) {

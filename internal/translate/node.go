@@ -61,7 +61,8 @@ func (t *Translator) Node(id string, node *corev1.Node, claim *v1.NodeClaim) *mo
 	return n
 }
 
-// setLabels sets the requirements: the labels of the node once it is launched, the requirements of the NodeClaim before.
+// setLabels sets the requirements: the labels of the node once it is launched, the requirements of the NodeClaim before. The name of the Node
+// object is among them once there is one.
 func (t *Translator) setLabels(n *model.Node, claim *v1.NodeClaim) {
 	if !n.Launched {
 		requirements := cloud.Requirements(claim.Spec.Requirements, t.labels.rules).And(t.labels.selector(claim.Labels))
@@ -76,7 +77,11 @@ func (t *Translator) setLabels(n *model.Node, claim *v1.NodeClaim) {
 		}
 		labels[corev1.LabelHostname] = n.Name
 	}
-	n.Requirements = requirement.Labels(labels)
+	if n.NodeName == "" {
+		n.Requirements = requirement.Labels(labels)
+		return
+	}
+	n.Requirements = requirement.Labels(labels, requirement.New(requirement.NodeName, requirement.In, n.NodeName))
 }
 
 // setResources sets capacity and allocatable. Until a managed node is initialized, missing amounts are taken from the estimate in the

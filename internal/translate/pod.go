@@ -91,7 +91,7 @@ func (x *podSpecs) rules(pod *corev1.Pod) (*model.Shape, notes) {
 	if pod.Spec.Priority != nil {
 		s.Priority = *pod.Spec.Priority
 	}
-	x.labels.nodeAffinity(s, pod.Spec.Affinity)
+	x.labels.nodeAffinity(s, pod)
 	var ignored notes
 	if !x.ignorePreferences {
 		ignored = x.labels.preferences(s, pod.Spec.Affinity)

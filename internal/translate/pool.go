@@ -64,6 +64,7 @@ func (t *Translator) DaemonSet(set *appsv1.DaemonSet, newest *corev1.Pod) *model
 		pod.Spec.NodeName = ""
 		if terms := requiredAffinity(template.Spec.Affinity); terms != nil {
 			setRequiredAffinity(&pod.Spec, terms)
+			pod.OwnerReferences = nil // a name of a node is that of the template
 		}
 	}
 	return &model.DaemonSet{

@@ -154,7 +154,7 @@ func (x *podSpecs) appendRulesKey(b []byte, pod *corev1.Pod) []byte {
 	}
 	b = append(b, 0) // no spread
 	if spec.Affinity != nil {
-		b = x.appendAffinity(b, spec.Affinity, pod.Labels)
+		b = x.appendAffinity(b, pod)
 	}
 	return b
 }
@@ -270,16 +270,14 @@ func appendSelector(b []byte, s *metav1.LabelSelector) []byte {
 	return b
 }
 
-func (x *podSpecs) appendAffinity(b []byte, a *corev1.Affinity, labels map[string]string) []byte {
+func (x *podSpecs) appendAffinity(b []byte, pod *corev1.Pod) []byte {
+	a, labels := pod.Spec.Affinity, pod.Labels
 	b = appendFlags(b, a.NodeAffinity != nil, a.PodAffinity != nil, a.PodAntiAffinity != nil)
 	if node := a.NodeAffinity; node != nil {
 		required := node.RequiredDuringSchedulingIgnoredDuringExecution
 		b = appendFlags(b, required != nil)
 		if required != nil {
-			b = binary.AppendUvarint(b, uint64(len(required.NodeSelectorTerms)))
-			for i := range required.NodeSelectorTerms {
-				b = appendTerm(b, &required.NodeSelectorTerms[i])
-			}
+			b = appendRequired(b, required.NodeSelectorTerms, followsDaemonSet(pod))
 		}
 		b = x.appendPreferences(b, node.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
@@ -317,6 +315,20 @@ func (x *podSpecs) concernsNodePools(list []corev1.PreferredSchedulingTerm) bool
 		}
 	}
 	return false
+}
+
+// appendRequired appends terms of required node affinity, of the fields only whether there are any if the pod follows a DaemonSet.
+func appendRequired(b []byte, terms []corev1.NodeSelectorTerm, daemon bool) []byte {
+	b = binary.AppendUvarint(appendFlags(b, daemon), uint64(len(terms)))
+	for i := range terms {
+		term := terms[i]
+		if daemon {
+			b = appendFlags(b, len(term.MatchFields) > 0)
+			term.MatchFields = nil
+		}
+		b = appendTerm(b, &term)
+	}
+	return b
 }
 
 func appendTerm(b []byte, term *corev1.NodeSelectorTerm) []byte {

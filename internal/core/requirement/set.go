@@ -95,13 +95,13 @@ func (s Set) Without(keys ...string) Set {
 // Equal reports whether both sets hold the same requirements.
 func (s Set) Equal(o Set) bool { return slices.EqualFunc(s, o, Requirement.Equal) }
 
-// Labels is the set that a labelled object describes: every label is a single-valued requirement.
-func Labels(labels map[string]string) Set {
-	out := make([]Requirement, 0, len(labels))
+// Labels is the set that a labelled object describes: every label is a single-valued requirement. more are those on its fields.
+func Labels(labels map[string]string, more ...Requirement) Set {
+	out := make([]Requirement, 0, len(labels)+len(more))
 	for k, v := range labels {
 		out = append(out, New(k, In, v))
 	}
-	return Gather(out)
+	return Gather(append(out, more...))
 }
 
 // Conflict is a key on which two sets are incompatible. Undefined means that the describing side does not define the key;

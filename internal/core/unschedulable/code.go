@@ -21,6 +21,8 @@ const (
 	PodGroupTopologyUnknown Code = "PodGroupTopologyUnknown"
 	// PodGroupShort means that too few members of the pod's group can be placed at once.
 	PodGroupShort Code = "PodGroupShort"
+	// NodeNamed means that the pod requires an existing node by its name.
+	NodeNamed Code = "NodeNamed"
 	// NoPools means that there is no pool to launch from.
 	NoPools Code = "NoPools"
 	// PoolNotUsed means that the pool could have nodes for the pod, and may not launch any: it is not ready, for example.
@@ -86,6 +88,7 @@ func Rules() []Rule {
 		{PodGroupMismatch, "All pods of a PodGroup must have the same schedulerName, and the priority and the preemptionPolicy of the group; kube-scheduler places none of them otherwise.", "Create the pods with the priority class and the scheduler of the group."},
 		{PodGroupTopologyUnknown, "All pods of a PodGroup with a topology constraint run on nodes with the same value of a label. Nodes are launched only if instance types, the NodePool or a node define the values of the label.", "Use a label with known values, such as topology.kubernetes.io/zone, or define the label in the NodePool."},
 		{PodGroupShort, "Pods of a PodGroup are placed only if as many of them can run at once as the group requires. The reasons that follow are those of the first pod without a place.", "Remove what is in the way of the first pod without a place, create the missing pods, or lower minCount of the group."},
+		{NodeNamed, "A pod whose required node affinity names an existing node in every term, with matchFields, can only run there: no node is launched for it.", "Free capacity on the node that the pod names, or add a term to its node affinity that other nodes can meet."},
 		{NoPools, "A node can be launched only from a NodePool that is ready and not static.", "Create a NodePool, or check the Ready conditions of the existing ones."},
 		{PoolNotUsed, "A NodePool launches nodes for pods while it is ready, is not being deleted, is not static, and its instance types are known.", "Look at the conditions of the NodePool and of its node class, or let the pod use another NodePool."},
 		{PoolEmpty, "A pool's own requirements must leave at least one available instance type.", "Relax the pool's requirements; compare them with the labels of the provider's instance types."},

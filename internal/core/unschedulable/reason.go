@@ -131,6 +131,8 @@ func (r Reason) Headline() string {
 		return fmt.Sprintf("resourceclaim %q not found", r.Claim)
 	case PodGroupMissing, PodGroupMismatch, PodGroupTopologyUnknown, PodGroupShort:
 		return r.Group.headline(r.Code)
+	case NodeNamed:
+		return "no node is launched for a pod that requires an existing node by its name (" + nameOf(r.Conflict.Want) + ")"
 	case NoPools:
 		return "no dynamic nodepools found"
 	case PoolNotUsed:
@@ -178,6 +180,15 @@ func (r Reason) Headline() string {
 	default:
 		return r.instanceType()
 	}
+}
+
+// nameOf returns the requirement on the name of a node as matchFields have it.
+func nameOf(want requirement.Requirement) string {
+	want.Key = strings.TrimSuffix(want.Key, requirement.FieldSuffix)
+	if want.Len() == 0 {
+		return "its matchFields leave no " + want.Key
+	}
+	return want.String()
 }
 
 // beyond returns the message for a pool whose instance types are all above something.

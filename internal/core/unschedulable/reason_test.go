@@ -30,6 +30,7 @@ func examples() map[Code]Reason {
 		PodGroupMismatch:        {Code: PodGroupMismatch, Group: PodGroup{Name: "default/train", Mismatch: "pod default/train-1 has priority 0 instead of 10"}},
 		PodGroupTopologyUnknown: {Code: PodGroupTopologyUnknown, Group: PodGroup{Name: "default/train", Key: "example.com/rack"}},
 		PodGroupShort:           {Code: PodGroupShort, Group: PodGroup{Name: "default/train", Needed: 4, Placeable: 2, Known: 4}},
+		NodeNamed:               {Code: NodeNamed, Conflict: requirement.Conflict{Key: requirement.NodeName, Want: requirement.New(requirement.NodeName, requirement.In, "node-1")}},
 		NoPools:                 {Code: NoPools},
 		PoolNotUsed:             {Code: PoolNotUsed, Pool: "default", Why: "it is not ready"},
 		PoolEmpty:               {Code: PoolEmpty},

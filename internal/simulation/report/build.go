@@ -213,8 +213,11 @@ func (b reporter) unusedPools() []UnusedPool {
 	return out
 }
 
-// unusedBeside are the unused pools that the reasons do not name.
+// unusedBeside are the unused pools that the reasons do not name. No pool matters to a pod that requires an existing node.
 func (b reporter) unusedBeside(reasons unschedulable.Reasons) []UnusedPool {
+	if slices.ContainsFunc(reasons, func(r unschedulable.Reason) bool { return r.Code == unschedulable.NodeNamed }) {
+		return []UnusedPool{}
+	}
 	return slices.DeleteFunc(b.unusedPools(), func(u UnusedPool) bool {
 		return slices.ContainsFunc(reasons, func(r unschedulable.Reason) bool { return r.Pool == u.Name })
 	})

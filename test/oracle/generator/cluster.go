@@ -41,7 +41,7 @@ const largestCPU = 16
 
 // Problem is the cluster of a seed, with at most so many nodes.
 func (c *Clusters) Problem(seed uint64, maxNodes int) (judge.Problem, error) {
-	d := &draw{Rand: rand.New(rand.NewPCG(seed, 0xc1a57e)), off: Off()}
+	d := &draw{Rand: rand.New(rand.NewPCG(seed, 0xc1a57e)), off: Off(), names: rand.New(rand.NewPCG(seed, 0x4a3e5))}
 	d.add(newClass())
 	d.add(newNamespace(elsewhere))
 	for i := range 1 + d.IntN(3) {
@@ -168,6 +168,9 @@ func (c *Clusters) pods(d *draw, sets []*appsv1.DaemonSet, nodes []*corev1.Node)
 			}
 		}
 	}
+	for _, node := range nodes {
+		d.nodes = append(d.nodes, node.Name)
+	}
 	var waiting []*corev1.Pod
 	for i := range 4 + len(nodes)/4 {
 		d.pods(fmt.Sprintf("work-%d", i), &waiting)
@@ -208,6 +211,7 @@ func (d *draw) pods(name string, into *[]*corev1.Pod) {
 	spec := w.Spec.Template.Spec
 	// A volume claim without a volume belongs to a pod that has never run.
 	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Ephemeral != nil })
+	d.nodeNames(&spec)
 	annotations := map[string]string{}
 	switch d.IntN(10) {
 	case 0:

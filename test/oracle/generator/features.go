@@ -33,6 +33,8 @@ const (
 	SharedLateClaims Feature = "shared volume claims without a volume"
 	// LabeledDaemons are DaemonSets whose pods match the selectors of other pods.
 	LabeledDaemons Feature = "DaemonSets that selectors match"
+	// NodeNames are terms of node affinity on the names of nodes.
+	NodeNames Feature = "names of nodes in node affinity"
 	// RestartRules are restart rules that need a declared feature of the node.
 	RestartRules Feature = "restart rules for all containers"
 )

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,13 +42,20 @@ type draw struct {
 	// ports of hosts that are taken by daemons, and pools and nodes so far.
 	pools, nodes []string
 	claims       []string
+	// names is the source of terms on the names of nodes. It is separate: the other parts of the problem of a seed stay as they were without.
+	names *rand.Rand
 }
 
 // Problem is the problem of a seed.
 func Problem(seed uint64) (judge.Problem, error) {
-	d := &draw{Rand: rand.New(rand.NewPCG(seed, 0x0acc1e)), off: Off()}
+	d := &draw{Rand: rand.New(rand.NewPCG(seed, 0x0acc1e)), off: Off(), names: rand.New(rand.NewPCG(seed, 0x4a3e5))}
 	d.cluster()
 	d.newer(seed)
+	for _, o := range d.objects {
+		if w, ok := o.(*appsv1.Deployment); ok {
+			d.nodeNames(&w.Spec.Template.Spec)
+		}
+	}
 	p := judge.Problem{Name: fmt.Sprintf("seed-%d", seed), Seed: seed, BestEffort: d.one(4), Preferences: preferences(seed)}
 	for _, o := range d.objects {
 		content, err := document(o)

@@ -115,6 +115,42 @@ func (d *draw) nodeConstraints(spec *corev1.PodSpec, spread bool) {
 	}
 }
 
+// nodeNames adds names of nodes to terms of node affinity, or terms with names. A name may be that of no node.
+func (d *draw) nodeNames(spec *corev1.PodSpec) {
+	old := d.Rand
+	d.Rand = d.names
+	defer func() { d.Rand = old }()
+	if !d.has(NodeNames, 3) {
+		return
+	}
+	name := func() []corev1.NodeSelectorRequirement {
+		operator := pick(d, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn)
+		return []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: operator, Values: []string{pick(d, append(d.nodes, "no-node")...)}}}
+	}
+	to := nodeAffinity(spec)
+	if d.one(4) {
+		to.PreferredDuringSchedulingIgnoredDuringExecution = append(to.PreferredDuringSchedulingIgnoredDuringExecution, corev1.PreferredSchedulingTerm{
+			Weight: int32(1 + d.IntN(100)), Preference: corev1.NodeSelectorTerm{MatchFields: name()},
+		})
+		return
+	}
+	if to.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		to.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{}
+	}
+	required := to.RequiredDuringSchedulingIgnoredDuringExecution
+	for i := range required.NodeSelectorTerms {
+		if d.one(3) {
+			required.NodeSelectorTerms[i].MatchFields = name()
+		}
+	}
+	for range d.IntN(3) {
+		required.NodeSelectorTerms = append(required.NodeSelectorTerms, corev1.NodeSelectorTerm{MatchFields: name()})
+	}
+	if len(required.NodeSelectorTerms) == 0 {
+		required.NodeSelectorTerms = []corev1.NodeSelectorTerm{{MatchFields: name()}}
+	}
+}
+
 func nodeAffinity(spec *corev1.PodSpec) *corev1.NodeAffinity {
 	if a := affinity(spec); a.NodeAffinity == nil {
 		a.NodeAffinity = &corev1.NodeAffinity{}

@@ -71,6 +71,8 @@ type Pod struct {
 	Daemon bool
 	// Zone is the zone that the pod selects; empty for any.
 	Zone string
+	// Nodes are the names of the nodes that the pod may run on, each in a term with matchFields; empty for any.
+	Nodes []string
 	// Near is the value of the label app of the pods in whose zone the pod has to run; empty for none.
 	Near string
 	// PreferredAnti is the value of the label app of the pods whose nodes the pod prefers to avoid; empty for none.
@@ -81,7 +83,7 @@ type Pod struct {
 
 // ParseNodes reads a nodes file: one node a line, "name type=c-2x-amd64-linux pool=default zone=test-zone-a capacity=spot reservation=cr-a
 // quiet=10m drifted=1h grace=1h do-not-disrupt do-not-repair not-ready not-initialized unhealthy=KWOKUnhealthy/10m gone", and below it its pods, indented, "name cpu=100m
-// memory=64Mi app=web zone=test-zone-a near=db group=train disruption-cost=5 deletion-cost=-1 do-not-disrupt=true daemon". Only names are mandatory.
+// memory=64Mi app=web zone=test-zone-a nodes=a,b near=db group=train disruption-cost=5 deletion-cost=-1 do-not-disrupt=true daemon". Only names are mandatory.
 func ParseNodes(text string) ([]Node, error) {
 	var out []Node
 	for line := range strings.Lines(text) {
@@ -178,6 +180,8 @@ func (p *Pod) set(word string) error {
 		p.App = value
 	case "zone":
 		p.Zone = value
+	case "nodes":
+		p.Nodes = strings.Split(value, ",")
 	case "near":
 		p.Near = value
 	case "preferred-anti":
@@ -362,6 +366,9 @@ func (p Pod) Object(now time.Time) *corev1.Pod {
 	if p.Zone != "" {
 		pod.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: p.Zone}
 	}
+	if len(p.Nodes) > 0 {
+		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: namedNodes(p.Nodes)}
+	}
 	if p.Near != "" {
 		pod.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
@@ -384,4 +391,13 @@ func (p Pod) Object(now time.Time) *corev1.Pod {
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: p.App, UID: "daemon", Controller: &yes}}
 	}
 	return pod
+}
+
+// namedNodes is the node affinity of a pod that may run on one of some nodes.
+func namedNodes(names []string) *corev1.NodeAffinity {
+	terms := make([]corev1.NodeSelectorTerm, len(names))
+	for i, name := range names {
+		terms[i].MatchFields = []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{name}}}
+	}
+	return &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}
 }

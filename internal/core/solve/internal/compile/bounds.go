@@ -65,7 +65,7 @@ func (t *Template) excludedBytes(s *State) int {
 }
 
 // InertRequirements are the demands of the pods of an open node that have no effect on it: as many as fit beside the requirements
-// given, in the order of their keys.
+// given, in the order of their keys. A NodeClaim cannot have those on the name of its node.
 func (on *OpenNode) InertRequirements(beside requirement.Set) requirement.Set {
 	t := on.Template
 	var found []requirement.Requirement
@@ -74,7 +74,7 @@ func (on *OpenNode) InertRequirements(beside requirement.Set) requirement.Set {
 			continue
 		}
 		for _, want := range f.Form.Terms {
-			if t.Inert(want) {
+			if t.Inert(want) && t.Universe.Keys[want.Key].Name != requirement.NodeName {
 				found = append(found, t.Universe.Keys[want.Key].Sets[want.Set])
 			}
 		}

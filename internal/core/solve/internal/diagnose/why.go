@@ -61,6 +61,9 @@ type spreadOfLevel struct {
 // why is the reason of every pool, the nearest first, against a pod of the class in its most relaxed form; admitted are the columns
 // that the limits of each template admit. number is that of the class among the unschedulable ones.
 func (s diagnosis) why(c *compile.Class, number int, pod *model.Pod, admitted []bitset.Set) unschedulable.Reasons {
+	if r, ok := named(c.Final); ok {
+		return unschedulable.Reasons{r}
+	}
 	if len(s.Problem.Pools) == 0 {
 		return append(unschedulable.Reasons{{Code: unschedulable.NoPools}}, s.whyUnused(c)...)
 	}
@@ -80,6 +83,16 @@ func (s diagnosis) why(c *compile.Class, number int, pod *model.Pod, admitted []
 	// What is in the way of the pod in pools that launch nodes may be in its way in these pools too.
 	out = append(append(out, s.whyEmptyFor(c)...), s.whyUnused(c)...)
 	return out.NearestFirst()
+}
+
+// named is the reason that a level requires an existing node by its name. The last alternative only does if all do: see translate.
+func named(lv *compile.Level) (unschedulable.Reason, bool) {
+	i, ok := lv.Conjunction.Set.Find(requirement.NodeName)
+	if !ok || lv.Conjunction.Set[i].AllowsAbsence() {
+		return unschedulable.Reason{}, false
+	}
+	found := requirement.Conflict{Key: requirement.NodeName, Undefined: true, Want: lv.Conjunction.Set[i]}
+	return unschedulable.Reason{Code: unschedulable.NodeNamed, Conflict: found}, true
 }
 
 // whyNot is the first reason why no new node of a pool takes a pod. Reasons that higher limits would not remove come before
