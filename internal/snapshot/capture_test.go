@@ -138,9 +138,9 @@ func TestWhoMayNotListPoliciesGetsTheRest(t *testing.T) {
 	if err := s.Save(file); err != nil {
 		t.Fatal(err)
 	}
-	held, forbidden, err := Read(newReader(t), file, nil)
-	if err != nil || len(held.Objects) != 1 || !slices.Equal(forbidden, []string{Policies}) {
-		t.Errorf("read %d objects without %q, error %v; want one without OperationsPolicies", len(held.Objects), forbidden, err)
+	held, err := Read(newReader(t), file, nil)
+	if err != nil || len(held.Objects) != 1 || !slices.Equal(held.Forbidden, []string{Policies}) {
+		t.Errorf("read %d objects without %q, error %v; want one without OperationsPolicies", len(held.Objects), held.Forbidden, err)
 	}
 }
 

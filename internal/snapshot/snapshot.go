@@ -123,8 +123,15 @@ type Count struct {
 // header begins every snapshot.
 const header = "# Snapshot of a cluster. To see what Karpenter would do: karpenter simulate --snapshot FILE\n"
 
-// unlisted begins the line after the header that names the kinds that could not be listed.
-const unlisted = "# Without permission to list: "
+// The comments after the header.
+const (
+	// unlisted begins the line that names the kinds that could not be listed.
+	unlisted = "# Without permission to list: "
+	// counted begins the line with the number of objects. A snapshot with this line has the line ended after all documents, so that one that was cut
+	// is told from one that was edited.
+	counted = "# Objects when captured: "
+	ended   = "# End of the snapshot"
+)
 
 // Write writes the documents, by kind, namespace and name.
 func (s Snapshot) Write(to io.Writer) error {
@@ -133,6 +140,7 @@ func (s Snapshot) Write(to io.Writer) error {
 	if len(s.Forbidden) > 0 {
 		_, _ = w.WriteString(unlisted + strings.Join(s.Forbidden, ", ") + "\n")
 	}
+	_, _ = fmt.Fprintf(w, "%s%d\n", counted, len(s.entries))
 	for _, e := range s.entries {
 		text, err := yaml.JSONToYAML(e.json)
 		if err != nil {
@@ -141,5 +149,6 @@ func (s Snapshot) Write(to io.Writer) error {
 		_, _ = w.WriteString("---\n")
 		_, _ = w.Write(text)
 	}
+	_, _ = w.WriteString(ended + "\n")
 	return w.Flush()
 }

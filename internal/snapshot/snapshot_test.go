@@ -185,7 +185,7 @@ func TestFilesRoundTrip(t *testing.T) {
 		if err := s.Save(path); err != nil {
 			t.Fatal(err)
 		}
-		back, _, err := Read(reader, path, nil)
+		back, err := Read(reader, path, nil)
 		if err != nil || len(back.Objects) != 1 || back.Objects[0].GetName() != "box" {
 			t.Errorf("%s: %v, %v", file, back.Objects, err)
 		}
@@ -221,7 +221,7 @@ func TestInvalidSnapshotsAreRejected(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := Read(newReader(t), path, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Read(newReader(t), path, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		}
 	}

@@ -131,10 +131,9 @@ func (c *Command) read(k *kong.Context, s command.Streams) (input, error) {
 	if err != nil {
 		return input{}, err
 	}
-	var held manifest.Manifest
-	var forbidden []string
+	var held snapshot.Content
 	if c.Snapshot != "" {
-		if held, forbidden, err = source.ReadSnapshot(reader, c.Snapshot, s.In); err != nil {
+		if held, err = source.ReadSnapshot(reader, c.Snapshot, s.In); err != nil {
 			return input{}, err
 		}
 	}
@@ -173,9 +172,10 @@ func (c *Command) read(k *kong.Context, s command.Streams) (input, error) {
 	if origin != nil {
 		extras.Settings = origin.Line(opened.Source)
 		opened.Notes = append(opened.Notes, source.UnlistedNodes(context.Background(), opened)...)
-		if slices.Contains(forbidden, snapshot.Policies) || c.Settings.Simulation().OperationsPolicies { // the result names those that are not considered
-			opened.Notes = append(opened.Notes, c.Settings.PolicyNotes(objects, true, forbidden)...)
+		if slices.Contains(held.Forbidden, snapshot.Policies) || c.Settings.Simulation().OperationsPolicies { // the result names those that are not considered
+			opened.Notes = append(opened.Notes, c.Settings.PolicyNotes(objects, true, held.Forbidden)...)
 		}
+		opened.Notes = append(opened.Notes, held.Notes()...)
 	}
 	extras.Notes, extras.PlanNotes = slices.Concat(c.assumptions(objects, origin), opened.Notes, c.Settings.UnpredictedDevices(opened), edit.Uncounted(m.Objects), simulation.Unadmitted(m.Objects, opened.Objects)), opened.PlanNotes
 	return input{opened.Objects, opened.Cloud, extras}, nil

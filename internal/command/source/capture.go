@@ -51,18 +51,18 @@ func Unread(forbidden []string) []string {
 }
 
 // ReadSnapshot reads the snapshot of a cluster from a file, or from standard input. A snapshot without objects is an error: an answer about it would be
-// that of a cluster in which nothing runs. forbidden are the kinds that could not be listed when it was captured.
-func ReadSnapshot(reader *manifest.Reader, file string, stdin io.Reader) (held manifest.Manifest, forbidden []string, err error) {
-	held, forbidden, err = snapshot.Read(reader, file, stdin)
+// that of a cluster in which nothing runs.
+func ReadSnapshot(reader *manifest.Reader, file string, stdin io.Reader) (snapshot.Content, error) {
+	held, err := snapshot.Read(reader, file, stdin)
 	switch {
 	case err != nil:
-		return held, nil, err
+		return snapshot.Content{}, err
 	case len(held.Objects) == 0 && len(held.Skipped) > 0:
-		return held, nil, fmt.Errorf("the snapshot %s holds nothing that has a bearing on scheduling; it begins with %s", file, held.Skipped[0])
+		return held, fmt.Errorf("the snapshot %s holds nothing that has a bearing on scheduling; it begins with %s", file, held.Skipped[0])
 	case len(held.Objects) == 0:
-		return held, nil, fmt.Errorf("the snapshot %s is empty: capture one with karpenter snapshot", file)
+		return held, fmt.Errorf("the snapshot %s is empty: capture one with karpenter snapshot", file)
 	}
-	return held, forbidden, nil
+	return held, nil
 }
 
 // Capture captures a live cluster in a format, with the settings of the controller in a namespace; in any namespace if it is empty. The tool is

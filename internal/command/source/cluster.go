@@ -37,6 +37,8 @@ type gaps struct {
 	missing error
 	// forbidden are the kinds that may not be listed.
 	forbidden []string
+	// notes say what is not known of a snapshot.
+	notes []string
 }
 
 // NewCluster returns a cluster with the flags of all providers.
@@ -94,10 +96,12 @@ func (c *Cluster) Check() error {
 // manifest reads the objects of the live cluster or the snapshot. why says why there may be no settings of a controller among them.
 func (c *Cluster) manifest(ctx context.Context, reader *manifest.Reader, s command.Streams, subcommand string) (held manifest.Manifest, why string, err error) {
 	if c.Snapshot != "" {
-		if held, c.gaps.forbidden, err = ReadSnapshot(reader, c.Snapshot, s.In); err != nil {
+		content, err := ReadSnapshot(reader, c.Snapshot, s.In)
+		if err != nil {
 			return held, "", command.WithCode(err, command.ExitUsage)
 		}
-		return held, NoneInSnapshot, nil
+		c.gaps.forbidden, c.gaps.notes = content.Forbidden, content.Notes()
+		return content.Manifest, NoneInSnapshot, nil
 	}
 	binary := c.Settings.Place.binary
 	format, err := LiveFormat(binary.Providers)
@@ -108,7 +112,7 @@ func (c *Cluster) manifest(ctx context.Context, reader *manifest.Reader, s comma
 	if err != nil {
 		return held, "", err
 	}
-	c.gaps = gaps{installed(taken.Absent), taken.Forbidden}
+	c.gaps = gaps{missing: installed(taken.Absent), forbidden: taken.Forbidden}
 	var text bytes.Buffer
 	if err := taken.Write(&text); err != nil {
 		return held, "", err
@@ -132,6 +136,7 @@ func (c *State) Open(ctx context.Context, objects []client.Object) (plugin.Opene
 		opened.Notes = append(opened.Notes, opened.PlanNotes(nil)...)
 	}
 	opened.Notes = append(opened.Notes, c.source.Settings.PolicyNotes(objects, c.source.Snapshot != "", c.gaps.forbidden)...)
+	opened.Notes = append(opened.Notes, c.gaps.notes...)
 	if c.gaps.missing != nil {
 		opened.Notes = append(opened.Notes, c.gaps.missing.Error())
 	}

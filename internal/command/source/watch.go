@@ -88,7 +88,7 @@ func (w *Watched) State(k *kong.Context) (*State, error) {
 	}
 	return &State{
 		Reader: w.reader, Objects: objects, source: w.source, tool: w.tool, origin: w.origin,
-		gaps: gaps{installed(w.Absent()), w.Forbidden()},
+		gaps: gaps{missing: installed(w.Absent()), forbidden: w.Forbidden()},
 	}, nil
 }
 
