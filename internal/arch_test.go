@@ -230,12 +230,13 @@ internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, interna
 internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/translate
 internal/controller/deletioncost < CONTROLLERBASE, CORE, internal/cluster, internal/problem
 internal/controller/costcap < API, internal/core/policy, cloud, internal/controller/managed, internal/operations
+internal/controller/featuregate < CONTROLLERBASE
 internal/controller/operationspolicy < CONTROLLERBASE, internal/operations, internal/controller/costcap
 internal/controller/metering < CONTROLLERBASE, internal/podlatency, internal/translate
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer
 internal/controller/legacy < CONTROLLERBASE, internal/convert, internal/manifest
 CONTROLLERS = internal/controller/...
-internal/controller < API, cloud, internal/observe, internal/options, internal/served, internal/translate, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS, internal/core/repair
+internal/controller < API, cloud, internal/observe, internal/options, internal/served, internal/translate, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS
 
 embedded/scheduler < API, cloud, internal/simulation, embedded/view
 embedded/controlplane < embedded/apiserver/front, embedded/apiserver/registry, embedded/kubelet, embedded/scheduler, embedded/view, embedded/workloads

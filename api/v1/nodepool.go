@@ -225,6 +225,14 @@ const (
 	ConditionTypeReplicasKept = "ReplicasKept"
 )
 
+// Reasons of ConditionTypeReplicasKept, and of the events with it.
+const (
+	// ReasonStaticCapacityDisabled means that the feature gate StaticCapacity is off.
+	ReasonStaticCapacityDisabled = "StaticCapacityDisabled"
+	// ReasonNodeLimitBelowReplicas means that limits.nodes is less than replicas.
+	ReasonNodeLimitBelowReplicas = "NodeLimitBelowReplicas"
+)
+
 // ConditionList implements condition.Object.
 func (n *NodePool) ConditionList() *[]metav1.Condition { return &n.Status.Conditions }
 

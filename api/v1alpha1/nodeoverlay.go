@@ -112,6 +112,9 @@ const (
 	ReasonConflict          = "Conflict"
 )
 
+// ReasonNodeOverlayDisabled is why Ready is False while the feature gate NodeOverlay is off.
+const ReasonNodeOverlayDisabled = "NodeOverlayDisabled"
+
 // ConditionList implements condition.Object.
 func (o *NodeOverlay) ConditionList() *[]metav1.Condition { return &o.Status.Conditions }
 

@@ -73,7 +73,8 @@ func everyEvent() []observe.Event {
 	out = append(out, observe.PreferenceIgnored(pod, `key "karpenter.sh/capacity-type": none of the values ["cheap"] exists: want some of ["on-demand" "spot" "reserved"]`))
 	agent := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "agent", UID: "daemonset-uid"}}
 	out = append(out, observe.DaemonSetTooLarge(agent, []string{"general", "spot"}))
-	out = append(out, observe.NodePoolProblem(pool, observe.ReasonStaticCapacityDisabled, "spec.replicas is set, and the feature gate StaticCapacity is off: no nodes are launched or removed to keep that number"))
+	out = append(out, observe.NodePoolProblem(pool, v1.ReasonStaticCapacityDisabled, "spec.replicas is set, and the feature gate StaticCapacity is off: no nodes are launched or removed to keep that number"))
+	out = append(out, observe.NodePoolProblem(pool, v1.ReasonNodeLimitBelowReplicas, "spec.replicas is 5, and spec.limits.nodes is 3: no nodes are launched beyond 3; raise limits.nodes to 5 or more, or lower replicas"))
 	out = append(out, observe.NodePoolProblem(pool, observe.ReasonInvalidBudget, `spec.disruption.budgets[0]: schedule "@never": want five cron fields or a descriptor such as @daily`))
 	out = append(out, observe.NodePoolProblem(pool, observe.ReasonNoCompatibleInstanceTypes, "nodepool requirements filtered out all available instance types: <which requirement>"))
 	out = append(out, observe.UnknownRequirementKey(pool, "karpenter.k8s.aws/instance-famly", "karpenter.k8s.aws/instance-family"))

@@ -85,7 +85,7 @@ func All(p Parts) ([]Controller, error) {
 	}
 	gated = append(gated, recordDecisions(&shared, p)...)
 	waits, predictions := &podlatency.Tracker{}, &prediction.Store{}
-	gated = append(gated, legacyControllers(shared, p.Options.FeatureGates)...)
+	gated = append(append(gated, legacyControllers(shared, p.Options.FeatureGates)...), featureGateControllers(shared, p.Options.FeatureGates)...)
 	gated = append(gated, meteringControllers(shared, p, waits)...)
 	translator := newTranslator(p)
 	store := newStore(p, translator)

@@ -4,28 +4,23 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/repair"
-	corerepair "github.com/karpenter-anew/karpenter/internal/core/repair"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // withRepair prepares the repair of nodes: the store gets the policies for disruption, or there is a controller for legacy node repair.
 func withRepair(shared deps.Shared, p Parts, store *cluster.Store) (method bool, legacy []Controller, err error) {
-	policies, err := repairPolicies(shared, p.Options)
+	if !p.Options.FeatureGates.NodeRepair || p.Options.Disruption.LegacyNodeRepair {
+		store.Health.Use(nil, p.Log)
+		legacy, err = legacyRepair(shared, p.Options)
+		return false, legacy, err
+	}
+	policies, err := translate.RepairPolicies(shared.Cloud.RepairPolicies)
 	if err != nil {
 		return false, nil, err
 	}
 	store.Health.Use(policies, p.Log)
-	legacy, err = legacyRepair(shared, p.Options)
-	return policies != nil, legacy, err
-}
-
-// repairPolicies are the compiled policies that disruption repairs nodes by; nil if nodes are not repaired, or by legacy node repair.
-func repairPolicies(shared deps.Shared, o options.Options) (*corerepair.Policies, error) {
-	if !o.FeatureGates.NodeRepair || o.Disruption.LegacyNodeRepair {
-		return nil, nil //nolint:nilnil // nil is the set without policies
-	}
-	return translate.RepairPolicies(shared.Cloud.RepairPolicies)
+	return true, nil, nil
 }
 
 // legacyRepair terminates unhealthy nodes if that is enabled and the cloud defines repair policies.

@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -34,18 +36,14 @@ func TestWhichRepairRuns(t *testing.T) {
 		{name: "legacy, policies for it", gate: true, legacy: true, cloud: cloud.Cloud{RepairPolicies: invalid, LegacyRepairPolicies: policies}, controllers: 1},
 		{name: "legacy, invalid policies", gate: true, legacy: true, cloud: cloud.Cloud{RepairPolicies: invalid}, err: "compiling the ReasonRegex of repair policy 0"},
 	} {
-		shared := deps.Shared{Cloud: tt.cloud}
 		o := options.Options{FeatureGates: options.FeatureGates{NodeRepair: tt.gate}, Disruption: options.Disruption{LegacyNodeRepair: tt.legacy}}
-		compiled, err := repairPolicies(shared, o)
-		controllers, legacyErr := legacyRepair(shared, o)
-		if err == nil {
-			err = legacyErr
-		}
+		store := cluster.NewStore(tt.cloud, nil)
+		method, controllers, err := withRepair(deps.Shared{Cloud: tt.cloud}, Parts{Options: o, Log: slog.New(slog.DiscardHandler)}, store)
 		if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: got the error %v, want %q", tt.name, err, tt.err)
 		}
-		if (compiled != nil) != tt.method || len(controllers) != tt.controllers {
-			t.Errorf("%s: a disruption method: %t, %d controllers", tt.name, compiled != nil, len(controllers))
+		if method != tt.method || store.Health.Enabled() != tt.method || len(controllers) != tt.controllers {
+			t.Errorf("%s: a disruption method: %t, policies in the store: %t, %d controllers", tt.name, method, store.Health.Enabled(), len(controllers))
 		}
 	}
 }

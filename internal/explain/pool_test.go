@@ -176,12 +176,21 @@ func TestStaticNodePool(t *testing.T) {
 		Type: v1.ConditionTypeReplicasKept, Status: metav1.ConditionFalse, Reason: "StaticCapacityDisabled",
 		Message: "spec.replicas is set, and the feature gate StaticCapacity is off: no nodes are launched or removed to keep that number",
 	}
+	limited := metav1.Condition{
+		Type: v1.ConditionTypeReplicasKept, Status: metav1.ConditionFalse, Reason: "NodeLimitBelowReplicas",
+		Message: "spec.replicas is 3, and spec.limits.nodes is 2: no nodes are launched beyond 2; raise limits.nodes to 3 or more, or lower replicas",
+	}
 	for name, c := range map[string]struct {
 		gateOff    bool
 		conditions []metav1.Condition
 		want       string
 	}{
 		"feature gate on": {false, nil, `NodePool batch has 0 nodes of 3 replicas, $0.0000/h
+  No nodes are launched from it for pods: it is static: its number of nodes is spec.replicas
+  Missing replicas: 3; nodes for them are launched while the NodePool is ready and limits.nodes allows it
+  Budget of 0 for Drifted: 0 at a time
+`},
+		"its condition says that limits.nodes is below replicas": {false, []metav1.Condition{limited}, `NodePool batch has 0 nodes of 3 replicas, $0.0000/h
   No nodes are launched from it for pods: it is static: its number of nodes is spec.replicas
   Missing replicas: 3; nodes for them are launched while the NodePool is ready and limits.nodes allows it
   Budget of 0 for Drifted: 0 at a time

@@ -52,8 +52,6 @@ const (
 	ReasonNoCompatibleInstanceTypes = "NoCompatibleInstanceTypes"
 	// ReasonInvalidBudget means that one of its disruption budgets cannot be read.
 	ReasonInvalidBudget = "InvalidBudget"
-	// ReasonStaticCapacityDisabled means that it has replicas, and the controller does not keep them.
-	ReasonStaticCapacityDisabled = "StaticCapacityDisabled"
 )
 
 // NodePoolProblem reports what is wrong with a NodePool.

@@ -152,16 +152,38 @@ func TestStatusOfPodsIsPatchedOnlyForNominations(t *testing.T) {
 	}
 }
 
-// TestOperationsPoliciesAreReadOnlyWithTheirFeatureGate checks the permissions that it needs.
-func TestOperationsPoliciesAreReadOnlyWithTheirFeatureGate(t *testing.T) {
+// TestOperationsPoliciesAreWatchedOnlyWithTheirFeatureGate checks the permissions that it needs, and those to show that it is off.
+func TestOperationsPoliciesAreWatchedOnlyWithTheirFeatureGate(t *testing.T) {
 	for _, provider := range []string{"aws", "azure", "kwok"} {
-		for gate, want := range map[string]bool{"false": false, "true": true} {
-			objects := onAKS("settings.cloudProvider="+provider, "settings.featureGates.operationsPolicy="+gate).objects(t)
-			for _, c := range []call{{verb: "watch", resource: "operationspolicies"}, {verb: "patch", resource: "operationspolicies/status"}, {verb: "create", resource: "disruptionplans"}, {verb: "patch", resource: "disruptionplans/status"}} {
+		for gate, on := range map[string]bool{"false": false, "true": true} {
+			all := grants(onAKS("settings.cloudProvider="+provider, "settings.featureGates.operationsPolicy="+gate).objects(t))
+			for c, want := range map[call]bool{
+				{verb: "list", resource: "operationspolicies"}: true, {verb: "patch", resource: "operationspolicies/status"}: true,
+				{verb: "list", resource: "disruptionplans"}: true, {verb: "patch", resource: "disruptionplans/status"}: true,
+				{verb: "watch", resource: "operationspolicies"}: on, {verb: "watch", resource: "disruptionplans"}: on,
+				{verb: "create", resource: "disruptionplans"}: on, {verb: "delete", resource: "disruptionplans"}: on,
+			} {
 				c.group = "ops.karpenter.sh"
-				if got := slices.ContainsFunc(grants(objects), func(g grant) bool { return g.covers(c) }); got != want {
+				if got := slices.ContainsFunc(all, func(g grant) bool { return g.covers(c) }); got != want {
 					t.Errorf("%s, OperationsPolicy %s: %s of %s is granted: %v", provider, gate, c.verb, c.resource, got)
 				}
+			}
+		}
+	}
+}
+
+// TestStatusOfObjectsIsWrittenWithoutTheirFeatureGate: it says that they are not applied.
+func TestStatusOfObjectsIsWrittenWithoutTheirFeatureGate(t *testing.T) {
+	for _, provider := range []string{"aws", "azure", "kwok"} {
+		all := grants(onAKS("settings.cloudProvider="+provider, "settings.featureGates.nodeOverlay=false", "settings.featureGates.capacityBuffer=false").objects(t))
+		for _, c := range []call{
+			{verb: "list", group: "karpenter.sh", resource: "nodeoverlays"},
+			{verb: "patch", group: "karpenter.sh", resource: "nodeoverlays/status"},
+			{verb: "list", group: "autoscaling.x-k8s.io", resource: "capacitybuffers"},
+			{verb: "patch", group: "autoscaling.x-k8s.io", resource: "capacitybuffers/status"},
+		} {
+			if !slices.ContainsFunc(all, func(g grant) bool { return g.covers(c) }) {
+				t.Errorf("%s: %s of %s is not granted", provider, c.verb, c.resource)
 			}
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	kwokcrds "github.com/karpenter-anew/karpenter/api/kwok/crds"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	overlayv1 "github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/test/controlplane"
@@ -128,7 +129,7 @@ func (l *testCluster) close() error {
 func newClient(config *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, v1.AddToScheme, overlayv1.AddToScheme, v1beta1.AddToScheme, awsv1.AddToScheme, v1alpha1.AddToScheme, v1alpha5.AddToScheme, apiextensionsv1.AddToScheme,
+		clientgoscheme.AddToScheme, v1.AddToScheme, overlayv1.AddToScheme, opsv1alpha1.AddToScheme, v1beta1.AddToScheme, awsv1.AddToScheme, v1alpha1.AddToScheme, v1alpha5.AddToScheme, apiextensionsv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, err
@@ -157,7 +158,7 @@ func define(ctx context.Context, c client.Client) error {
 			return fmt.Errorf("installing the definition %s: %w", d.Name, err)
 		}
 	}
-	for _, list := range []client.ObjectList{&v1.NodePoolList{}, &v1.NodeClaimList{}, &overlayv1.NodeOverlayList{}, &v1alpha1.KWOKNodeClassList{}, &awsv1.EC2NodeClassList{}} {
+	for _, list := range []client.ObjectList{&v1.NodePoolList{}, &v1.NodeClaimList{}, &overlayv1.NodeOverlayList{}, &opsv1alpha1.OperationsPolicyList{}, &v1alpha1.KWOKNodeClassList{}, &awsv1.EC2NodeClassList{}} {
 		for {
 			err := c.List(ctx, list)
 			if err == nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	opsv1alpha1 "github.com/karpenter-anew/karpenter/api/ops/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	overlayv1 "github.com/karpenter-anew/karpenter/api/v1alpha1"
 )
@@ -33,7 +34,7 @@ const devicesSince = 34
 // kindsOfTests lists what tests make on a minor version of Kubernetes, owners before what they own.
 func kindsOfTests(minor int) []client.ObjectList {
 	out := []client.ObjectList{
-		&v1.NodePoolList{}, &overlayv1.NodeOverlayList{}, &v1beta1.CapacityBufferList{}, &corev1.PodTemplateList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &batchv1.JobList{},
+		&v1.NodePoolList{}, &overlayv1.NodeOverlayList{}, &opsv1alpha1.OperationsPolicyList{}, &v1beta1.CapacityBufferList{}, &corev1.PodTemplateList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &batchv1.JobList{},
 		&appsv1.ReplicaSetList{}, &policyv1.PodDisruptionBudgetList{}, &v1.NodeClaimList{}, &corev1.PodList{}, &corev1.NodeList{},
 		&corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}, &storagev1.StorageClassList{}, &storagev1.CSINodeList{},
 		&storagev1.VolumeAttachmentList{}, &v1alpha1.KWOKNodeClassList{}, &awsv1.EC2NodeClassList{}, &schedulingv1.PriorityClassList{}, &nodev1.RuntimeClassList{}, &coordinationv1.LeaseList{},

@@ -137,6 +137,8 @@ const (
 	ReasonPodTemplateNotFound = "PodTemplateNotFound"
 	// ReasonScalableRefNotFound says that the workload does not exist.
 	ReasonScalableRefNotFound = "ScalableRefNotFound"
+	// ReasonCapacityBufferDisabled says that the feature gate CapacityBuffer is off.
+	ReasonCapacityBufferDisabled = "CapacityBufferDisabled"
 )
 
 // Reasons of ConditionTypeProvisioning.

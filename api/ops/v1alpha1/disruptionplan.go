@@ -285,7 +285,7 @@ type DisruptionPlanStatus struct {
 	// phase is where the plan is in its life.
 	// +optional
 	Phase PlanPhase `json:"phase,omitempty"`
-	// waitingFor is why an approved plan is not executed yet.
+	// waitingFor is why an approved plan is not executed yet; while the feature gate OperationsPolicy is off, why no plan is.
 	// +optional
 	WaitingFor string `json:"waitingFor,omitempty"`
 	// launched are the names of the NodeClaims that were launched.

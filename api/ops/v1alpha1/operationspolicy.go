@@ -175,8 +175,13 @@ const (
 	ConditionTypeValidationSucceeded = "ValidationSucceeded"
 )
 
-// ReasonRuntimeValidation is why ValidationSucceeded is False.
-const ReasonRuntimeValidation = "RuntimeValidation"
+// Reasons of conditions that are False.
+const (
+	// ReasonRuntimeValidation is why ValidationSucceeded is False.
+	ReasonRuntimeValidation = "RuntimeValidation"
+	// ReasonOperationsPolicyDisabled is why Ready is False while the feature gate OperationsPolicy is off.
+	ReasonOperationsPolicyDisabled = "OperationsPolicyDisabled"
+)
 
 // ConditionList implements condition.Object.
 func (p *OperationsPolicy) ConditionList() *[]metav1.Condition { return &p.Status.Conditions }

@@ -74,6 +74,7 @@ func (p *Settings) Adopt(k *kong.Context, objects []client.Object, why string) (
 		}
 	}
 	if published == nil {
+		p.adoptDisabledGates(objects)
 		out.assumed = p.AssumedGates(objects)
 		return out, nil
 	}

@@ -206,6 +206,25 @@ func TestApprovedPlans(t *testing.T) {
 		w.pass(12 * time.Minute)
 		w.wantPhase(p.Name, opsv1alpha1.PlanExecuted, "Succeeded")
 	})
+	inBubble(t, "a proposed plan does not wait for the feature gate any more", func(w *harness) {
+		l := w.live(ondemand(1))
+		w.approvals(`{approval: {mode: Always}}`)
+		w.pool("pool", budget("1"), usable)
+		w.drifted(l, "a")
+		defer w.run()()
+		w.pass(time.Minute)
+		p := w.onlyPlan()
+		stored := p.DeepCopy()
+		p.Status.WaitingFor = "the feature gate OperationsPolicy is off"
+		if err := w.client.Status().Patch(w.Context(), p, client.MergeFrom(stored)); err != nil {
+			w.Fatal(err)
+		}
+		w.pass(10 * time.Minute)
+		w.wantPhase(p.Name, opsv1alpha1.PlanProposed, "ApprovalRequired")
+		if got := w.onlyPlan().Status.WaitingFor; got != "" {
+			w.Errorf("the plan waits for %q", got)
+		}
+	})
 	inBubble(t, "an approved plan waits while its pods would move to a node that is starting", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.approvals(`{approval: {mode: Always, reasons: [Drifted]}}`)

@@ -149,6 +149,11 @@ func (pl *planner) proceed(ctx context.Context, p *pass, plan *opsv1alpha1.Disru
 		return false, nil
 	}
 	delete(ps.postponed, plan.Name)
+	if !approved { // a process with the feature gate off wrote that the plan waits for the gate
+		if err := ps.wait(ctx, plan, ""); err != nil {
+			return false, err
+		}
+	}
 	cmd, o := pl.recompute(ctx, p, plan, approved && !acted)
 	switch {
 	case o != nil && !o.Temporary():

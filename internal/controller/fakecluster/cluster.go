@@ -66,7 +66,7 @@ func New(t testing.TB, objects ...client.Object) *Cluster {
 		TB: t, Provider: &Provider{}, Time: clocktesting.NewFakeClock(time.Now().Truncate(time.Second)),
 		registry: prometheus.NewRegistry(), frozen: map[string]client.Object{},
 	}
-	b := apiserver.New().WithObjects(objects...).
+	b := apiserver.New().WithReturnManagedFields().WithObjects(objects...).
 		WithStatusSubresource(&v1.NodePool{}, &v1.NodeClaim{}, &v1alpha1.NodeOverlay{}, &opsv1alpha1.OperationsPolicy{}, &opsv1alpha1.DisruptionPlan{}, &kwok.KWOKNodeClass{}, &corev1.Node{}, &corev1.Pod{}, &v1beta1.CapacityBuffer{}, &v1alpha5.Provisioner{}, &legacyv1alpha1.AWSNodeTemplate{}).
 		WithInterceptorFuncs(w.intercept())
 	for _, index := range nodelookup.Indexes() {

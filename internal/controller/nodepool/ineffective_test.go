@@ -133,6 +133,55 @@ func TestIneffectiveNodePools(t *testing.T) {
 	}
 }
 
+// TestNodeLimitBelowReplicas: nodes that limits.nodes keeps a static NodePool from launching are missing for as long as it is below replicas.
+func TestNodeLimitBelowReplicas(t *testing.T) {
+	static := func(replicas int64, limits ...string) *v1.NodePool {
+		pool := fakecluster.Pool()
+		pool.Spec.Replicas, pool.Spec.Limits = &replicas, v1.Limits(fakecluster.Resources(limits...))
+		return pool
+	}
+	const below = "False/NodeLimitBelowReplicas/spec.replicas is 5, and spec.limits.nodes is 3: no nodes are launched beyond 3; raise limits.nodes to 5 or more, or lower replicas"
+	for name, c := range map[string]struct {
+		pool *v1.NodePool
+		gate bool
+		want string
+	}{
+		"below":                {static(5, "nodes", "3"), true, below},
+		"below, with no nodes": {static(1, "nodes", "0"), true, "False/NodeLimitBelowReplicas/spec.replicas is 1, and spec.limits.nodes is 0: "},
+		"equal":                {static(3, "nodes", "3"), true, ""},
+		"no limit":             {static(3), true, ""},
+		"no replicas":          {static(0, "nodes", "0"), true, ""},
+		"the gate is off":      {static(5, "nodes", "3"), false, "False/StaticCapacityDisabled/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := fakecluster.New(t, c.pool, fakecluster.Class())
+			w.Run(nodepool.NewReadiness(w.Shared), c.pool)
+			v := nodepool.NewValidation(w.Shared, translate.New(w.Shared.Cloud.Labels), options.FeatureGates{StaticCapacity: c.gate})
+			w.Run(v, c.pool)
+			conditions := fakecluster.Must(w, c.pool).Status.Conditions
+			if got := fakecluster.Condition(conditions, "ReplicasKept"); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("condition %q, want %q", got, c.want)
+			}
+			if got := fakecluster.Condition(conditions, "Ready"); got != "True/Ready/" {
+				t.Errorf("Ready: %s", got)
+			}
+			reason := strings.SplitN(c.want+"//", "/", 3)[1]
+			if got := w.Events(); c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], "Warning "+reason+" pool: spec.replicas is ")) {
+				t.Errorf("events %q", got)
+			}
+			corrected := fakecluster.Must(w, c.pool)
+			corrected.Spec.Limits = nil
+			if err := w.Client.Update(t.Context(), corrected); err != nil {
+				t.Fatal(err)
+			}
+			w.Run(v, c.pool)
+			if got := fakecluster.Condition(fakecluster.Must(w, c.pool).Status.Conditions, "ReplicasKept"); c.gate && got != "" {
+				t.Errorf("condition without the limit: %q", got)
+			}
+		})
+	}
+}
+
 // TestProblemsAreLoggedOnce: a line is written once the condition is saved, and not again for the same problem.
 func TestProblemsAreLoggedOnce(t *testing.T) {
 	pool := fakecluster.Pool()

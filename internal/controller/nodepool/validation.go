@@ -3,6 +3,7 @@ package nodepool
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -61,7 +62,8 @@ func (v *Validation) Reconcile(ctx context.Context, request reconcile.Request) (
 		v.showMeantKeys(pool)
 	}
 	v.show(pool, set, v1.ConditionTypeBudgetsValid, observe.ReasonInvalidBudget, budgetErrors(pool, v.Clock.Now()))
-	v.show(pool, set, v1.ConditionTypeReplicasKept, observe.ReasonStaticCapacityDisabled, v.ignoredReplicas(pool))
+	reason, problem := v.unkeptReplicas(pool)
+	v.show(pool, set, v1.ConditionTypeReplicasKept, reason, problem)
 	if set.IsTrue(v1.ConditionTypeValidationSucceeded) {
 		types, err := v.Cloud.Provider.InstanceTypes(ctx, pool)
 		if err != nil {
@@ -87,7 +89,11 @@ func logNewProblems(ctx context.Context, stored, pool *v1.NodePool) {
 		before, now := meta.FindStatusCondition(stored.Status.Conditions, kind), meta.FindStatusCondition(pool.Status.Conditions, kind)
 		known := before != nil && now != nil && before.Reason == now.Reason && before.Message == now.Message
 		if now != nil && !known {
-			observe.Log(ctx).Error("the nodepool has no effect as it is", logfield.Reason(now.Reason), logfield.Error(errors.New(now.Message)))
+			line := "the nodepool has no effect as it is"
+			if now.Reason == v1.ReasonNodeLimitBelowReplicas {
+				line = "the node limit of the nodepool is below its replicas"
+			}
+			observe.Log(ctx).Error(line, logfield.Reason(now.Reason), logfield.Error(errors.New(now.Message)))
 		}
 	}
 }
@@ -140,12 +146,24 @@ func (v *Validation) mismatch(pool *v1.NodePool, types []*cloud.InstanceType) st
 	return why.Headline()
 }
 
-// ignoredReplicas is why the replicas of a static NodePool are not kept; empty if they are, and for other NodePools.
-func (v *Validation) ignoredReplicas(pool *v1.NodePool) string {
-	if pool.Spec.Replicas == nil || v.gates.StaticCapacity {
-		return ""
+// unkeptReplicas is why a static NodePool does not get its replicas, whatever its nodes are; the problem is empty if it may, and for other
+// NodePools.
+func (v *Validation) unkeptReplicas(pool *v1.NodePool) (reason, problem string) {
+	if pool.Spec.Replicas == nil {
+		return "", ""
 	}
-	return "spec.replicas is set, and the feature gate StaticCapacity is off: no nodes are launched or removed to keep that number"
+	if !v.gates.StaticCapacity {
+		return v1.ReasonStaticCapacityDisabled, "spec.replicas is set, and the feature gate StaticCapacity is off: no nodes are launched or removed to keep that number"
+	}
+	replicas := *pool.Spec.Replicas
+	limit, limited := pool.Spec.Limits.Nodes()
+	if !limited || limit >= replicas {
+		return "", ""
+	}
+	return v1.ReasonNodeLimitBelowReplicas, fmt.Sprintf(
+		"spec.replicas is %d, and spec.limits.nodes is %d: no nodes are launched beyond %d; raise limits.nodes to %d or more, or lower replicas",
+		replicas, limit, limit, replicas,
+	)
 }
 
 // budgetErrors are the disruption budgets that cannot be read, with their fields; empty if there are none.
