@@ -85,7 +85,7 @@ func TestLiveCommandsReadMessages(t *testing.T) {
 			kinds[kind] = true
 		}
 	}
-	if diff := cmp.Diff(map[string]bool{"Node": true, "NodeClaim": true, "Pod": true}, kinds); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"Node": true, "NodeClaim": true, "NodePool": true, "Pod": true}, kinds); diff != "" {
 		t.Errorf("kinds with messages (-want +got)\n%s", diff)
 	}
 }

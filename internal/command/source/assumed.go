@@ -27,6 +27,10 @@ func disabledGates(objects []client.Object) options.GateChanges {
 	out := options.GateChanges{}
 	for _, o := range objects {
 		switch o := o.(type) {
+		case *v1.NodePool:
+			if c := meta.FindStatusCondition(o.Status.Conditions, v1.ConditionTypeReplicasKept); c != nil && c.Reason == v1.ReasonStaticCapacityDisabled {
+				out["StaticCapacity"] = false
+			}
 		case *v1alpha1.NodeOverlay:
 			if c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionTypeReady); c != nil && c.Reason == v1alpha1.ReasonNodeOverlayDisabled {
 				out["NodeOverlay"] = false

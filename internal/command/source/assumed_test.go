@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autoscalingv1beta1 "github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -25,6 +26,11 @@ func TestGatesThatObjectsSayAreOff(t *testing.T) {
 		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: "ReadyForProvisioning", Status: metav1.ConditionFalse, Reason: reason})
 		return b
 	}
+	static := func(reason string) client.Object {
+		p := &v1.NodePool{Spec: v1.NodePoolSpec{Replicas: new(int64(2))}}
+		meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{Type: "ReplicasKept", Status: metav1.ConditionFalse, Reason: reason})
+		return p
+	}
 	for name, c := range map[string]struct {
 		objects []client.Object
 		user    options.GateChanges
@@ -34,6 +40,8 @@ func TestGatesThatObjectsSayAreOff(t *testing.T) {
 	}{
 		"nothing is said":        {[]client.Object{overlay("Conflict"), buffer("ResolutionFailed")}, nil, false, false, "CapacityBuffer=true,NodeOverlay=true"},
 		"one gate is off":        {[]client.Object{overlay("NodeOverlayDisabled"), overlay("Conflict"), buffer("ResolutionFailed")}, nil, true, false, "CapacityBuffer=true"},
+		"replicas are not kept":  {[]client.Object{static("StaticCapacityDisabled")}, nil, false, false, ""},
+		"replicas are kept":      {[]client.Object{static("NodeLimitBelowReplicas")}, nil, false, false, "StaticCapacity=true"},
 		"both gates are off":     {[]client.Object{overlay("NodeOverlayDisabled"), buffer("CapacityBufferDisabled")}, nil, true, true, ""},
 		"the user turns one on":  {[]client.Object{overlay("NodeOverlayDisabled"), buffer("CapacityBufferDisabled")}, options.GateChanges{"NodeOverlay": true}, false, true, ""},
 		"the user turns one off": {[]client.Object{overlay("Conflict"), buffer("ResolutionFailed")}, options.GateChanges{"CapacityBuffer": false}, false, true, "NodeOverlay=true"},
