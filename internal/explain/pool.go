@@ -163,7 +163,7 @@ func replicasIgnored(s *analysis, pool *v1.NodePool) string {
 	if pool.Spec.Replicas == nil {
 		return ""
 	}
-	if c := meta.FindStatusCondition(pool.Status.Conditions, v1.ConditionTypeReplicasKept); c != nil && c.Status == metav1.ConditionFalse && c.Reason != v1.ReasonNodeLimitBelowReplicas {
+	if c := meta.FindStatusCondition(pool.Status.Conditions, v1.ConditionTypeReplicasKept); c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1.ReasonStaticCapacityDisabled {
 		return "its condition ReplicasKept is False: " + cmp.Or(c.Message, c.Reason)
 	}
 	if s.Options.IgnoreReplicas {

@@ -22,7 +22,13 @@ func threeNodes(t *testing.T, reader *manifest.Reader) string {
 	for _, name := range []string{"a", "b", "c"} {
 		fmt.Fprintf(&in, "---\napiVersion: v1\nkind: Node\nmetadata: {name: %s}\n", name)
 	}
-	m, err := reader.Read("in.yaml", strings.NewReader(in.String()))
+	return textOf(t, reader, in.String())
+}
+
+// textOf is the text of a snapshot of the objects of a manifest.
+func textOf(t *testing.T, reader *manifest.Reader, objects string) string {
+	t.Helper()
+	m, err := reader.Read("in.yaml", strings.NewReader(objects))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,21 +129,10 @@ func TestEditedSnapshotsAreRead(t *testing.T) {
 // TestTextOfObjectsIsNoEnd checks that a snapshot whose objects have the text of the end is refused if it is cut.
 func TestTextOfObjectsIsNoEnd(t *testing.T) {
 	reader := newReader(t)
-	m, err := reader.Read("in.yaml", strings.NewReader("apiVersion: v1\nkind: Node\nmetadata: {name: a, labels: {x: z}}\nspec: {taints: [{key: k, value: \"a\\n"+ended+"\\nb\", effect: NoSchedule}]}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := newFormat(t).Of(m.Objects)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var text strings.Builder
-	if err := s.Write(&text); err != nil {
-		t.Fatal(err)
-	}
-	cut := strings.TrimSuffix(text.String(), ended+"\n")
-	if !strings.Contains(cut, ended) || len(cut) == text.Len() {
-		t.Fatalf("the text is not as expected:\n%s", text.String())
+	text := textOf(t, reader, "apiVersion: v1\nkind: Node\nmetadata: {name: a, labels: {x: z}}\nspec: {taints: [{key: k, value: \"a\\n"+ended+"\\nb\", effect: NoSchedule}]}\n")
+	cut := strings.TrimSuffix(text, ended+"\n")
+	if !strings.Contains(cut, ended) || len(cut) == len(text) {
+		t.Fatalf("the text is not as expected:\n%s", text)
 	}
 	if _, err := Read(reader, manifest.Stdin, strings.NewReader(cut)); err == nil {
 		t.Errorf("no error for\n%s", cut)
